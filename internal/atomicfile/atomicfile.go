@@ -1,0 +1,83 @@
+// Package atomicfile writes files so that a reader, or the next start after a
+// kill at any point, sees the old bytes or the new ones and nothing between.
+// It does not lock; two writers of one path end with one of the two.
+package atomicfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// prefix marks unfinished files, so that a start can remove them.
+const prefix = ".unfinished-"
+
+// Write replaces path with data: a temporary file beside it, synced, renamed.
+func Write(path string, data []byte, mode os.FileMode) error {
+	return WriteFrom(path, mode, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// WriteFrom is Write for content that fill produces. When fill fails nothing
+// of it remains and the old file stands.
+func WriteFrom(path string, mode os.FileMode, fill func(io.Writer) error) (err error) {
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, prefix+"*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("write %s: %w", path, err), f.Close(), os.Remove(f.Name()))
+		}
+	}()
+	if err = f.Chmod(mode); err != nil {
+		return err
+	}
+	if err = fill(f); err != nil {
+		return err
+	}
+	if err = f.Sync(); err != nil {
+		return err
+	}
+	if err = os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	if cerr := f.Close(); cerr != nil {
+		return fmt.Errorf("write %s: %w", path, cerr)
+	}
+	return SyncDir(dir)
+}
+
+// SyncDir makes the renames and removals in a folder durable.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("sync folder: %w", err)
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// RemoveUnfinished deletes what writers that were killed left in a folder.
+func RemoveUnfinished(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for unfinished files: %w", err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), prefix) {
+			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return fmt.Errorf("remove unfinished file: %w", err)
+			}
+		}
+	}
+	return nil
+}

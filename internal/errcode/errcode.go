@@ -1,0 +1,202 @@
+// Package errcode carries the few error codes that may cross a component's
+// edge. An error with a code holds a message meant for the person who can act
+// on it; an error without one is a fault of ours, is logged once at the edge
+// and reaches a user as "internal error".
+//
+// It does not log and does not know HTTP or gRPC beyond the two mappings at
+// its end, which are the only ones in the tree. Everybody may call it.
+package errcode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// Code says what kind of failure happened, and so what a caller may do.
+type Code string
+
+// The closed list of codes.
+const (
+	// NotFound: the named thing does not exist, or the caller may not know.
+	NotFound Code = "not_found"
+	// Invalid: the request can never succeed as it is.
+	Invalid Code = "invalid"
+	// Conflict: the request clashes with the present state; read and retry.
+	Conflict Code = "conflict"
+	// Unauthorized: no identity, or one that is not known any more.
+	Unauthorized Code = "unauthorized"
+	// Forbidden: a known identity that may not do this.
+	Forbidden Code = "forbidden"
+	// Unprocessable: a source cannot be produced (bad ref, empty folder).
+	Unprocessable Code = "unprocessable"
+	// Exhausted: a limit or quota is reached; RetryAfter may say when.
+	Exhausted Code = "exhausted"
+	// Unavailable: try again later, nothing is wrong with the request.
+	Unavailable Code = "unavailable"
+	// Internal: a fault of ours. Errors without a code count as this.
+	Internal Code = "internal"
+)
+
+// Error is an error whose message may reach a user.
+type Error struct {
+	// Code says what kind of failure it is.
+	Code Code
+	// Message is the whole text for the user: what, where, what to do.
+	Message string
+	// RetryAfter is how long to wait before trying again; zero is unknown.
+	RetryAfter time.Duration
+	// cause is for logs only and is never shown to a user.
+	cause error
+}
+
+// Error returns the message, with the cause when there is one.
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap returns the cause, nil when there is none.
+func (e *Error) Unwrap() error { return e.cause }
+
+// New returns a coded error with a formatted message. A %w verb keeps its
+// operand as the cause, and its text in the message.
+func New(code Code, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Code: code, Message: err.Error(), cause: errors.Unwrap(err)}
+}
+
+// Hide returns a coded error whose cause is kept for logs but whose text does
+// not appear in the message.
+func Hide(code Code, cause error, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...), cause: cause}
+}
+
+// After returns the same error with a time to wait before the next try.
+func (e *Error) After(d time.Duration) *Error {
+	c := *e
+	c.RetryAfter = d
+	return &c
+}
+
+// Of returns the code of the outermost coded error in the chain. A deadline or
+// a cancelled context without a code is Unavailable, any other is Internal,
+// and nil is the empty code.
+func Of(err error) Code {
+	if err == nil {
+		return ""
+	}
+	var coded *Error
+	if errors.As(err, &coded) {
+		return coded.Code
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return Unavailable
+	}
+	return Internal
+}
+
+// Is reports whether err carries the code.
+func Is(err error, code Code) bool { return err != nil && Of(err) == code }
+
+// Message returns the text that a user may see: the outermost coded message
+// with whatever wrapped it, or a fixed sentence for a fault of ours.
+func Message(err error) string {
+	if err == nil {
+		return ""
+	}
+	var coded *Error
+	if errors.As(err, &coded) {
+		return err.Error()
+	}
+	if Of(err) == Unavailable {
+		return "the request took too long or was cancelled; try again"
+	}
+	return "internal error; the hub's log has the details"
+}
+
+// RetryAfter returns how long the outermost coded error asks to wait.
+func RetryAfter(err error) time.Duration {
+	var coded *Error
+	if errors.As(err, &coded) {
+		return coded.RetryAfter
+	}
+	return 0
+}
+
+// HTTPStatus maps the code to the status of a plain HTTP answer.
+func HTTPStatus(code Code) int {
+	switch code {
+	case "":
+		return http.StatusOK
+	case NotFound:
+		return http.StatusNotFound
+	case Invalid:
+		return http.StatusBadRequest
+	case Conflict:
+		return http.StatusConflict
+	case Unauthorized:
+		return http.StatusUnauthorized
+	case Forbidden:
+		return http.StatusForbidden
+	case Unprocessable:
+		return http.StatusUnprocessableEntity
+	case Exhausted:
+		return http.StatusTooManyRequests
+	case Unavailable:
+		return http.StatusServiceUnavailable
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+// RPCCode maps the code to the number that gRPC and Connect share.
+func RPCCode(code Code) uint32 {
+	switch code {
+	case "":
+		return 0
+	case NotFound:
+		return 5
+	case Invalid:
+		return 3
+	case Conflict:
+		return 10
+	case Unauthorized:
+		return 16
+	case Forbidden:
+		return 7
+	case Unprocessable:
+		return 9
+	case Exhausted:
+		return 8
+	case Unavailable:
+		return 14
+	default:
+		return 13
+	}
+}
+
+// FromRPC is the reverse of RPCCode, for clients.
+func FromRPC(number uint32) Code {
+	switch number {
+	case 0:
+		return ""
+	case 5:
+		return NotFound
+	case 3:
+		return Invalid
+	case 6, 10:
+		return Conflict
+	case 16:
+		return Unauthorized
+	case 7:
+		return Forbidden
+	case 9:
+		return Unprocessable
+	case 8:
+		return Exhausted
+	case 1, 4, 14:
+		return Unavailable
+	default:
+		return Internal
+	}
+}

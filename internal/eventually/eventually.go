@@ -1,0 +1,50 @@
+// Package eventually lets a test wait for a condition instead of sleeping. It
+// is the one place where waiting by the wall clock is allowed, always with a
+// deadline, and only tests and the test bed call it.
+package eventually
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// interval is how often a condition is asked: short against anything a test
+// waits for, long enough not to load a machine of two cores.
+const interval = 20 * time.Millisecond
+
+// Testing is the part of *testing.T that For needs.
+type Testing interface {
+	Helper()
+	Fatalf(format string, args ...any)
+	Context() context.Context
+}
+
+// For waits until condition returns nil and fails the test with the last
+// error when it has not within the limit.
+func For(t Testing, limit time.Duration, what string, condition func() error) {
+	t.Helper()
+	if err := Wait(t.Context(), limit, condition); err != nil {
+		t.Fatalf("%s: not within %v: %v", what, limit, err)
+	}
+}
+
+// Wait asks condition until it returns nil, the limit passed or the context
+// ended, and returns the condition's last error in the latter cases.
+func Wait(ctx context.Context, limit time.Duration, condition func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		err := condition()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w (%w)", err, ctx.Err())
+		case <-ticker.C:
+		}
+	}
+}

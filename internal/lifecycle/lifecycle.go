@@ -1,0 +1,48 @@
+// Package lifecycle runs the long-lived parts of a program together: each has
+// an owner and an end. When one fails, or the context ends, all are told to
+// stop, and Run returns once every one has.
+//
+//	start --> running --(context ends or a part returns an error)--> stopping --> ended
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// Part is something that runs until its context ends. A nil error before that
+// means that it had nothing (more) to do, which stops nobody else.
+type Part struct {
+	// Name is used in the error when the part fails.
+	Name string
+	// Run blocks until the context ends or the part fails.
+	Run func(ctx context.Context) error
+}
+
+// Run starts all parts and waits for all of them. It returns the first failure
+// with the part's name, nil when the context simply ended.
+func Run(ctx context.Context, parts ...Part) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var (
+		wg    sync.WaitGroup
+		first error
+		once  sync.Once
+	)
+	for _, part := range parts {
+		wg.Go(func() {
+			err := part.Run(ctx)
+			if err == nil || (ctx.Err() != nil && errors.Is(err, context.Canceled)) {
+				return
+			}
+			once.Do(func() {
+				first = fmt.Errorf("%s: %w", part.Name, err)
+				stop(first)
+			})
+		})
+	}
+	wg.Wait()
+	return first
+}

@@ -1,0 +1,46 @@
+package scrub_test
+
+import (
+	"encoding/base64"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/axle-cd/axle/internal/scrub"
+)
+
+func TestEveryFormOfASecretIsReplaced(t *testing.T) {
+	const value = "p\"ss w/rd+ü"
+	s := scrub.New(map[string]string{"config.password": value})
+	for name, text := range map[string]string{
+		"plain":  value,
+		"base64": base64.StdEncoding.EncodeToString([]byte(value)),
+		"raw":    base64.RawURLEncoding.EncodeToString([]byte(value)),
+		"json":   `p\"ss w/rd+ü`,
+		"query":  url.QueryEscape(value),
+		"path":   url.PathEscape(value),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := s.String("a " + text + " b"); got != "a [secret config.password] b" {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+func TestLongerSecretWins(t *testing.T) {
+	s := scrub.New(map[string]string{"short": "abcd", "long": "abcdefgh"})
+	if got := s.String("abcdefgh"); got != "[secret long]" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestShortValuesAndNilChangeNothing(t *testing.T) {
+	var none *scrub.Scrubber
+	if got := none.String("x"); got != "x" {
+		t.Errorf("got %q", got)
+	}
+	if got := scrub.New(map[string]string{"n": "1"}).String("1 of 1"); strings.Contains(got, "secret") {
+		t.Errorf("got %q", got)
+	}
+}
