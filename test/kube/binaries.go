@@ -1,0 +1,93 @@
+package kube
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// ErrNotBuilt is returned when the control plane's binary is not in the cache.
+var ErrNotBuilt = errors.New("kubedev is not built: run `make kubedev`")
+
+// binaries returns the folder that holds etcd, kube-apiserver and the others.
+// AXLE_KUBEDEV names it outright, for binaries that were built elsewhere.
+func binaries() (string, error) {
+	if dir := os.Getenv("AXLE_KUBEDEV"); dir != "" {
+		return dir, nil
+	}
+	root, err := repositoryRoot()
+	if err != nil {
+		return "", err
+	}
+	key, err := buildKey(filepath.Join(root, "test", "kube", "kubedev"))
+	if err != nil {
+		return "", err
+	}
+	cache, err := cacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "kubedev", key)
+	if _, err := os.Stat(filepath.Join(dir, "kube-apiserver")); err != nil {
+		return "", ErrNotBuilt
+	}
+	return dir, nil
+}
+
+// buildKey names the binary by the content of its sources. build.sh computes
+// the same name.
+func buildKey(dir string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return "", err
+	}
+	slices.Sort(files)
+	files = append([]string{filepath.Join(dir, "go.mod"), filepath.Join(dir, "go.sum")}, files...)
+	sum := sha256.New()
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("read the sources of kubedev: %w", err)
+		}
+		sum.Write(content)
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:16], nil
+}
+
+// cacheDir follows the same rule as build.sh.
+func cacheDir() (string, error) {
+	if dir := os.Getenv("AXLE_CACHE"); dir != "" {
+		return dir, nil
+	}
+	if dir := os.Getenv("XDG_CACHE_HOME"); dir != "" {
+		return filepath.Join(dir, "axle"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("find the cache folder, set AXLE_CACHE: %w", err)
+	}
+	return filepath.Join(home, ".cache", "axle"), nil
+}
+
+// repositoryRoot walks up from the working folder, which is the package's in a
+// test, to the module's go.mod. A path compiled in would be lost to -trimpath.
+func repositoryRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for start := dir; ; dir = filepath.Dir(dir) {
+		content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && strings.HasPrefix(string(content), "module github.com/axle-cd/axle\n") {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("%s is not inside a checkout of axle: start from there, or set AXLE_KUBEDEV to the folder with the control plane's binaries", start)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+#!/bin/sh
+# Builds the Kubernetes control plane of the test bed (kubedev) into the cache,
+# named by the content of its sources, and says how far it is. A second run, or
+# one that waited for the first, finds it there and ends at once. The package
+# test/kube computes the same name.
+set -eu
+
+src=$(cd "$(dirname "$0")/kubedev" && pwd)
+cache=${AXLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/axle}/kubedev
+cd "$src"
+key=$(LC_ALL=C; export LC_ALL; cat go.mod go.sum *.go | sha256sum | cut -c1-16)
+dir=$cache/$key
+
+if [ -e "$dir/kube-apiserver" ]; then
+	echo "kubedev: ready in $dir"
+	exit 0
+fi
+
+mkdir -p "$cache"
+exec 9>"$cache/lock"
+if ! flock -n 9; then
+	echo "kubedev: another build holds $cache/lock, waiting for it"
+	flock 9
+fi
+if [ -e "$dir/kube-apiserver" ]; then
+	echo "kubedev: ready in $dir"
+	exit 0
+fi
+
+# Each compiler takes up to 1 GB and the linker 2.5 GB: as many at a time as
+# there are processors, but no more than memory allows.
+jobs=$(nproc)
+memory=$(awk '/^MemAvailable/ {print int($2 / 1048576)}' /proc/meminfo)
+[ "$jobs" -le "$memory" ] || jobs=$memory
+[ "$jobs" -ge 1 ] || jobs=1
+
+work=$(mktemp -d "$cache/build.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+echo "kubedev: fetching modules"
+go mod download
+total=$(go list -deps -f '{{if not .Standard}}x{{end}}' . | grep -c x)
+echo "kubedev: building etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok as one binary ($total packages, $jobs at a time, about 10 minutes on two processors)"
+
+# The version that clients ask for; charts choose by it.
+version=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
+minor=${version#v1.}
+stamp=k8s.io/component-base/version
+flags="-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=${minor%%.*} -X $stamp.gitTreeState=clean"
+
+began=$(date +%s)
+go build -v -trimpath -ldflags "$flags" -p "$jobs" -o "$work/kubedev" . 2>"$work/log" 9>&- &
+build=$!
+trap 'kill $build 2>/dev/null; exit 130' INT TERM
+while kill -0 "$build" 2>/dev/null; do
+	sleep 2
+	now=$(($(date +%s) - began))
+	[ $((now / 10)) -ne "${last:-0}" ] || continue
+	last=$((now / 10))
+	count=$(grep -c '^[^ ]*$' "$work/log" || true)
+	if [ "$count" -ge "$total" ]; then
+		count="$total, linking"
+	fi
+	echo "kubedev: ${now}s, compiled $count of $total packages"
+done
+if ! wait "$build"; then
+	grep -v '^[^ ]*$' "$work/log" >&2 || true
+	echo "kubedev: the build failed, see above" >&2
+	exit 1
+fi
+
+for name in etcd kube-apiserver kube-controller-manager kube-scheduler kwok; do
+	ln -s kubedev "$work/$name"
+done
+rm "$work/log"
+mv "$work" "$dir"
+trap - EXIT
+echo "kubedev: ready in $dir after $(($(date +%s) - began))s"

@@ -1,0 +1,201 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// ClusterConfig says what a cluster has beside its API server.
+type ClusterConfig struct {
+	// Name appears in paths, kubeconfigs and errors. It must be unique on its
+	// Bed; a number by default.
+	Name string
+	// Users may log in by a bearer token, beside the built-in administrator.
+	Users []User
+	// Audit records every request, for Cluster.Audit.
+	Audit bool
+	// Controllers starts the controller-manager. With it come the admission of
+	// service accounts, root CA ConfigMaps, garbage collection, the rules of
+	// the cluster roles view, edit and admin (empty without it), Deployments
+	// that make pods, and Jobs.
+	Controllers bool
+	// Kwok starts kwok and a node of its own. Pods of ordinary images are bound
+	// to it and become ready, or complete, without anything being run.
+	Kwok bool
+}
+
+// User is somebody whom the API server knows by a bearer token.
+type User struct {
+	Name   string
+	Token  string
+	Groups []string
+}
+
+// startLimit bounds how long a cluster may take until it is ready. It takes
+// about 2 s on a free machine; the rest is for machines that are not.
+const startLimit = time.Minute
+
+// Cluster is one API server with what was asked for beside it.
+type Cluster struct {
+	bed   *Bed
+	cfg   ClusterConfig
+	dir   string
+	ca    *authority
+	port  int
+	token string // the administrator's
+
+	mu      sync.Mutex
+	api     *process
+	closers []func() // what hangs on the API server, stopped in reverse order
+	closed  bool
+}
+
+// StartCluster starts an API server on the Bed's etcd and what the config asks
+// for. It returns once all of it is ready.
+func (b *Bed) StartCluster(ctx context.Context, cfg ClusterConfig) (*Cluster, error) {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	c, err := b.newCluster(cfg)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	if err := c.start(ctx); err != nil {
+		return nil, fmt.Errorf("start cluster %s: %w", c.cfg.Name, errors.Join(err, c.Close()))
+	}
+	b.log.Info("cluster ready", "cluster", c.cfg.Name, "url", c.URL(), "took", time.Since(began).Round(time.Millisecond))
+	return c, nil
+}
+
+func (b *Bed) newCluster(cfg ClusterConfig) (*Cluster, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if cfg.Name == "" {
+		cfg.Name = fmt.Sprintf("cluster-%d", len(b.names)+1)
+	}
+	if b.names[cfg.Name] {
+		return nil, fmt.Errorf("cluster %s exists already on this etcd: choose another name", cfg.Name)
+	}
+	c := &Cluster{bed: b, cfg: cfg, dir: filepath.Join(b.dir, "clusters", cfg.Name), token: newToken()}
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+		return nil, err
+	}
+	b.names[cfg.Name] = true
+	b.clusters = append(b.clusters, c)
+	return c, nil
+}
+
+func (c *Cluster) start(ctx context.Context) error {
+	if err := c.writeFiles(); err != nil {
+		return err
+	}
+	if err := c.startFirst(ctx); err != nil {
+		return err
+	}
+	return c.writeKubeconfigs()
+}
+
+// startFirst starts the API server on a port of its choice, and again on
+// another one if the port was taken in between.
+func (c *Cluster) startFirst(ctx context.Context) error {
+	for try := 1; ; try++ {
+		port, err := freePort()
+		if err != nil {
+			return err
+		}
+		c.port = port
+		err = c.startAPI(ctx)
+		if err == nil || try == portTries || c.api == nil || !c.api.portTaken() {
+			return err
+		}
+	}
+}
+
+func (c *Cluster) startAPI(ctx context.Context) error {
+	var err error
+	c.api, err = startProcess(c.dir, filepath.Join(c.bed.bin, "kube-apiserver"), c.apiArgs())
+	if err != nil {
+		return err
+	}
+	return c.api.waitReady(ctx, c.ready)
+}
+
+// Name is the cluster's name.
+func (c *Cluster) Name() string { return c.cfg.Name }
+
+// Dir is the folder with the cluster's logs and keys.
+func (c *Cluster) Dir() string { return c.dir }
+
+// URL is the API server's address, https://127.0.0.1:<port>. It stays the same
+// over restarts.
+func (c *Cluster) URL() string { return fmt.Sprintf("https://127.0.0.1:%d", c.port) }
+
+// CA is the certificate of the cluster's authority in PEM.
+func (c *Cluster) CA() []byte { return c.ca.pem }
+
+// Config is the administrator's, of group system:masters, for client-go. The
+// caller owns the copy.
+func (c *Cluster) Config() *rest.Config { return c.config(c.token) }
+
+// Kubeconfig is the path of the administrator's kubeconfig file.
+func (c *Cluster) Kubeconfig() string { return c.kubeconfigPath("admin") }
+
+// Stop ends the API server at once, as a crash would. The data stays.
+func (c *Cluster) Stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.api.kill()
+}
+
+// Restart ends the API server if it still runs and starts it again on the same
+// address. It returns once the server is ready.
+func (c *Cluster) Restart(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return fmt.Errorf("cluster %s is closed", c.cfg.Name)
+	}
+	c.api.kill()
+	return c.startAPI(ctx)
+}
+
+// Pause freezes the API server: connections stay open and nothing answers.
+// It returns once the last of its threads stands still.
+func (c *Cluster) Pause() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.api.freeze()
+}
+
+// Resume ends a Pause.
+func (c *Cluster) Resume() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.api.signal(syscall.SIGCONT)
+}
+
+// Close stops everything of the cluster. Its data stays in etcd until the Bed
+// is closed.
+func (c *Cluster) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil
+	}
+	c.closed = true
+	for i := len(c.closers) - 1; i >= 0; i-- {
+		c.closers[i]()
+	}
+	c.api.kill()
+	return nil
+}

@@ -1,0 +1,101 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// TB is what the shortcuts for tests need; *testing.T has it.
+type TB interface {
+	Helper()
+	Logf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Cleanup(func())
+}
+
+// shared is the Bed of this process. It is never closed: its etcd dies with
+// the process, and its folder goes then too.
+var shared struct {
+	sync.Mutex
+	bed   *Bed
+	plain *Cluster
+}
+
+var namespaces atomic.Int64
+
+// New starts a cluster for one test on the etcd of this test binary and closes
+// it when the test ends.
+func New(tb TB, cfg ClusterConfig) *Cluster {
+	tb.Helper()
+	shared.Lock()
+	bed, err := sharedBed()
+	shared.Unlock()
+	if err != nil {
+		tb.Fatalf("%v", err)
+	}
+	c, err := bed.StartCluster(context.Background(), cfg)
+	if err != nil {
+		tb.Fatalf("%v", err)
+	}
+	tb.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			tb.Logf("close cluster %s: %v", c.Name(), err)
+		}
+	})
+	return c
+}
+
+// Shared returns the API server that all tests of this binary may share, each
+// in a Namespace of its own. It has an audit log and nothing beside it.
+func Shared(tb TB) *Cluster {
+	tb.Helper()
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.plain != nil {
+		return shared.plain
+	}
+	bed, err := sharedBed()
+	if err != nil {
+		tb.Fatalf("%v", err)
+	}
+	shared.plain, err = bed.StartCluster(context.Background(), ClusterConfig{Name: "shared", Audit: true})
+	if err != nil {
+		tb.Fatalf("%v", err)
+	}
+	return shared.plain
+}
+
+// sharedBed is called with shared locked.
+func sharedBed() (*Bed, error) {
+	if shared.bed != nil {
+		return shared.bed, nil
+	}
+	bed, err := Start(context.Background(), Config{})
+	shared.bed = bed
+	return bed, err
+}
+
+// Namespace makes a namespace for one test. Nothing removes it: the cluster
+// goes before it would matter.
+func (c *Cluster) Namespace(tb TB) string {
+	tb.Helper()
+	client, err := kubernetes.NewForConfig(c.Config())
+	if err != nil {
+		tb.Fatalf("client of cluster %s: %v", c.Name(), err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	name := fmt.Sprintf("test-%d", namespaces.Add(1))
+	_, err = client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if err != nil {
+		tb.Fatalf("make namespace %s: %v", name, err)
+	}
+	return name
+}
