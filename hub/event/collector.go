@@ -1,0 +1,160 @@
+package event
+
+import (
+	"context"
+	"sync"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// Kind says what sort of thing a feed row is about. A replica that meets a
+// kind it does not know drops its snapshot of that key.
+type Kind string
+
+// The kinds of feed rows.
+const (
+	KindProject     Kind = "project"
+	KindCluster     Kind = "cluster"
+	KindRepository  Kind = "repository"
+	KindSource      Kind = "source"
+	KindHead        Kind = "head"
+	KindService     Kind = "service"
+	KindReport      Kind = "report"
+	KindToken       Kind = "token"
+	KindSigningKey  Kind = "signing_key"
+	KindIncarnation Kind = "incarnation"
+)
+
+// Change is one feed row: what to read again. It carries no data, so a row can
+// never disagree with the table it points at.
+type Change struct {
+	Kind Kind
+	// Key is the id of the changed thing.
+	Key string
+	// Cluster is the cluster it belongs to, empty when to none.
+	Cluster string
+}
+
+// Row is a Change with its place.
+type Row struct {
+	Change
+	Sequence int64
+}
+
+// Entry is an event for people.
+type Entry struct {
+	// ID counts entries; set when read.
+	ID int64
+	// At is microseconds since 1970 UTC; set by the store when zero.
+	At int64
+	// Kind is what happened, "<noun>.<past participle>": service.updated.
+	Kind string
+	// Object names the thing, "service edge-1/web".
+	Object string
+	// By is who did it: an e-mail, a service account, "hub" or an agent.
+	By      string
+	Message string
+	// Cluster and Service are ids to filter by, empty when not about one.
+	Cluster string
+	Service string
+}
+
+// Collector gathers what one transaction appended.
+type Collector struct {
+	mu      sync.Mutex
+	changes []Change
+	entries []Entry
+}
+
+type collectorKey struct{}
+
+// WithCollector returns a context whose Append and Record calls go to the
+// returned Collector. The store calls it at the start of a transaction.
+func WithCollector(ctx context.Context) (context.Context, *Collector) {
+	c := &Collector{}
+	return context.WithValue(ctx, collectorKey{}, c), c
+}
+
+// Changes returns the appended changes in order, each once.
+func (c *Collector) Changes() []Change {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	seen := map[Change]bool{}
+	var unique []Change
+	for _, change := range c.changes {
+		if !seen[change] {
+			seen[change] = true
+			unique = append(unique, change)
+		}
+	}
+	return unique
+}
+
+// Entries returns the recorded entries in order.
+func (c *Collector) Entries() []Entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]Entry(nil), c.entries...)
+}
+
+var errNoTransaction = errcode.New(errcode.Internal, "a change was appended outside a transaction")
+
+// Append adds changes to the transaction of ctx. Outside one it returns an
+// Internal error: a change that nobody will hear of must not be made.
+func Append(ctx context.Context, changes ...Change) error {
+	c, ok := ctx.Value(collectorKey{}).(*Collector)
+	if !ok {
+		return errNoTransaction
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changes = append(c.changes, changes...)
+	return nil
+}
+
+// Record adds an event for people to the transaction of ctx.
+func Record(ctx context.Context, entry Entry) error {
+	c, ok := ctx.Value(collectorKey{}).(*Collector)
+	if !ok {
+		return errNoTransaction
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.entries = append(c.entries, entry)
+	return nil
+}
+
+// Receipt remembers the position of the last transaction committed under a
+// context, so that an edge can answer a write with the place it is at.
+type Receipt struct {
+	mu sync.Mutex
+	at Position
+}
+
+type receiptKey struct{}
+
+// WithReceipt returns a context whose commits are noted in the Receipt. Edges
+// call it once a request.
+func WithReceipt(ctx context.Context) (context.Context, *Receipt) {
+	r := &Receipt{}
+	return context.WithValue(ctx, receiptKey{}, r), r
+}
+
+// Committed notes a commit; the store calls it after each one that appended
+// rows.
+func Committed(ctx context.Context, at Position) {
+	if r, ok := ctx.Value(receiptKey{}).(*Receipt); ok {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.at.Before(at) {
+			r.at = at
+		}
+	}
+}
+
+// Position returns the last commit's place, zero when nothing was committed.
+func (r *Receipt) Position() Position {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.at
+}

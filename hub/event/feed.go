@@ -1,0 +1,254 @@
+package event
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+const (
+	// pollInterval is how late a replica hears of another's commit when no
+	// notification came.
+	pollInterval = time.Second
+	// waitLimit bounds how long a request waits for this replica to catch up
+	// with what its caller has seen elsewhere.
+	waitLimit = 2 * time.Second
+	// batch is how many rows are read at once.
+	batch = 500
+	// maxBackoff bounds the pause after a failed read of the feed.
+	maxBackoff = 5 * time.Second
+)
+
+// ErrTruncated is returned by Store.ChangesAfter when rows after the asked
+// sequence were dropped by retention.
+var ErrTruncated = errors.New("rows of the change feed were dropped before this replica read them")
+
+// Store reads the feed's rows.
+type Store interface {
+	// Incarnation returns the present life of the database.
+	Incarnation(ctx context.Context) (Incarnation, error)
+	// LastSequence returns the highest sequence of the present incarnation,
+	// 0 when there is none.
+	LastSequence(ctx context.Context) (int64, error)
+	// ChangesAfter returns up to limit rows above the sequence in order, or
+	// ErrTruncated.
+	ChangesAfter(ctx context.Context, sequence int64, limit int) ([]Row, error)
+}
+
+// Subscriber keeps an index that follows the feed. Calls come one at a time.
+type Subscriber interface {
+	// Rebuild loads everything anew; rows that are applied after it may be
+	// older than what it read.
+	Rebuild(ctx context.Context) error
+	// Apply brings the index up to date with the rows. An error makes the
+	// feed try the same rows again later; the position does not move.
+	Apply(ctx context.Context, rows []Row) error
+}
+
+// FeedConfig is what a Feed needs. All fields but Clock and Log are required.
+type FeedConfig struct {
+	Store Store
+	Clock clock.Clock
+	Log   *slog.Logger
+}
+
+// Feed follows the change feed for one replica.
+type Feed struct {
+	store Store
+	clock clock.Clock
+	log   *slog.Logger
+	wake  chan struct{}
+
+	mu          sync.Mutex
+	subscribers []Subscriber
+	incarnation Incarnation
+	position    Position
+	ready       bool
+	moved       chan struct{}
+}
+
+// NewFeed returns a Feed that is not ready until Run has built every index.
+func NewFeed(c FeedConfig) (*Feed, error) {
+	if c.Store == nil {
+		return nil, errors.New("event: a feed needs a store")
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Real{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Feed{store: c.Store, clock: c.Clock, log: c.Log, wake: make(chan struct{}, 1), moved: make(chan struct{})}, nil
+}
+
+// Subscribe adds an index. It must be called before Run.
+func (f *Feed) Subscribe(s Subscriber) { f.subscribers = append(f.subscribers, s) }
+
+// Wake makes the feed look for rows now. It never blocks; the store calls it
+// after each commit, and a notification from another replica does too.
+func (f *Feed) Wake() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Position returns how far this replica's indexes are, zero until they are
+// whole.
+func (f *Feed) Position() Position {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.position
+}
+
+// Incarnation returns the life of the database that this replica follows.
+func (f *Feed) Incarnation() Incarnation {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.incarnation
+}
+
+// Ready returns nil once the indexes are whole, else an Unavailable error.
+func (f *Feed) Ready() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.ready {
+		return errcode.New(errcode.Unavailable, "the hub is loading its indexes; try again in a second").After(time.Second)
+	}
+	return nil
+}
+
+// WaitFor returns once this replica is at p or later: at once in the common
+// case, else after at most 2 s with an Unavailable error, so that nobody is
+// ever answered from an older view than he has seen. A place in an incarnation
+// newer than this replica's own waits too; one in an older incarnation does
+// not, the newer life beats it.
+func (f *Feed) WaitFor(ctx context.Context, p Position) error {
+	if err := f.Ready(); err != nil {
+		return err
+	}
+	deadline := f.clock.After(waitLimit)
+	for {
+		f.mu.Lock()
+		behind, moved := f.position.Before(p), f.moved
+		f.mu.Unlock()
+		if !behind {
+			return nil
+		}
+		f.Wake()
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-deadline:
+			return errcode.New(errcode.Unavailable, "this replica has not caught up with position %s yet; try again in a second", p).After(time.Second)
+		}
+	}
+}
+
+// Run builds the indexes and follows the feed until the context ends. Failures
+// to read are retried with full jitter and never end it.
+func (f *Feed) Run(ctx context.Context) error {
+	backoff := jitter.Backoff{Min: 100 * time.Millisecond, Max: maxBackoff}
+	for ctx.Err() == nil {
+		err := f.turn(ctx)
+		if err == nil {
+			backoff.Reset()
+			if err := f.pause(ctx); err != nil {
+				return nil
+			}
+			continue
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		f.log.Warn("the change feed cannot be followed", logkey.Error, err)
+		if jitter.Wait(ctx, backoff.Next()) != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (f *Feed) pause(ctx context.Context) error {
+	select {
+	case <-f.wake:
+	case <-f.clock.After(pollInterval):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// turn rebuilds when needed, then applies all rows there are.
+func (f *Feed) turn(ctx context.Context) error {
+	current, err := f.store.Incarnation(ctx)
+	if err != nil {
+		return fmt.Errorf("read the incarnation: %w", err)
+	}
+	f.mu.Lock()
+	ready, known := f.ready, f.incarnation
+	f.incarnation = current
+	f.mu.Unlock()
+	if !ready || known.ID != current.ID {
+		if err := f.rebuild(ctx, current); err != nil {
+			return err
+		}
+	}
+	for {
+		n, err := f.tail(ctx, current)
+		if errors.Is(err, ErrTruncated) {
+			f.log.Warn("this replica was away longer than the feed is kept; rebuilding", logkey.Position, f.Position().String())
+			return f.rebuild(ctx, current)
+		}
+		if err != nil || n < batch {
+			return err
+		}
+	}
+}
+
+func (f *Feed) rebuild(ctx context.Context, current Incarnation) error {
+	last, err := f.store.LastSequence(ctx)
+	if err != nil {
+		return fmt.Errorf("read the last sequence: %w", err)
+	}
+	for _, s := range f.subscribers {
+		if err := s.Rebuild(ctx); err != nil {
+			return fmt.Errorf("rebuild an index: %w", err)
+		}
+	}
+	f.advance(Position{current.ID, last}, true)
+	f.log.Info("indexes are whole", logkey.Position, f.Position().String())
+	return nil
+}
+
+func (f *Feed) tail(ctx context.Context, current Incarnation) (int, error) {
+	at := f.Position().Sequence
+	rows, err := f.store.ChangesAfter(ctx, at, batch)
+	if err != nil || len(rows) == 0 {
+		return 0, err
+	}
+	for _, s := range f.subscribers {
+		if err := s.Apply(ctx, rows); err != nil {
+			return 0, fmt.Errorf("apply rows after %d: %w", at, err)
+		}
+	}
+	f.advance(Position{current.ID, rows[len(rows)-1].Sequence}, true)
+	return len(rows), nil
+}
+
+func (f *Feed) advance(p Position, ready bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.position, f.ready = p, ready
+	close(f.moved)
+	f.moved = make(chan struct{})
+}
