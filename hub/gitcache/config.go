@@ -1,0 +1,64 @@
+package gitcache
+
+import (
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/tarball"
+)
+
+// Config of a Cache. Store, Dir and Replica are needed; the zero value of
+// anything else is its default.
+type Config struct {
+	Store Store
+	// Dir is this replica's own folder for mirrors and tarballs. The caller
+	// makes sure that no other process uses it.
+	Dir string
+	// Replica is the stable name of this replica.
+	Replica string
+
+	// PollInterval is the base time between polls of an upstream; half of it
+	// is the most that is added at random. Default 2 min.
+	PollInterval time.Duration
+	// AllowUpstreamCIDRs are the only loopback, private and link-local
+	// addresses that an upstream may have.
+	AllowUpstreamCIDRs []netip.Prefix
+	// AllowHTTP permits http:// upstreams.
+	AllowHTTP bool
+	// Guard is the command that runs a git fetch under guard: it is given
+	// further arguments and must call gitagent.GuardMain with them. Default:
+	// this executable with the argument git-guard.
+	Guard []string
+
+	// CacheBytes bounds the tarballs on disk that are not pinned.
+	// Default 10 GiB.
+	CacheBytes int64
+	// Limits of one tarball.
+	Limits tarball.Limits
+	// Level of compression.
+	Level tarball.Level
+
+	Log   *slog.Logger
+	Clock clock.Clock
+	// Registerer takes the metrics; nil registers none.
+	Registerer prometheus.Registerer
+}
+
+// Cache is the door. See the package comment.
+type Cache struct {
+	Config
+	store Store
+}
+
+// New checks the configuration and opens the folder. Run does the work.
+func New(c Config) (*Cache, error) {
+	if c.Store == nil || c.Dir == "" || c.Replica == "" {
+		return nil, errcode.New(errcode.Invalid, "git cache needs a store, a folder and a replica name")
+	}
+	return &Cache{Config: c, store: c.Store}, nil
+}

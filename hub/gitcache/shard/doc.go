@@ -1,0 +1,2 @@
+// Package shard says which replica owns a repository.
+package shard

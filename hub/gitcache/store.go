@@ -1,0 +1,87 @@
+package gitcache
+
+import (
+	"context"
+	"time"
+
+	"github.com/axle-cd/axle/hub/gitcache/gitagent"
+	"github.com/axle-cd/axle/internal/digest"
+)
+
+// The rows, as everybody but the git agent knows them.
+type (
+	// Repository is one upstream that the hub follows.
+	Repository = gitagent.Repository
+	// Credentials are the secrets of one repository.
+	Credentials = gitagent.Credentials
+	// Health is what is known of an upstream, with ages.
+	Health = gitagent.Health
+	// Source is a folder at a ref of a repository; make it with NewSource.
+	Source = gitagent.Source
+	// Head is what a source points at now.
+	Head = gitagent.Head
+	// Artifact records how the tarball of a digest is made again.
+	Artifact = gitagent.Artifact
+	// Recipe tells how to rebuild a tarball.
+	Recipe = gitagent.Recipe
+	// Pin names an artifact that must be possible to serve.
+	Pin = gitagent.Pin
+	// Holder is one life of one replica.
+	Holder = gitagent.Holder
+	// Held is a lease that its holder still has.
+	Held = gitagent.Held
+)
+
+// NewSource normalises the parts of a source and derives its ID from them.
+func NewSource(repositoryID, ref, folder string, files []string) (Source, error) {
+	return gitagent.NewSource(repositoryID, ref, folder, files)
+}
+
+// Store keeps repositories, sources, heads and artifacts. The SQL one and the
+// one in gitcachetest pass the same suite, gitcachetest.RunStoreSuite. Methods
+// take part in a transaction that is in ctx, where there is one. Times are set
+// by the store from the database's clock where the comment does not say
+// otherwise, to the microsecond, in UTC.
+type Store interface {
+	gitagent.Store
+
+	// Repositories returns all repositories, sorted by name.
+	Repositories(ctx context.Context) ([]Repository, error)
+
+	// CreateRepository stores a new repository with the given ID, its
+	// credentials sealed, health Unknown, Generation 1, and announces it.
+	// errcode.Conflict when the ID or the name is taken.
+	CreateRepository(ctx context.Context, r Repository, c Credentials) (Repository, error)
+
+	// UpdateRepository replaces Name, ProjectID, URL and Auth of the repository
+	// with r's ID, and its credentials unless c is nil, and announces it.
+	// Generation grows when URL or Auth differ or c is given; Health is left
+	// alone. errcode.NotFound, errcode.Conflict when the name is taken.
+	UpdateRepository(ctx context.Context, r Repository, c *Credentials) (Repository, error)
+
+	// DeleteRepository removes a repository that nothing uses, with its
+	// sources, heads and artifacts. errcode.NotFound; errcode.Conflict when a
+	// service still follows it.
+	DeleteRepository(ctx context.Context, id string) error
+
+	// PutSource makes sure that a source is among those in use and announces
+	// it when it is new. errcode.NotFound when its repository does not exist.
+	PutSource(ctx context.Context, s Source) error
+
+	// DropSources deletes, with their heads, sources that no service refers to
+	// and that were last put before the given time. It returns how many.
+	DropSources(ctx context.Context, putBefore time.Time) (int, error)
+
+	// Source returns one source. errcode.NotFound.
+	Source(ctx context.Context, id string) (Source, error)
+
+	// Head returns the head of one source. errcode.NotFound when it was never
+	// evaluated.
+	Head(ctx context.Context, sourceID string) (Head, error)
+
+	// Artifact returns the recipe of a digest. errcode.NotFound.
+	Artifact(ctx context.Context, d digest.Digest) (Artifact, error)
+
+	// PinnedDigests returns all digests that no cache may evict, sorted.
+	PinnedDigests(ctx context.Context) ([]digest.Digest, error)
+}

@@ -1,0 +1,2 @@
+// Package upstream runs git for the git cache.
+package upstream
