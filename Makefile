@@ -1,0 +1,70 @@
+# Every command of the project. `make help` lists them.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+ARGS ?=
+RUN ?=
+FUZZTIME ?= 30s
+TOOL := go tool -modfile=tools/go.mod
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X github.com/axle-cd/axle/internal/buildinfo.Version=$(VERSION)
+BINARIES := axle axle-hub axle-agent axle-render
+
+# What runs under the race detector: everything concurrent that ships.
+RACE := ./hub/... ./agent/... ./internal/...
+REST := ./api/... ./cli/... ./cmd/... ./render/... ./sdk/... ./test/... ./deploy/...
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1mmake %-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST) | sed -e "$$(test -t 1 || echo 's/\x1b\[[0-9;]*m//g')"
+
+demo: deps kubedev build ## the whole world on one machine (ARGS=--exit ends it; ARGS='--repo PATH --folder F' takes your own)
+	@go run ./cmd/dev demo $(ARGS)
+
+test: deps kubedev ## everything that must hold (RUN=Name runs one test by name)
+	@echo "== vet"
+	go vet $(RACE) $(REST)
+	@echo "== tests under the race detector"
+	go test -race -timeout 20m $(if $(RUN),-run '$(RUN)') $(RACE)
+	@echo "== the other tests"
+	go test -timeout 20m $(if $(RUN),-run '$(RUN)') $(REST)
+
+build: ## build the programs into bin/
+	@mkdir -p bin
+	@go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(addprefix ./cmd/,$(BINARIES))
+
+images: ## write OCI image layouts of the programs to dist/images, without Docker
+	go run ./cmd/dev images --version '$(VERSION)' --out dist/images
+
+deps: ## install what the tests need beside Go, Node and git (Debian: by apt)
+	@./test/deps.sh
+
+kubedev: ## build the Kubernetes control plane of the test bed (once, cached by content)
+	@./test/kube/build.sh
+
+generate: ## make all generated files anew
+	$(TOOL) buf generate
+	$(TOOL) controller-gen crd:allowDangerousTypes=true paths=./api/v1alpha1/... output:crd:dir=deploy/crds
+	go test ./internal/archtest -run TestArchitectureHoldsTheRules -update
+	gofmt -w $$(git ls-files '*.go')
+
+lint: ## look for what the compiler does not
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "run make generate: not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
+	go vet $(RACE) $(REST)
+	$(TOOL) buf lint
+	$(TOOL) staticcheck ./...
+	go test -count=1 ./internal/archtest
+
+check-generated: generate ## fail when a generated file was not committed
+	@git diff --exit-code --stat || { echo "generated files differ: commit the result of make generate"; exit 1; }
+
+bench: kubedev build ## measure; results as a table and as JSON in docs/benchmarks
+	@go run ./cmd/dev bench $(ARGS)
+
+fuzz: ## run every fuzz test for FUZZTIME (30s)
+	@./test/fuzz.sh $(FUZZTIME)
+
+clean: ## remove what was built
+	rm -rf bin dist
+
+.PHONY: help demo test build images deps kubedev generate lint check-generated bench fuzz clean

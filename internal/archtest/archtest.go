@@ -1,0 +1,172 @@
+// Package archtest holds the tree to the policy in rules.txt: who may import
+// whom, directly and per binary through others, what a package must say about
+// itself, and a few habits that a reader should be able to rely on.
+//
+// It is plain code over go/parser, so that a bad edit shows in the same second
+// it is made; only the walk of what a binary links asks the go command. It is
+// called by its own test and by nothing else.
+package archtest
+
+import (
+	"bufio"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Rules is the parsed policy.
+type Rules struct {
+	sets    map[string][]string
+	rows    map[string][]string
+	later   map[string]bool
+	forbids []Forbid
+}
+
+// Forbid says what one binary must not link, and why.
+type Forbid struct {
+	// Package is the first-party folder of the binary.
+	Package string
+	// Pattern is an import path; a trailing * makes it a prefix.
+	Pattern string
+	Reason  string
+}
+
+// Parse reads the policy text. Errors name the line.
+func Parse(text string) (*Rules, error) {
+	r := &Rules{sets: map[string][]string{}, rows: map[string][]string{}, later: map[string]bool{}}
+	scanner := bufio.NewScanner(strings.NewReader(text))
+	for n := 1; scanner.Scan(); n++ {
+		line := strings.TrimSpace(scanner.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if err := r.line(line); err != nil {
+			return nil, fmt.Errorf("rules.txt:%d: %w", n, err)
+		}
+	}
+	return r, scanner.Err()
+}
+
+func (r *Rules) line(line string) error {
+	if rest, ok := strings.CutPrefix(line, "forbid "); ok {
+		pkg, rule, ok := strings.Cut(rest, ":")
+		pattern, reason, ok2 := strings.Cut(strings.TrimSpace(rule), " ")
+		if !ok || !ok2 {
+			return fmt.Errorf("want \"forbid PACKAGE : PATTERN REASON\"")
+		}
+		r.forbids = append(r.forbids, Forbid{strings.TrimSpace(pkg), pattern, reason})
+		return nil
+	}
+	if name, members, ok := strings.Cut(line, " = "); ok {
+		name = strings.TrimSpace(name)
+		if name == "later" {
+			for _, m := range strings.Fields(members) {
+				r.later[m] = true
+			}
+			return nil
+		}
+		r.sets[name] = strings.Fields(members)
+		return nil
+	}
+	name, allowed, ok := strings.Cut(line, ":")
+	if !ok {
+		return fmt.Errorf("neither a set nor a row: %q", line)
+	}
+	name = strings.TrimSpace(name)
+	if _, twice := r.rows[name]; twice {
+		return fmt.Errorf("second row for %s", name)
+	}
+	r.rows[name] = strings.Fields(allowed)
+	return nil
+}
+
+// Forbids returns the denials for binaries.
+func (r *Rules) Forbids() []Forbid { return slices.Clone(r.forbids) }
+
+// matches reports whether a pattern of a row covers a package.
+func matches(pattern, pkg string) bool {
+	if base, ok := strings.CutSuffix(pattern, "/**"); ok {
+		return pkg == base || strings.HasPrefix(pkg, base+"/")
+	}
+	if base, ok := strings.CutSuffix(pattern, "/*"); ok {
+		return strings.HasPrefix(pkg, base+"/")
+	}
+	return pattern == pkg
+}
+
+// row returns what a package may import: the exact row, else that of the
+// longest pattern, else, for <p>/<p>test, p's row and p.
+func (r *Rules) row(pkg string) ([]string, bool) {
+	if allowed, ok := r.rows[pkg]; ok {
+		return allowed, true
+	}
+	if parent, ok := strings.CutSuffix(pkg, "test"); ok {
+		if i := strings.LastIndex(pkg, "/"); i > 0 && strings.HasSuffix(pkg[:i], parent[i:]) {
+			if allowed, ok := r.row(pkg[:i]); ok {
+				return append(slices.Clone(allowed), pkg[:i]), true
+			}
+		}
+	}
+	best := ""
+	for pattern := range maps.Keys(r.rows) {
+		if strings.Contains(pattern, "*") && matches(pattern, pkg) && len(pattern) > len(best) {
+			best = pattern
+		}
+	}
+	if best == "" {
+		return nil, false
+	}
+	return r.rows[best], true
+}
+
+// allows reports whether a row covers an import, sets included.
+func (r *Rules) allows(row []string, imported string) bool {
+	for _, pattern := range row {
+		if members, ok := r.sets[pattern]; ok {
+			if r.allows(members, imported) {
+				return true
+			}
+			continue
+		}
+		if matches(pattern, imported) {
+			return true
+		}
+	}
+	return false
+}
+
+// isTestPackage reports whether only tests may import a package.
+func isTestPackage(pkg string) bool {
+	return strings.HasPrefix(pkg, "test/") || (strings.HasSuffix(pkg, "test") && pkg != "internal/archtest")
+}
+
+// CheckImports returns a sentence for each import, and each package, that the
+// policy does not cover. The imports are first-party folders by folder.
+func (r *Rules) CheckImports(packages map[string]*Package) []string {
+	var bad []string
+	for _, name := range slices.Sorted(maps.Keys(packages)) {
+		p := packages[name]
+		row, ok := r.row(name)
+		if !ok {
+			bad = append(bad, fmt.Sprintf("%s: no row in rules.txt covers this package", name))
+			continue
+		}
+		if r.later[name] {
+			bad = append(bad, fmt.Sprintf("%s: exists but is still listed under later", name))
+		}
+		for _, i := range p.Imports {
+			if isTestPackage(i) && !isTestPackage(name) && name != "cmd/dev" {
+				bad = append(bad, fmt.Sprintf("%s: imports %s, which only tests may", name, i))
+			} else if !r.allows(row, i) && !(isTestPackage(name) && isTestPackage(i) && r.allows(row, i)) {
+				bad = append(bad, fmt.Sprintf("%s: may not import %s", name, i))
+			}
+		}
+		for _, i := range p.TestImports {
+			if i != name && !isTestPackage(i) && !r.allows(row, i) {
+				bad = append(bad, fmt.Sprintf("%s: its tests may not import %s", name, i))
+			}
+		}
+	}
+	return bad
+}

@@ -1,0 +1,189 @@
+package archtest_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/axle-cd/axle/internal/archtest"
+)
+
+var update = flag.Bool("update", false, "write rules.txt into ARCHITECTURE.md")
+
+func load(t *testing.T) (string, string, *archtest.Rules, map[string]*archtest.Package) {
+	t.Helper()
+	root, err := archtest.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("rules.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := archtest.Parse(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages, err := archtest.Load(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root, string(text), rules, packages
+}
+
+func report(t *testing.T, bad []string) {
+	t.Helper()
+	for _, b := range bad {
+		t.Error(b)
+	}
+}
+
+func TestImportsKeepToThePolicy(t *testing.T) {
+	_, _, rules, packages := load(t)
+	report(t, rules.CheckImports(packages))
+}
+
+func TestForbiddenImportIsCaught(t *testing.T) {
+	_, _, rules, _ := load(t)
+	tests := map[string]struct {
+		pkg     string
+		imports archtest.Package
+		want    string
+	}{
+		"agent knows the hub":       {"agent/poll", archtest.Package{Imports: []string{"hub/fleet"}}, "agent/poll: may not import hub/fleet"},
+		"domain knows SQL":          {"hub/fleet", archtest.Package{Imports: []string{"hub/store"}}, "hub/fleet: may not import hub/store"},
+		"leaf knows a component":    {"internal/jitter", archtest.Package{Imports: []string{"agent/poll"}}, "internal/jitter: may not import agent/poll"},
+		"code imports the test bed": {"hub", archtest.Package{Imports: []string{"test/pg"}}, "hub: imports test/pg, which only tests may"},
+		"a test breaks a wall":      {"agent/apply", archtest.Package{TestImports: []string{"hub/desired"}}, "agent/apply: its tests may not import hub/desired"},
+		"no row":                    {"newthing", archtest.Package{}, "newthing: no row in rules.txt covers this package"},
+		"born but still later":      {"hub/billing", archtest.Package{}, "hub/billing: exists but is still listed under later"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			bad := rules.CheckImports(map[string]*archtest.Package{tc.pkg: &tc.imports})
+			if !slices.Contains(bad, tc.want) {
+				t.Errorf("got %q, want %q", bad, tc.want)
+			}
+		})
+	}
+	if bad := rules.CheckImports(map[string]*archtest.Package{"hub/store": {Imports: []string{"hub/fleet", "internal/errcode"}, TestImports: []string{"hub/store", "test/pg"}}}); len(bad) != 0 {
+		t.Errorf("allowed imports are refused: %q", bad)
+	}
+}
+
+func TestBinariesLinkOnlyTheirOwn(t *testing.T) {
+	root, _, rules, packages := load(t)
+	links := map[string][]string{}
+	for _, f := range rules.Forbids() {
+		if packages[f.Package] == nil {
+			continue
+		}
+		if links[f.Package] == nil {
+			links[f.Package] = linked(t, root, f.Package)
+		}
+		for _, path := range links[f.Package] {
+			prefix, isPrefix := strings.CutSuffix(f.Pattern, "*")
+			if path == f.Pattern || (isPrefix && strings.HasPrefix(path, prefix)) {
+				t.Errorf("%s links %s: %s", f.Package, path, f.Reason)
+			}
+		}
+	}
+	for binary := range packages {
+		if !strings.HasPrefix(binary, "cmd/") || binary == "cmd/dev" {
+			continue
+		}
+		if links[binary] == nil {
+			links[binary] = linked(t, root, binary)
+		}
+		for _, path := range links[binary] {
+			own := strings.TrimPrefix(path, "github.com/axle-cd/axle/")
+			if path == "testing" || strings.HasPrefix(own, "test/") || (own != path && strings.HasSuffix(own, "test") && own != "internal/archtest") {
+				t.Errorf("%s links %s, which is for tests", binary, path)
+			}
+		}
+	}
+}
+
+// linked asks the go command what a binary links. Load has read each file
+// before, so the test cache notices an edit that this command would hide.
+func linked(t *testing.T, root, pkg string) []string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, "go", "list", "-deps", "./"+pkg)
+	command.Dir = root
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("go list %s: %v\n%s", pkg, err, stderr.String())
+	}
+	return strings.Fields(string(out))
+}
+
+func TestContractsImportLittle(t *testing.T) {
+	_, _, _, packages := load(t)
+	allowed := []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/apiextensions-apiserver/pkg/apis/", "google.golang.org/protobuf/", "connectrpc.com/connect"}
+	for name, p := range packages {
+		if !strings.HasPrefix(name, "api/") {
+			continue
+		}
+		for _, path := range p.Outside {
+			outside := strings.Contains(strings.SplitN(path, "/", 2)[0], ".")
+			if outside && !slices.ContainsFunc(allowed, func(a string) bool { return strings.HasPrefix(path, a) }) {
+				t.Errorf("%s: contracts may not import %s", name, path)
+			}
+		}
+	}
+}
+
+func TestPackagesSayWhatTheyAre(t *testing.T) {
+	_, _, _, packages := load(t)
+	report(t, archtest.CheckNames(packages))
+}
+
+func TestHabits(t *testing.T) {
+	_, _, _, packages := load(t)
+	for _, p := range packages {
+		report(t, p.Habits)
+	}
+}
+
+func TestFlowsNameRealCode(t *testing.T) {
+	root, _, _, _ := load(t)
+	bad, err := archtest.CheckFlows(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report(t, bad)
+}
+
+func TestArchitectureHoldsTheRules(t *testing.T) {
+	root, rules, _, _ := load(t)
+	path := filepath.Join(root, "ARCHITECTURE.md")
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := archtest.Architecture(string(page), rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if want != string(page) {
+		t.Error("ARCHITECTURE.md holds another policy than rules.txt; run make generate")
+	}
+	if lines := strings.Count(want, "\n"); lines > 300 {
+		t.Errorf("ARCHITECTURE.md has %d lines, at most 300 are read in one go", lines)
+	}
+}

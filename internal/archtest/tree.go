@@ -1,0 +1,206 @@
+package archtest
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// module is the path in front of every first-party import.
+const module = "github.com/axle-cd/axle/"
+
+// Package is one folder of Go files as the parser sees it, build tags ignored.
+type Package struct {
+	// Name is the package clause of the files that are no tests.
+	Name string
+	// Docs are the package comments found, one a file that has one.
+	Docs []string
+	// Imports and TestImports are first-party folders, sorted, each once.
+	Imports     []string
+	TestImports []string
+	// Outside are all other imports of files that are no tests.
+	Outside []string
+	// Habits are sentences about calls and aliases that the house avoids.
+	Habits []string
+}
+
+// skipped are folders with modules of their own or without our Go code.
+var skipped = map[string]bool{".git": true, "node_modules": true, "testdata": true, "test/kube/kubedev": true, "test/goldens": true, "tools": true, "bin": true, "dist": true}
+
+// Load parses every Go file below root.
+func Load(root string) (map[string]*Package, error) {
+	packages := map[string]*Package{}
+	files := token.NewFileSet()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(root, path)
+		if d.IsDir() {
+			if skipped[d.Name()] || skipped[rel] || (rel != "." && strings.HasPrefix(d.Name(), "zz_")) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		file, err := parser.ParseFile(files, path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		folder := filepath.ToSlash(filepath.Dir(rel))
+		if packages[folder] == nil {
+			packages[folder] = &Package{}
+		}
+		packages[folder].add(rel, file, files)
+		return nil
+	})
+	for _, p := range packages {
+		for _, list := range []*[]string{&p.Imports, &p.TestImports, &p.Outside} {
+			slices.Sort(*list)
+			*list = slices.Compact(*list)
+		}
+	}
+	return packages, err
+}
+
+func (p *Package) add(path string, file *ast.File, files *token.FileSet) {
+	test := strings.HasSuffix(path, "_test.go")
+	generated := ast.IsGenerated(file)
+	if !test {
+		p.Name = file.Name.Name
+		if file.Doc != nil && !generated {
+			p.Docs = append(p.Docs, file.Doc.Text())
+		} else if file.Doc != nil {
+			p.Docs = append(p.Docs, "generated: "+file.Doc.Text())
+		}
+	}
+	for _, spec := range file.Imports {
+		imported, _ := strconv.Unquote(spec.Path.Value)
+		if own, ok := strings.CutPrefix(imported, module); ok {
+			if test {
+				p.TestImports = append(p.TestImports, own)
+			} else {
+				p.Imports = append(p.Imports, own)
+			}
+		} else if !test {
+			p.Outside = append(p.Outside, imported)
+		}
+		if spec.Name != nil && !generated && !aliasAllowed(spec.Name.Name, imported) {
+			p.Habits = append(p.Habits, fmt.Sprintf("%s: import alias %s for %s; aliases are for Kubernetes, versioned and generated packages", files.Position(spec.Pos()), spec.Name.Name, imported))
+		}
+	}
+	if !generated {
+		p.habits(path, file, files, test)
+	}
+}
+
+// aliasAllowed says where another name than the package's own is no surprise.
+func aliasAllowed(alias, path string) bool {
+	last := path[strings.LastIndex(path, "/")+1:]
+	versioned := len(last) > 1 && last[0] == 'v' && last[1] >= '0' && last[1] <= '9'
+	return alias == "_" || versioned || strings.Contains(path, "k8s.io/") || strings.HasPrefix(path, "helm.sh/") || strings.HasPrefix(path, module+"api/")
+}
+
+// habits notes calls that hide failures or time.
+func (p *Package) habits(path string, file *ast.File, files *token.FileSet, test bool) {
+	program := strings.HasPrefix(path, "cmd/") || strings.Contains(path, "/testdata/")
+	ast.Inspect(file, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		what := ""
+		switch f := call.Fun.(type) {
+		case *ast.Ident:
+			if f.Name == "panic" && !program && !test {
+				what = "panic"
+			}
+		case *ast.SelectorExpr:
+			if x, ok := f.X.(*ast.Ident); ok {
+				what = avoided(x.Name, f.Sel.Name, program, test)
+			}
+			if test && strings.HasPrefix(f.Sel.Name, "Skip") && path != "internal/archtest/archtest_test.go" {
+				what = "a skipped test; fail with the command that provides what is missing"
+			}
+		}
+		if what != "" {
+			p.Habits = append(p.Habits, fmt.Sprintf("%s: %s", files.Position(call.Pos()), what))
+		}
+		return true
+	})
+}
+
+func avoided(pkg, name string, program, test bool) string {
+	switch {
+	case pkg == "time" && name == "Sleep" && test:
+		return "time.Sleep in a test; wait for a condition or use a clock"
+	case pkg == "fmt" && strings.HasPrefix(name, "Print") && !program && !test:
+		return "fmt." + name + " outside cmd"
+	case pkg == "log" && (strings.HasPrefix(name, "Fatal") || strings.HasPrefix(name, "Panic")) && !program:
+		return "log." + name + " outside cmd"
+	}
+	return ""
+}
+
+// vague are package names that say nothing.
+var vague = []string{"util", "utils", "common", "shared", "helper", "helpers", "misc", "base", "types", "models"}
+
+// standard are package names of Go's own library that a reader would mistake.
+var standard = []string{"http", "net", "url", "json", "sql", "errors", "fmt", "log", "slog", "io", "os", "time", "sync", "context", "strings", "bytes", "sort", "slices", "maps", "path", "filepath", "template", "testing", "rand", "hash", "crypto", "tls", "user", "signal", "exec"}
+
+// CheckNames returns a sentence for each package whose name or doc is missing
+// or misleading.
+func CheckNames(packages map[string]*Package) []string {
+	var bad []string
+	for name, p := range packages {
+		if p.Name == "" {
+			continue // only tests
+		}
+		if slices.Contains(vague, p.Name) || slices.Contains(standard, p.Name) {
+			bad = append(bad, fmt.Sprintf("%s: package name %q is vague or Go's own", name, p.Name))
+		}
+		var docs, own int
+		for _, doc := range p.Docs {
+			if strings.HasPrefix(doc, "generated: ") {
+				docs++
+				continue
+			}
+			own++
+			if !strings.HasPrefix(doc, "Package "+p.Name) && !strings.HasPrefix(doc, "Command ") {
+				bad = append(bad, fmt.Sprintf("%s: package doc starts %.40q", name, doc))
+			}
+		}
+		if own > 1 || (own == 0 && docs == 0 && !strings.HasPrefix(name, "api/")) {
+			bad = append(bad, fmt.Sprintf("%s: %d package docs, want one", name, own))
+		}
+	}
+	slices.Sort(bad)
+	return bad
+}
+
+// Root returns the folder of go.mod at or above the working folder.
+func Root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", fmt.Errorf("no go.mod above the working folder")
+		}
+		dir = parent
+	}
+}

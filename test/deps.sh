@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Installs what the tests need beside Go, Node and git, or says what is missing.
+set -euo pipefail
+
+missing=()
+command -v zstd >/dev/null || missing+=(zstd)
+command -v sqlite3 >/dev/null || missing+=(sqlite3)
+command -v kubectl >/dev/null || missing+=(kubectl)
+command -v gcc >/dev/null || missing+=(gcc libc6-dev)
+if ! command -v postgres >/dev/null && ! compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null; then
+	missing+=(postgresql)
+fi
+git --exec-path >/dev/null 2>&1 && [ -x "$(git --exec-path)/git-http-backend" ] || missing+=(git)
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+if ! command -v apt-get >/dev/null; then
+	echo "missing on this machine, please install: ${missing[*]}" >&2
+	exit 1
+fi
+echo "installing ${missing[*]}"
+apt-get update -qq
+# kubectl is packaged under another name in Debian.
+DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]/kubectl/kubernetes-client}"
