@@ -1,0 +1,26 @@
+// Package apply makes a cluster hold what a service renders: it finds out whose
+// each object is, applies with server-side apply in stages and waves, remembers
+// what it applied in an inventory in the cluster, and removes what the service
+// stopped rendering, if it may.
+//
+// It renders nothing, watches nothing and judges no health: what is known of
+// the live objects comes from a Live, which agent/drift is. agent/poll calls it
+// with rendered objects, one pass a service at a time; agent/drift calls Heal.
+//
+// What holds:
+//   - an object that is not ours is never written or deleted, unless adoption
+//     was asked for;
+//   - an object is in the inventory before it is applied and leaves it after
+//     it is gone, so an agent killed at any point finds all it made;
+//   - only objects of the inventory are deleted, with their uid and version as
+//     preconditions and after their own annotations named this service;
+//   - a pass over unchanged objects sends no request;
+//   - every text passes the service's scrubber.
+//
+// The state of a service, kept in its inventory:
+//
+//	(none) --> Applying --> Waiting --> Applied
+//	              |            |  \---> PruneHeld --(approved)--> Applied
+//	              v            v
+//	           Failed <---- (10 min without health)      each --> Draining --> gone
+package apply

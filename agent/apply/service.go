@@ -1,0 +1,68 @@
+package apply
+
+import (
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/scrub"
+)
+
+// Service is what a pass must know beside the objects.
+type Service struct {
+	ID        string
+	Name      string
+	Namespace string
+	// TarballDigest and SpecDigest name what was rendered. They are stored
+	// once all of it is applied.
+	TarballDigest string
+	SpecDigest    string
+	// Adopt takes over objects that another tool or a person made.
+	Adopt bool
+	// RequireOwnership refuses objects of another service of ours. Without it
+	// they are taken over.
+	RequireOwnership bool
+	// CreateNamespace makes Namespace when it is missing.
+	CreateNamespace bool
+	// DeleteNamespace removes Namespace after a drain.
+	DeleteNamespace bool
+	// EnforceNamespace puts every object into Namespace and refuses objects of
+	// the whole cluster.
+	EnforceNamespace     bool
+	NamespaceLabels      map[string]string
+	NamespaceAnnotations map[string]string
+	// PruneApproval releases a held prune when it is higher than it was then.
+	PruneApproval int64
+	// Partial says why the objects may not be all of them (a skipped file, a
+	// lookup that could not be answered). Then nothing is pruned.
+	Partial string
+	// Strict takes back what people's tools wrote, instead of reporting it.
+	Strict bool
+	// ServiceAccount is impersonated for writes: "namespace/name", or a name
+	// in Namespace. Empty is the agent's own account.
+	ServiceAccount string
+	// Scrub removes the service's secret values from every text. Nil changes
+	// nothing.
+	Scrub *scrub.Scrubber
+}
+
+// FromSpec reads the hub's spec. The scrubber knows its secrets.
+func FromSpec(spec *agentv1.ServiceSpec, tarballDigest string) Service {
+	cfg := spec.GetSyncConfig()
+	secrets := map[string]string{}
+	for name, value := range spec.GetSecrets() {
+		secrets["config."+name] = value
+	}
+	return Service{
+		ID: spec.GetId(), Name: spec.GetName(), Namespace: spec.GetNamespace(),
+		TarballDigest: tarballDigest, SpecDigest: spec.GetSpecDigest(),
+		Adopt:                spec.GetAdopt(),
+		RequireOwnership:     cfg == nil || cfg.RequireOwnership == nil || cfg.GetRequireOwnership(),
+		CreateNamespace:      cfg == nil || cfg.CreateNamespace == nil || cfg.GetCreateNamespace(),
+		DeleteNamespace:      cfg.GetDeleteNamespace(),
+		EnforceNamespace:     cfg.GetEnforceNamespace(),
+		NamespaceLabels:      cfg.GetLabels(),
+		NamespaceAnnotations: cfg.GetAnnotations(),
+		PruneApproval:        spec.GetPruneApproval(),
+		Strict:               spec.GetDrift() == "strict",
+		ServiceAccount:       spec.GetServiceAccount(),
+		Scrub:                scrub.New(secrets),
+	}
+}

@@ -1,0 +1,15 @@
+// Package health says how well an object of a cluster is, in the six words that
+// the whole product uses: Healthy, Progressing, Degraded, Suspended, Missing
+// and Unknown, each with a sentence for a person.
+//
+// Built-in kinds are judged as Argo CD's users expect it; every other kind by
+// its conditions and generations, as kstatus does. Kinds without any rule of
+// their own and without a status are Healthy once they exist. The package also
+// rolls the objects of a service up into one word and packs the list of
+// components for the hub: at most 64 KiB compressed, then the worst 200 and
+// the counts of all.
+//
+// It sends no request and keeps no state. Callers are the watches in
+// agent/drift, the loop in agent/poll, and `axle-agent health`. Rules that
+// users write in Lua or CEL are not read yet.
+package health

@@ -1,0 +1,173 @@
+package kubeobj
+
+import (
+	"bytes"
+	"encoding/json"
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Live is an object as it stands in the cluster, reduced to what deciding
+// about it needs.
+type Live struct {
+	UID             types.UID
+	ResourceVersion string
+	// Cluster is the value of the managed label, empty without one.
+	Cluster string
+	// Service is the id in the service annotation, empty without one.
+	Service string
+	// Tracked says that the tracking annotation names this very object.
+	Tracked bool
+	// Controlled says that another object is its controlling owner.
+	Controlled bool
+	// Deleting says that it waits for finalizers only.
+	Deleting bool
+	Print    Fingerprint
+	// Health and Message are set where the kind has a health rule and a watch
+	// reads whole objects of it, else they are empty.
+	Health  string
+	Message string
+}
+
+// Owned reports whether the annotations say that the object belongs to the
+// service.
+func (l Live) Owned(service string) bool { return l.Tracked && l.Service == service && service != "" }
+
+// Fingerprint is what managedFields say about who owns which fields. Values
+// are not in it, only the sets of fields: a value written by somebody else
+// moves its field out of our set.
+type Fingerprint struct {
+	// Own is the hash of the fields that we applied; zero when we have none.
+	Own uint64
+	// Unscaled is Own without spec.replicas.
+	Unscaled uint64
+	// Foreign is the hash of the fields that people's tools wrote, without
+	// status and times; zero when there are none.
+	Foreign uint64
+	// Scaled says that spec.replicas was last written through the scale
+	// subresource, by an autoscaler or a person.
+	Scaled bool
+	// Human names the last of the people's tools.
+	Human string
+}
+
+// OwnIntact reports whether the fields that were ours when want was taken are
+// still ours. spec.replicas may have gone to the scale subresource.
+func (f Fingerprint) OwnIntact(want Fingerprint) bool {
+	if f.Own == 0 {
+		return false
+	}
+	return f.Own == want.Own || f.Scaled && f.Unscaled == want.Unscaled
+}
+
+// Reduce reads an object's metadata. The ref is the name under which the
+// object was found.
+func Reduce(ref Ref, object metav1.Object) Live {
+	annotations := object.GetAnnotations()
+	return Live{
+		UID:             object.GetUID(),
+		ResourceVersion: object.GetResourceVersion(),
+		Cluster:         object.GetLabels()[ManagedLabel],
+		Service:         strings.Clone(annotations[ServiceAnnotation]),
+		Tracked:         annotations[TrackingAnnotation] == ref.Tracking(),
+		Controlled:      metav1.GetControllerOfNoCopy(object) != nil,
+		Deleting:        object.GetDeletionTimestamp() != nil,
+		Print:           Print(object.GetManagedFields()),
+	}
+}
+
+// Print computes the fingerprint of an object's managedFields.
+func Print(entries []metav1.ManagedFieldsEntry) Fingerprint {
+	var f Fingerprint
+	var foreign []uint64
+	var last metav1.Time
+	for _, e := range entries {
+		if e.Subresource == "scale" && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.Raw, replicas) {
+			f.Scaled = true
+		}
+	}
+	for _, e := range entries {
+		switch {
+		case e.FieldsV1 == nil:
+		case ours(e):
+			f.Own = hash(e.APIVersion, e.FieldsV1.Raw)
+			f.Unscaled = f.Own
+			if f.Scaled || bytes.Contains(e.FieldsV1.Raw, replicas) {
+				f.Unscaled = hash(e.APIVersion, withoutReplicas(e.FieldsV1.Raw))
+			}
+		case e.Subresource == "" && Human(e.Manager):
+			foreign = append(foreign, hash(e.Manager+" "+string(e.Operation)+" "+e.APIVersion, e.FieldsV1.Raw))
+			if f.Human == "" || e.Time != nil && last.Before(e.Time) {
+				f.Human = e.Manager
+			}
+			if e.Time != nil {
+				last = *e.Time
+			}
+		}
+	}
+	slices.Sort(foreign)
+	for _, h := range foreign {
+		f.Foreign = f.Foreign*1099511628211 ^ h
+	}
+	return f
+}
+
+func ours(e metav1.ManagedFieldsEntry) bool {
+	return e.Manager == FieldManager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
+}
+
+// humanTools begin the names of managers behind which a person sits. Fields of
+// controllers, admission and autoscalers are theirs by right and no drift.
+var humanTools = []string{"kubectl", "k9s", "Mozilla", "dashboard", "kubernetes-dashboard", "lens", "Lens",
+	"OpenLens", "node-fetch", "headlamp", "rancher", "oc", "kubecolor", "freelens"}
+
+// Human reports whether a field manager is a person's tool.
+func Human(manager string) bool {
+	return slices.ContainsFunc(humanTools, func(tool string) bool {
+		rest, ok := strings.CutPrefix(manager, tool)
+		return ok && (rest == "" || !isLetter(rest[0]))
+	})
+}
+
+func isLetter(b byte) bool { return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' }
+
+var replicas = []byte(`"f:replicas"`)
+
+// withoutReplicas removes f:spec.f:replicas from a set of fields. The result
+// is canonical, so that it compares with another result of this function only.
+func withoutReplicas(raw []byte) []byte {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return raw
+	}
+	var spec map[string]json.RawMessage
+	if rest, ok := fields["f:spec"]; ok && json.Unmarshal(rest, &spec) != nil {
+		return raw
+	}
+	delete(spec, "f:replicas")
+	delete(fields, "f:spec")
+	if len(spec) > 0 {
+		fields["f:spec"], _ = json.Marshal(spec)
+	}
+	out, err := json.Marshal(fields)
+	if err != nil {
+		return raw
+	}
+	return out
+}
+
+// hash never returns zero, which means "no such entry".
+func hash(head string, body []byte) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(head))
+	h.Write([]byte{0})
+	h.Write(body)
+	if sum := h.Sum64(); sum != 0 {
+		return sum
+	}
+	return 1
+}

@@ -1,0 +1,80 @@
+package kubeobj
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Ref names one object of one cluster, whatever version it is written in.
+type Ref struct {
+	// Group is empty for the core group.
+	Group string
+	Kind  string
+	// Namespace is empty for objects of the whole cluster.
+	Namespace string
+	Name      string
+}
+
+// Tracking is the form that the tracking annotation has:
+// group/kind/namespace/name, with empty parts left empty.
+func (r Ref) Tracking() string {
+	return r.Group + "/" + r.Kind + "/" + r.Namespace + "/" + r.Name
+}
+
+// String is the form for people: "Deployment.apps default/web".
+func (r Ref) String() string {
+	text := r.Kind
+	if r.Group != "" {
+		text += "." + r.Group
+	}
+	if r.Namespace != "" {
+		return text + " " + r.Namespace + "/" + r.Name
+	}
+	return text + " " + r.Name
+}
+
+// ParseTracking is the reverse of Ref.Tracking.
+func ParseTracking(text string) (Ref, error) {
+	part := strings.Split(text, "/")
+	if len(part) != 4 || part[1] == "" || part[3] == "" {
+		return Ref{}, fmt.Errorf("tracking id %q is not group/kind/namespace/name", text)
+	}
+	return Ref{Group: part[0], Kind: part[1], Namespace: part[2], Name: part[3]}, nil
+}
+
+// Kind is a kind of objects as it is served: what is needed to watch it or to
+// write one of its objects without asking the API server anything.
+type Kind struct {
+	Group    string
+	Version  string
+	Kind     string
+	Resource string
+	// Namespaced is false for kinds of the whole cluster.
+	Namespaced bool
+}
+
+// GroupKind names the kind without its version.
+func (k Kind) GroupKind() schema.GroupKind { return schema.GroupKind{Group: k.Group, Kind: k.Kind} }
+
+// GVR is the kind's place in the API.
+func (k Kind) GVR() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: k.Group, Version: k.Version, Resource: k.Resource}
+}
+
+// APIVersion is what the kind's manifests carry.
+func (k Kind) APIVersion() string {
+	if k.Group == "" {
+		return k.Version
+	}
+	return k.Group + "/" + k.Version
+}
+
+// String is "Deployment.apps/v1".
+func (k Kind) String() string {
+	if k.Group == "" {
+		return k.Kind + "/" + k.Version
+	}
+	return k.Kind + "." + k.Group + "/" + k.Version
+}
