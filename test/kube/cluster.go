@@ -100,7 +100,10 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := c.startFirst(ctx); err != nil {
 		return err
 	}
-	return c.writeKubeconfigs()
+	if err := c.writeKubeconfigs(); err != nil {
+		return err
+	}
+	return c.startParts(ctx)
 }
 
 // startFirst starts the API server on a port of its choice, and again on

@@ -1,0 +1,54 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// startControllers starts the controller-manager and waits until it has made
+// what every pod needs: the default service account and the CA's ConfigMap.
+func (c *Cluster) startControllers(ctx context.Context, client kubernetes.Interface) error {
+	p, err := c.startPart("kube-controller-manager",
+		"--kubeconfig="+c.kubeconfigPath(controllersUser),
+		"--secure-port=0",
+		"--leader-elect=false",
+		"--root-ca-file="+c.path("ca.crt"),
+		"--service-account-private-key-file="+c.path("service-account.key"),
+		"--cluster-signing-cert-file=", "--cluster-signing-key-file=",
+		// Nodes here send no heartbeats, and nothing of a cloud exists.
+		"--controllers=*,-node-lifecycle-controller,-taint-eviction-controller,-node-ipam-controller,-service-lb-controller,-node-route-controller,-cloud-node-lifecycle-controller",
+		"--kube-api-qps=500", "--kube-api-burst=1000",
+	)
+	if err != nil {
+		return err
+	}
+	return p.waitReady(ctx, func(ctx context.Context) error {
+		core := client.CoreV1()
+		if _, err := core.ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{}); err != nil {
+			return err
+		}
+		if _, err := core.ConfigMaps("default").Get(ctx, "kube-root-ca.crt", metav1.GetOptions{}); err != nil {
+			return err
+		}
+		view, err := client.RbacV1().ClusterRoles().Get(ctx, "view", metav1.GetOptions{})
+		if err == nil && len(view.Rules) == 0 {
+			return fmt.Errorf("the cluster role view has no rules yet")
+		}
+		return err
+	})
+}
+
+// startPart starts a program that hangs on the API server and is stopped with
+// the cluster.
+func (c *Cluster) startPart(name string, args ...string) (*process, error) {
+	p, err := startProcess(c.dir, filepath.Join(c.bed.bin, name), args)
+	if err != nil {
+		return nil, err
+	}
+	c.closers = append(c.closers, p.kill)
+	return p, nil
+}

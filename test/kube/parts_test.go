@@ -1,0 +1,99 @@
+package kube_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/test/kube"
+)
+
+const limit = 90 * time.Second
+
+func TestKwokPlaysOrdinaryPods(t *testing.T) {
+	cluster := kube.New(t, kube.ClusterConfig{Controllers: true, Kwok: true})
+	api := client(t, cluster.Config())
+	namespace := cluster.Namespace(t)
+
+	t.Run("a Deployment becomes available", func(t *testing.T) {
+		createDeployment(t, api, namespace, "web", corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx:1"}}})
+		eventually.For(t, limit, "available replicas", func() error {
+			d, err := api.AppsV1().Deployments(namespace).Get(t.Context(), "web", metav1.GetOptions{})
+			if err == nil && d.Status.AvailableReplicas != 1 {
+				err = fmt.Errorf("status %+v", d.Status)
+			}
+			return err
+		})
+	})
+	t.Run("a Job completes", func(t *testing.T) {
+		job := &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{Name: "once"},
+			Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				RestartPolicy: corev1.RestartPolicyNever,
+				Containers:    []corev1.Container{{Name: "once", Image: "busybox"}},
+			}}},
+		}
+		if _, err := api.BatchV1().Jobs(namespace).Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		eventually.For(t, limit, "the Job's end", func() error {
+			j, err := api.BatchV1().Jobs(namespace).Get(t.Context(), "once", metav1.GetOptions{})
+			if err == nil && j.Status.Succeeded != 1 {
+				err = fmt.Errorf("status %+v", j.Status)
+			}
+			return err
+		})
+	})
+	t.Run("a pod that no node suits says why", func(t *testing.T) {
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "picky"},
+			Spec: corev1.PodSpec{
+				NodeSelector: map[string]string{"disk": "gold"},
+				Containers:   []corev1.Container{{Name: "picky", Image: "nginx:1"}},
+			},
+		}
+		if _, err := api.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		eventually.For(t, limit, "the reason", func() error {
+			p, err := api.CoreV1().Pods(namespace).Get(t.Context(), "picky", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			for _, c := range p.Status.Conditions {
+				if c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable {
+					return nil
+				}
+			}
+			return fmt.Errorf("conditions %+v", p.Status.Conditions)
+		})
+	})
+	t.Run("the root CA is in every namespace", func(t *testing.T) {
+		eventually.For(t, limit, "the ConfigMap", func() error {
+			_, err := api.CoreV1().ConfigMaps(namespace).Get(t.Context(), "kube-root-ca.crt", metav1.GetOptions{})
+			return err
+		})
+	})
+}
+
+func createDeployment(t *testing.T, api kubernetes.Interface, namespace, name string, spec corev1.PodSpec) {
+	t.Helper()
+	labels := map[string]string{"app": name}
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec},
+		},
+	}
+	if _, err := api.AppsV1().Deployments(namespace).Create(t.Context(), d, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
