@@ -1,0 +1,247 @@
+package gitcachetest
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/gitcache/gitagent"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// Memory is a gitcache.Store. It is safe for concurrent use.
+type Memory struct {
+	mu      sync.Mutex
+	clock   clock.Clock
+	repos   map[string]*repo
+	sources map[string]*source
+	heads   map[string]gitcache.Head
+	arts    map[digest.Digest]gitcache.Artifact
+	pins    map[digest.Digest]bool
+	fail    func(method string) error
+	feed    []string
+	calls   map[string]int
+}
+
+var _ gitcache.Store = (*Memory)(nil)
+
+type repo struct {
+	row     gitcache.Repository
+	creds   gitcache.Credentials
+	holder  gitcache.Holder
+	epoch   int64
+	expires time.Time
+	started time.Time
+	kicked  time.Time
+}
+
+type source struct {
+	row   gitcache.Source
+	put   time.Time
+	users int
+}
+
+// NewMemory returns an empty store that reads the time from c, or from the
+// machine when c is nil.
+func NewMemory(c clock.Clock) *Memory {
+	if c == nil {
+		c = clock.Real{}
+	}
+	return &Memory{clock: c, repos: map[string]*repo{}, sources: map[string]*source{}, heads: map[string]gitcache.Head{},
+		arts: map[digest.Digest]gitcache.Artifact{}, pins: map[digest.Digest]bool{}, calls: map[string]int{}}
+}
+
+// FailWith makes every call ask fail first, by the method's name, and return
+// its error. Nil ends it.
+func (m *Memory) FailWith(fail func(method string) error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fail = fail
+}
+
+// Feed returns what was announced so far, one line each: "repository ID",
+// "source ID", "head ID", "health ID".
+func (m *Memory) Feed() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.feed)
+}
+
+// Calls returns how often a method was called.
+func (m *Memory) Calls(method string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.calls[method]
+}
+
+// Refer records that one service more (or, with -1, less) follows a source.
+func (m *Memory) Refer(sourceID string, by int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sources[sourceID].users += by
+}
+
+// Pin pins a digest, or lets it go.
+func (m *Memory) Pin(d digest.Digest, pinned bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if pinned {
+		m.pins[d] = true
+	} else {
+		delete(m.pins, d)
+	}
+}
+
+// enter locks the store for one call; the caller unlocks.
+func (m *Memory) enter(ctx context.Context, method string) (now time.Time, err error) {
+	if err := ctx.Err(); err != nil {
+		return now, err
+	}
+	m.mu.Lock()
+	m.calls[method]++
+	if m.fail != nil {
+		if err := m.fail(method); err != nil {
+			m.mu.Unlock()
+			return now, err
+		}
+	}
+	return m.clock.Now().UTC().Truncate(time.Microsecond), nil
+}
+
+func (m *Memory) announce(kind, id string) { m.feed = append(m.feed, kind+" "+id) }
+
+func (m *Memory) repo(id string) (*repo, error) {
+	if r := m.repos[id]; r != nil {
+		return r, nil
+	}
+	return nil, errcode.New(errcode.NotFound, "repository %s does not exist", id)
+}
+
+func (m *Memory) nameTaken(id, name string) error {
+	for _, r := range m.repos {
+		if r.row.ID == id || r.row.Name == name {
+			return errcode.New(errcode.Conflict, "a repository named %q exists already", name)
+		}
+	}
+	return nil
+}
+
+// Repositories implements gitcache.Store.
+func (m *Memory) Repositories(ctx context.Context) ([]gitcache.Repository, error) {
+	if _, err := m.enter(ctx, "Repositories"); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	var out []gitcache.Repository
+	for _, r := range m.repos {
+		out = append(out, r.row)
+	}
+	slices.SortFunc(out, func(a, b gitcache.Repository) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// Repository implements gitcache.Store.
+func (m *Memory) Repository(ctx context.Context, id string) (gitcache.Repository, error) {
+	if _, err := m.enter(ctx, "Repository"); err != nil {
+		return gitcache.Repository{}, err
+	}
+	defer m.mu.Unlock()
+	r, err := m.repo(id)
+	if err != nil {
+		return gitcache.Repository{}, err
+	}
+	return r.row, nil
+}
+
+// Credentials implements gitcache.Store.
+func (m *Memory) Credentials(ctx context.Context, id string) (gitcache.Credentials, error) {
+	if _, err := m.enter(ctx, "Credentials"); err != nil {
+		return gitcache.Credentials{}, err
+	}
+	defer m.mu.Unlock()
+	r, err := m.repo(id)
+	if err != nil {
+		return gitcache.Credentials{}, err
+	}
+	return r.creds, nil
+}
+
+// CreateRepository implements gitcache.Store.
+func (m *Memory) CreateRepository(ctx context.Context, r gitcache.Repository, c gitcache.Credentials) (gitcache.Repository, error) {
+	now, err := m.enter(ctx, "CreateRepository")
+	if err != nil {
+		return gitcache.Repository{}, err
+	}
+	defer m.mu.Unlock()
+	if err := m.nameTaken(r.ID, r.Name); err != nil {
+		return gitcache.Repository{}, err
+	}
+	r.CreatedAt, r.UpdatedAt, r.Generation = now, now, 1
+	r.Health = gitcache.Health{State: gitagent.Unknown}
+	m.repos[r.ID] = &repo{row: r, creds: c}
+	m.announce("repository", r.ID)
+	return r, nil
+}
+
+// UpdateRepository implements gitcache.Store.
+func (m *Memory) UpdateRepository(ctx context.Context, n gitcache.Repository, c *gitcache.Credentials) (gitcache.Repository, error) {
+	now, err := m.enter(ctx, "UpdateRepository")
+	if err != nil {
+		return gitcache.Repository{}, err
+	}
+	defer m.mu.Unlock()
+	r, err := m.repo(n.ID)
+	if err != nil {
+		return gitcache.Repository{}, err
+	}
+	if n.Name != r.row.Name {
+		if err := m.nameTaken("", n.Name); err != nil {
+			return gitcache.Repository{}, err
+		}
+	}
+	if n.URL != r.row.URL || n.Auth != r.row.Auth || c != nil {
+		r.row.Generation++
+	}
+	if c != nil {
+		r.creds = *c
+	}
+	r.row.Name, r.row.ProjectID, r.row.URL, r.row.Auth, r.row.UpdatedAt = n.Name, n.ProjectID, n.URL, n.Auth, now
+	m.announce("repository", n.ID)
+	return r.row, nil
+}
+
+// DeleteRepository implements gitcache.Store.
+func (m *Memory) DeleteRepository(ctx context.Context, id string) error {
+	if _, err := m.enter(ctx, "DeleteRepository"); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	r, err := m.repo(id)
+	if err != nil {
+		return err
+	}
+	for _, s := range m.sources {
+		if s.row.RepositoryID == id && s.users > 0 {
+			return errcode.New(errcode.Conflict, "repository %q is used by services; delete or change them first", r.row.Name)
+		}
+	}
+	for sid, s := range m.sources {
+		if s.row.RepositoryID == id {
+			delete(m.sources, sid)
+			delete(m.heads, sid)
+		}
+	}
+	for d, a := range m.arts {
+		if a.Recipe.RepositoryID == id {
+			delete(m.arts, d)
+		}
+	}
+	delete(m.repos, id)
+	m.announce("repository", id)
+	return nil
+}

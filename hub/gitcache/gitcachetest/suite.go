@@ -1,0 +1,490 @@
+package gitcachetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/gitcache/gitagent"
+	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/eventually"
+)
+
+// Fixture is a fresh, empty store with what the suite cannot do through the
+// store itself.
+type Fixture struct {
+	Store gitcache.Store
+	// Refer makes one service more (or, with -1, less) follow a source.
+	Refer func(t *testing.T, sourceID string, by int)
+	// Pin makes a current spec name a digest, or not any more.
+	Pin func(t *testing.T, d digest.Digest, pinned bool)
+	// Announced returns how many feed rows there are so far.
+	Announced func(t *testing.T) int
+}
+
+// MemoryFixture is the Fixture of a new Memory.
+func MemoryFixture(*testing.T) Fixture {
+	m := NewMemory(nil)
+	return Fixture{
+		Store:     m,
+		Refer:     func(_ *testing.T, id string, by int) { m.Refer(id, by) },
+		Pin:       func(_ *testing.T, d digest.Digest, pinned bool) { m.Pin(d, pinned) },
+		Announced: func(*testing.T) int { return len(m.Feed()) },
+	}
+}
+
+// RunStoreSuite checks that a store does what gitcache.Store says.
+func RunStoreSuite(t *testing.T, newFixture func(t *testing.T) Fixture) {
+	for name, run := range map[string]func(*testing.T, Fixture){
+		"repositories":           suiteRepositories,
+		"credentials":            suiteCredentials,
+		"delete":                 suiteDelete,
+		"sources":                suiteSources,
+		"heads":                  suiteHeads,
+		"heads of an old epoch":  suiteOldEpoch,
+		"many heads":             suiteManyHeads,
+		"artifacts and pins":     suitePins,
+		"health":                 suiteHealth,
+		"lease":                  suiteLease,
+		"lease of a former life": suiteFormerLife,
+		"lease that ran out":     suiteLeaseRunsOut,
+		"one of many acquires":   suiteManyAcquire,
+		"fetch starts":           suiteFetchStarts,
+		"kicks":                  suiteKicks,
+	} {
+		t.Run(name, func(t *testing.T) { run(t, newFixture(t)) })
+	}
+}
+
+var (
+	first  = gitcache.Holder{Replica: "hub-0", Boot: "one"}
+	second = gitcache.Holder{Replica: "hub-1", Boot: "two"}
+)
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantCode(t *testing.T, err error, code errcode.Code) {
+	t.Helper()
+	if !errcode.Is(err, code) {
+		t.Fatalf("error is %v, want code %s", err, code)
+	}
+}
+
+func equal(t *testing.T, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+}
+
+func create(t *testing.T, s gitcache.Store, id string) gitcache.Repository {
+	t.Helper()
+	r, err := s.CreateRepository(t.Context(), gitcache.Repository{ID: id, Name: "name-" + id, Kind: gitagent.Git,
+		URL: "https://git.example.test/" + id, Auth: gitagent.AuthBasic}, gitcache.Credentials{Username: "u", Password: "secret-" + id})
+	check(t, err)
+	return r
+}
+
+func put(t *testing.T, s gitcache.Store, repo, folder string) gitcache.Source {
+	t.Helper()
+	src, err := gitcache.NewSource(repo, "main", folder, []string{"values.yaml"})
+	check(t, err)
+	check(t, s.PutSource(t.Context(), src))
+	return src
+}
+
+func acquire(t *testing.T, s gitcache.Store, repo string, h gitcache.Holder) int64 {
+	t.Helper()
+	epoch, err := s.Acquire(t.Context(), repo, h, time.Minute, 0)
+	check(t, err)
+	return epoch
+}
+
+func someHead(src gitcache.Source, content string) (gitcache.Head, gitcache.Artifact) {
+	b := digest.New()
+	_ = b.Add(content, digest.File, digest.SumOf([]byte(content)))
+	commit := fmt.Sprintf("%040x", len(content))
+	at := time.Date(2026, 1, 2, 3, 4, 5, 678_000, time.UTC)
+	return gitcache.Head{SourceID: src.ID, RepositoryID: src.RepositoryID, Revision: commit, Message: "say " + content, Author: "A <a@example.test>",
+			CommittedAt: at, Digest: b.Digest(), Size: 12, Entry: "overlays/prod", Key: "k1:" + content, FetchSeq: 3, FetchedAt: at},
+		gitcache.Artifact{Digest: b.Digest(), Size: 12, Files: 1, Bytes: 34,
+			Recipe: gitcache.Recipe{Kind: gitagent.Git, RepositoryID: src.RepositoryID, Commit: commit, Folder: src.Folder, Files: src.Files}}
+}
+
+func suiteRepositories(t *testing.T, f Fixture) {
+	ctx, s := t.Context(), f.Store
+	a := create(t, s, "a")
+	if a.CreatedAt.IsZero() || a.UpdatedAt.IsZero() || a.Generation != 1 || a.Health.State != gitagent.Unknown {
+		t.Fatalf("new repository is %+v", a)
+	}
+	got, err := s.Repository(ctx, "a")
+	check(t, err)
+	equal(t, a, got)
+	_, err = s.CreateRepository(ctx, gitcache.Repository{ID: "b", Name: a.Name, URL: "https://x.test"}, gitcache.Credentials{})
+	wantCode(t, err, errcode.Conflict)
+	b := create(t, s, "b")
+	all, err := s.Repositories(ctx)
+	check(t, err)
+	equal(t, []gitcache.Repository{a, b}, all)
+	before := f.Announced(t)
+	renamed := a
+	renamed.Name = "zz"
+	renamed, err = s.UpdateRepository(ctx, renamed, nil)
+	check(t, err)
+	if renamed.Generation != 1 || f.Announced(t) != before+1 {
+		t.Fatalf("a new name gave generation %d and %d feed rows", renamed.Generation, f.Announced(t)-before)
+	}
+	renamed.URL = "https://other.test/a"
+	renamed, err = s.UpdateRepository(ctx, renamed, nil)
+	check(t, err)
+	if renamed.Generation != 2 {
+		t.Fatalf("a new URL gave generation %d", renamed.Generation)
+	}
+	renamed.Name = b.Name
+	_, err = s.UpdateRepository(ctx, renamed, nil)
+	wantCode(t, err, errcode.Conflict)
+	_, err = s.UpdateRepository(ctx, gitcache.Repository{ID: "none", Name: "n"}, nil)
+	wantCode(t, err, errcode.NotFound)
+	_, err = s.Repository(ctx, "none")
+	wantCode(t, err, errcode.NotFound)
+}
+
+func suiteCredentials(t *testing.T, f Fixture) {
+	ctx, s := t.Context(), f.Store
+	r := create(t, s, "a")
+	c, err := s.Credentials(ctx, "a")
+	check(t, err)
+	if c.Username != "u" || c.Password != "secret-a" {
+		t.Fatal("credentials came back changed")
+	}
+	want := gitcache.Credentials{PrivateKey: "key\nlines", Passphrase: "p", KnownHosts: "h", CA: "ca", Password: "pässword\n"}
+	r, err = s.UpdateRepository(ctx, r, &want)
+	check(t, err)
+	if c, err = s.Credentials(ctx, "a"); err != nil || c != want || r.Generation != 2 {
+		t.Fatalf("new credentials: %v, same %v, generation %d", err, c == want, r.Generation)
+	}
+	_, err = s.Credentials(ctx, "none")
+	wantCode(t, err, errcode.NotFound)
+}
+
+func suiteDelete(t *testing.T, f Fixture) {
+	ctx, s := t.Context(), f.Store
+	create(t, s, "a")
+	src := put(t, s, "a", "x")
+	f.Refer(t, src.ID, 1)
+	wantCode(t, s.DeleteRepository(ctx, "a"), errcode.Conflict)
+	f.Refer(t, src.ID, -1)
+	h, a := someHead(src, "one")
+	check(t, s.WriteHeads(ctx, "a", acquire(t, s, "a", first), []gitcache.Head{h}, []gitcache.Artifact{a}))
+	check(t, s.DeleteRepository(ctx, "a"))
+	wantCode(t, s.DeleteRepository(ctx, "a"), errcode.NotFound)
+	_, err := s.Head(ctx, src.ID)
+	wantCode(t, err, errcode.NotFound)
+	_, err = s.Artifact(ctx, a.Digest)
+	wantCode(t, err, errcode.NotFound)
+	_, err = s.Source(ctx, src.ID)
+	wantCode(t, err, errcode.NotFound)
+}
+
+func suiteSources(t *testing.T, f Fixture) {
+	ctx, s := t.Context(), f.Store
+	create(t, s, "a")
+	create(t, s, "b")
+	before := f.Announced(t)
+	src := put(t, s, "a", "x")
+	put(t, s, "a", "x")
+	if n := f.Announced(t) - before; n != 1 {
+		t.Fatalf("putting one source twice announced %d", n)
+	}
+	put(t, s, "b", "x")
+	got, err := s.Sources(ctx, "a")
+	check(t, err)
+	equal(t, []gitcache.Source{src}, got)
+	one, err := s.Source(ctx, src.ID)
+	check(t, err)
+	equal(t, src, one)
+	odd, err := gitcache.NewSource("a", "refs/heads/-x", "new\nline/ünï", nil)
+	check(t, err)
+	check(t, s.PutSource(ctx, odd))
+	one, err = s.Source(ctx, odd.ID)
+	check(t, err)
+	equal(t, odd, one)
+	wantCode(t, s.PutSource(ctx, gitcache.Source{ID: "src_x", RepositoryID: "none", Ref: "main"}), errcode.NotFound)
+
+	f.Refer(t, src.ID, 1)
+	if n, err := s.DropSources(ctx, time.Now().Add(-time.Hour)); n != 0 || err != nil {
+		t.Fatalf("dropped %d young sources, %v", n, err)
+	}
+	if n, err := s.DropSources(ctx, time.Now().Add(time.Hour)); n != 2 || err != nil {
+		t.Fatalf("dropped %d sources, want the 2 that no service follows; %v", n, err)
+	}
+	got, err = s.Sources(ctx, "a")
+	check(t, err)
+	equal(t, []gitcache.Source{src}, got)
+}
+
+func suiteHeads(t *testing.T, f Fixture) {
+	ctx, s := t.Context(), f.Store
+	create(t, s, "a")
+	src := put(t, s, "a", "x")
+	_, err := s.Head(ctx, src.ID)
+	wantCode(t, err, errcode.NotFound)
+	epoch := acquire(t, s, "a", first)
+	h, a := someHead(src, "one")
+	before := f.Announced(t)
+	check(t, s.WriteHeads(ctx, "a", epoch, []gitcache.Head{h}, []gitcache.Artifact{a}))
+	if f.Announced(t) == before {
+		t.Fatal("a written head was not announced")
+	}
+	got, err := s.Head(ctx, src.ID)
+	check(t, err)
+	if got.UpdatedAt.IsZero() || got.Epoch != epoch {
+		t.Fatalf("head is %+v", got)
+	}
+	h.UpdatedAt, h.Epoch = got.UpdatedAt, epoch
+	equal(t, h, got)
+	bad := h
+	bad.Error, bad.ErrorCode, bad.ErrorSince = "folder x is empty", errcode.Unprocessable, h.FetchedAt
+	check(t, s.WriteHeads(ctx, "a", epoch, []gitcache.Head{bad}, nil))
+	all, err := s.Heads(ctx, "a")
+	check(t, err)
+	if len(all) != 1 || all[0].Error != bad.Error || all[0].ErrorCode != bad.ErrorCode || !all[0].ErrorSince.Equal(bad.ErrorSince) || all[0].Digest != h.Digest {
+		t.Fatalf("heads are %+v", all)
+	}
+	gone := h
+	gone.SourceID = "src_gone"
+	check(t, s.WriteHeads(ctx, "a", epoch, []gitcache.Head{gone}, nil))
+	if all, _ = s.Heads(ctx, "a"); len(all) != 1 {
+		t.Fatal("a head was written for a source that does not exist")
+	}
+}
+
+func suiteOldEpoch(t *testing.T, f Fixture) {
+	ctx, s := t.Context(), f.Store
+	create(t, s, "a")
+	src := put(t, s, "a", "x")
+	old := acquire(t, s, "a", first)
+	check(t, s.Release(ctx, "a", first, old))
+	epoch := acquire(t, s, "a", second)
+	if epoch <= old {
+		t.Fatalf("epoch %d after %d", epoch, old)
+	}
+	h, a := someHead(src, "one")
+	wantCode(t, s.WriteHeads(ctx, "a", old, []gitcache.Head{h}, []gitcache.Artifact{a}), errcode.Conflict)
+	wantCode(t, s.WriteHealth(ctx, "a", old, gitcache.Health{State: gitagent.Failed}), errcode.Conflict)
+	if _, err := s.Artifact(ctx, a.Digest); !errcode.Is(err, errcode.NotFound) {
+		t.Fatalf("a refused write left its artifact: %v", err)
+	}
+	check(t, s.WriteHeads(ctx, "a", epoch, []gitcache.Head{h}, []gitcache.Artifact{a}))
+}
+
+func suiteManyHeads(t *testing.T, f Fixture) {
+	ctx, s := t.Context(), f.Store
+	create(t, s, "a")
+	epoch := acquire(t, s, "a", first)
+	var heads []gitcache.Head
+	var arts []gitcache.Artifact
+	for i := range 120 {
+		h, a := someHead(put(t, s, "a", fmt.Sprintf("f%03d", i)), fmt.Sprintf("c%d", i%7))
+		heads, arts = append(heads, h), append(arts, a)
+	}
+	check(t, s.WriteHeads(ctx, "a", epoch, heads, arts))
+	got, err := s.Heads(ctx, "a")
+	check(t, err)
+	if len(got) != len(heads) {
+		t.Fatalf("%d heads, want %d", len(got), len(heads))
+	}
+	for i := 1; i < len(got); i++ {
+		if got[i-1].SourceID >= got[i].SourceID {
+			t.Fatal("heads are not sorted by source")
+		}
+	}
+}
+
+func suitePins(t *testing.T, f Fixture) {
+	ctx, s := t.Context(), f.Store
+	create(t, s, "a")
+	create(t, s, "b")
+	src := put(t, s, "a", "x")
+	epoch := acquire(t, s, "a", first)
+	h, a := someHead(src, "one")
+	a.Recipe.Parts = []gitagent.Part{{Path: "charts/x", Recipe: gitcache.Recipe{Kind: gitagent.Git, RepositoryID: "b"}}}
+	check(t, s.WriteHeads(ctx, "a", epoch, []gitcache.Head{h}, []gitcache.Artifact{a}))
+	got, err := s.Artifact(ctx, a.Digest)
+	check(t, err)
+	if got.CreatedAt.IsZero() {
+		t.Fatal("the artifact has no age")
+	}
+	a.CreatedAt = got.CreatedAt
+	equal(t, a, got)
+	a.Recipe.Commit = fmt.Sprintf("%040x", 99)
+	check(t, s.WriteHeads(ctx, "a", epoch, nil, []gitcache.Artifact{a}))
+	got, err = s.Artifact(ctx, a.Digest)
+	check(t, err)
+	equal(t, a, got)
+
+	f.Pin(t, a.Digest, true)
+	pins, err := s.Pins(ctx, "a")
+	check(t, err)
+	equal(t, []gitcache.Pin{{Digest: a.Digest, RepositoryID: "a", Commit: a.Recipe.Commit}}, pins)
+	if pins, err = s.Pins(ctx, "b"); err != nil || len(pins) != 0 {
+		t.Fatalf("pins of another repository: %v, %v", pins, err)
+	}
+	all, err := s.PinnedDigests(ctx)
+	check(t, err)
+	equal(t, []digest.Digest{a.Digest}, all)
+}
+
+func suiteHealth(t *testing.T, f Fixture) {
+	ctx, s := t.Context(), f.Store
+	create(t, s, "a")
+	epoch := acquire(t, s, "a", first)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	want := gitcache.Health{State: gitagent.Failed, Message: "could not resolve host", CheckedAt: at, FetchedAt: at, FailedSince: at, Bytes: 7}
+	before := f.Announced(t)
+	check(t, s.WriteHealth(ctx, "a", epoch, want))
+	r, err := s.Repository(ctx, "a")
+	check(t, err)
+	equal(t, want, r.Health)
+	want.CheckedAt = at.Add(time.Minute)
+	check(t, s.WriteHealth(ctx, "a", epoch, want))
+	if n := f.Announced(t) - before; n != 1 {
+		t.Fatalf("two writes, one of them news, announced %d", n)
+	}
+}
+
+func suiteLease(t *testing.T, f Fixture) {
+	ctx, s := t.Context(), f.Store
+	create(t, s, "a")
+	create(t, s, "b")
+	_, err := s.Acquire(ctx, "none", first, time.Minute, 0)
+	wantCode(t, err, errcode.NotFound)
+	epoch := acquire(t, s, "a", first)
+	_, err = s.Acquire(ctx, "a", second, time.Minute, 0)
+	wantCode(t, err, errcode.Conflict)
+	_, err = s.Acquire(ctx, "a", first, time.Minute, 0)
+	wantCode(t, err, errcode.Conflict)
+	held, err := s.Renew(ctx, first, time.Minute)
+	check(t, err)
+	equal(t, []gitcache.Held{{RepositoryID: "a", Epoch: epoch}}, held)
+	check(t, s.Release(ctx, "a", second, epoch))
+	check(t, s.Release(ctx, "a", first, epoch-1))
+	if held, err = s.Renew(ctx, first, time.Minute); err != nil || len(held) != 1 {
+		t.Fatalf("a release by others took the lease: %v, %v", held, err)
+	}
+	check(t, s.Release(ctx, "a", first, epoch))
+	if held, err = s.Renew(ctx, first, time.Minute); err != nil || len(held) != 0 {
+		t.Fatalf("still held after the release: %v, %v", held, err)
+	}
+	if next := acquire(t, s, "a", second); next != epoch+1 {
+		t.Fatalf("epoch %d after %d", next, epoch)
+	}
+}
+
+func suiteFormerLife(t *testing.T, f Fixture) {
+	create(t, f.Store, "a")
+	epoch := acquire(t, f.Store, "a", first)
+	next := acquire(t, f.Store, "a", gitcache.Holder{Replica: first.Replica, Boot: "later"})
+	if next != epoch+1 {
+		t.Fatalf("epoch %d after %d", next, epoch)
+	}
+	if held, err := f.Store.Renew(t.Context(), first, time.Minute); err != nil || len(held) != 0 {
+		t.Fatalf("the former life still holds %v, %v", held, err)
+	}
+}
+
+func suiteLeaseRunsOut(t *testing.T, f Fixture) {
+	ctx, s := t.Context(), f.Store
+	create(t, s, "a")
+	epoch, err := s.Acquire(ctx, "a", first, time.Millisecond, 0)
+	check(t, err)
+	eventually.For(t, 20*time.Second, "the lease runs out", func() error {
+		if s.StartFetch(ctx, "a", epoch, 0) == nil {
+			return errors.New("a fetch may still start")
+		}
+		return nil
+	})
+	if held, err := s.Renew(ctx, first, time.Minute); err != nil || len(held) != 0 {
+		t.Fatalf("a lease that ran out was renewed: %v, %v", held, err)
+	}
+	_, err = s.Acquire(ctx, "a", second, time.Minute, time.Hour)
+	wantCode(t, err, errcode.Conflict) // not before expiry and grace
+	var next int64
+	eventually.For(t, 20*time.Second, "take-over", func() error {
+		next, err = s.Acquire(ctx, "a", second, time.Minute, 10*time.Millisecond)
+		return err
+	})
+	if next != epoch+1 {
+		t.Fatalf("epoch %d after %d", next, epoch)
+	}
+}
+
+func suiteManyAcquire(t *testing.T, f Fixture) {
+	create(t, f.Store, "a")
+	var mu sync.Mutex
+	var got []int64
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			epoch, err := f.Store.Acquire(context.WithoutCancel(t.Context()), "a", gitcache.Holder{Replica: fmt.Sprintf("hub-%d", i), Boot: "x"}, time.Minute, time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				got = append(got, epoch)
+			} else if !errcode.Is(err, errcode.Conflict) {
+				t.Errorf("acquire: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	if len(got) != 1 {
+		t.Fatalf("epochs given out: %v, want one", got)
+	}
+}
+
+func suiteFetchStarts(t *testing.T, f Fixture) {
+	ctx, s := t.Context(), f.Store
+	create(t, s, "a")
+	epoch := acquire(t, s, "a", first)
+	check(t, s.StartFetch(ctx, "a", epoch, time.Hour))
+	err := s.StartFetch(ctx, "a", epoch, time.Hour)
+	wantCode(t, err, errcode.Exhausted)
+	if wait := errcode.RetryAfter(err); wait <= 59*time.Minute || wait > time.Hour {
+		t.Fatalf("told to wait %v of an hour", wait)
+	}
+	check(t, s.StartFetch(ctx, "a", epoch, 0))
+	wantCode(t, s.StartFetch(ctx, "a", epoch-1, 0), errcode.Conflict)
+	check(t, s.Release(ctx, "a", first, epoch))
+	wantCode(t, s.StartFetch(ctx, "a", epoch, 0), errcode.Conflict)
+	next := acquire(t, s, "a", second)
+	wantCode(t, s.StartFetch(ctx, "a", next, time.Hour), errcode.Exhausted) // the gap outlives its owner
+}
+
+func suiteKicks(t *testing.T, f Fixture) {
+	ctx, s := t.Context(), f.Store
+	create(t, s, "a")
+	wantCode(t, s.RequestKick(ctx, "none"), errcode.NotFound)
+	check(t, s.RequestKick(ctx, "a"))
+	epoch := acquire(t, s, "a", first)
+	held, err := s.Renew(ctx, first, time.Minute)
+	check(t, err)
+	if len(held) != 1 || held[0].KickRequestedAt.IsZero() {
+		t.Fatalf("the kick did not reach the next holder: %+v", held)
+	}
+	check(t, s.StartFetch(ctx, "a", epoch, 0))
+	if held, err = s.Renew(ctx, first, time.Minute); err != nil || len(held) != 1 || !held[0].KickRequestedAt.IsZero() {
+		t.Fatalf("the kick outlived the fetch: %+v, %v", held, err)
+	}
+}
