@@ -44,7 +44,7 @@ kubedev: ## build the Kubernetes control plane of the test bed (once, cached by 
 
 generate: ## make all generated files anew
 	$(TOOL) buf generate
-	$(TOOL) controller-gen crd:allowDangerousTypes=true paths=./api/v1alpha1/... output:crd:dir=deploy/crds
+	$(TOOL) controller-gen object crd:allowDangerousTypes=true paths=./api/v1alpha1/... output:crd:dir=deploy/crds
 	go test ./internal/archtest -run TestArchitectureHoldsTheRules -update
 	gofmt -w $$(git ls-files '*.go')
 

@@ -1,0 +1,17 @@
+// Package v1alpha1 holds the kinds of the API group deployments.plural.sh that
+// Axle serves, with the field names that existing repositories use. What a
+// field means is said beside it; fields that are kept but do not act yet say
+// so, and every object that sets one names it in its status.
+//
+// The types are contracts: they know nothing of the hub and are read by the
+// CLI, the operator and the agent alike. CRDs in deploy/crds are generated
+// from them.
+//
+// +kubebuilder:object:generate=true
+// +groupName=deployments.plural.sh
+package v1alpha1
+
+import "k8s.io/apimachinery/pkg/runtime/schema"
+
+// GroupVersion is the group and version of every kind in this package.
+var GroupVersion = schema.GroupVersion{Group: "deployments.plural.sh", Version: "v1alpha1"}

@@ -1,0 +1,311 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// ServiceDeployment is a service: what runs on one cluster, from which source.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
+// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.cluster`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+type ServiceDeployment struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ServiceDeploymentSpec `json:"spec"`
+	// +optional
+	Status ServiceDeploymentStatus `json:"status,omitempty"`
+}
+
+// ServiceDeploymentSpec is what should run, and how.
+type ServiceDeploymentSpec struct {
+	// Name in the hub; unset is metadata.name.
+	// +optional
+	Name *string `json:"name,omitempty"`
+	// Namespace on the cluster; unset is the object's own.
+	// +optional
+	Namespace *string `json:"namespace,omitempty"`
+	// ClusterRef names a Cluster object.
+	// +optional
+	ClusterRef *ObjectReference `json:"clusterRef,omitempty"`
+	// Cluster is the cluster's handle, instead of clusterRef.
+	// +optional
+	Cluster *string `json:"cluster,omitempty"`
+	// Version is a label for people.
+	// +optional
+	Version *string `json:"version,omitempty"`
+	// Protect refuses deletion.
+	// +optional
+	Protect *bool `json:"protect,omitempty"`
+	// Detach leaves the objects on the cluster when this is deleted.
+	// +optional
+	Detach *bool `json:"detach,omitempty"`
+	// DocsPath is a folder of documentation. Does not act yet.
+	// +optional
+	DocsPath *string `json:"docsPath,omitempty"`
+	// Bindings do not act yet.
+	// +optional
+	Bindings *Bindings `json:"bindings,omitempty"`
+	// FlowRef does not act yet.
+	// +optional
+	FlowRef *ObjectReference `json:"flowRef,omitempty"`
+	// AgentID is kept for compatibility and acts on nothing.
+	// +optional
+	AgentID *string `json:"agentId,omitempty"`
+
+	// RepositoryRef names the GitRepository of git.
+	// +optional
+	RepositoryRef *ObjectReference `json:"repositoryRef,omitempty"`
+	// Git is the folder that is delivered.
+	// +optional
+	Git *Git `json:"git,omitempty"`
+	// Sources are more folders, each under its own path. Does not act yet.
+	// +optional
+	Sources []Source `json:"sources,omitempty"`
+	// Renderers run after the default one, in order; later objects win.
+	// +optional
+	Renderers []Renderer `json:"renderers,omitempty"`
+	// +optional
+	Helm *ServiceHelm `json:"helm,omitempty"`
+	// +optional
+	Kustomize *ServiceKustomize `json:"kustomize,omitempty"`
+	// +optional
+	SyncConfig *SyncConfigAttributes `json:"syncConfig,omitempty"`
+
+	// Configuration are plain values for templates.
+	// +optional
+	Configuration map[string]string `json:"configuration,omitempty"`
+	// ConfigurationRef is a Secret of secret values for templates.
+	// +optional
+	ConfigurationRef *corev1.SecretReference `json:"configurationRef,omitempty"`
+	// Contexts are names of shared values. Does not act yet.
+	// +optional
+	Contexts []string `json:"contexts,omitempty"`
+	// Imports are outputs of stacks. Does not act yet.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="imports cannot be changed"
+	Imports []ServiceImport `json:"imports,omitempty"`
+	// Templated runs Liquid over *.liquid files; unset is true.
+	// +optional
+	// +kubebuilder:default=true
+	Templated *bool `json:"templated,omitempty"`
+	// Dependencies are services of the same cluster that must be healthy first.
+	// +optional
+	Dependencies []ServiceDependency `json:"dependencies,omitempty"`
+	// +optional
+	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
+}
+
+// Source is one more folder of a service.
+type Source struct {
+	// Path in the delivered tree; unset is its root.
+	// +optional
+	Path *string `json:"path,omitempty"`
+	// +optional
+	RepositoryRef *ObjectReference `json:"repositoryRef,omitempty"`
+	// +optional
+	Git *Git `json:"git,omitempty"`
+}
+
+// Renderer makes manifests of one folder of the delivered tree.
+type Renderer struct {
+	Path string `json:"path"`
+	// +kubebuilder:validation:Enum=AUTO;RAW;HELM;KUSTOMIZE
+	Type string `json:"type"`
+	// +optional
+	Helm *HelmMinimal `json:"helm,omitempty"`
+}
+
+// HelmMinimal is what a renderer may set of Helm.
+type HelmMinimal struct {
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Values *runtime.RawExtension `json:"values,omitempty"`
+	// +optional
+	ValuesFiles []string `json:"valuesFiles,omitempty"`
+	// +optional
+	Release *string `json:"release,omitempty"`
+	// +optional
+	IgnoreHooks *bool `json:"ignoreHooks,omitempty"`
+}
+
+// ServiceHelm says which chart, and with which values.
+type ServiceHelm struct {
+	// URL of a chart repository, https or oci. Does not act yet.
+	// +optional
+	URL *string `json:"url,omitempty"`
+	// Chart in the repository. Does not act yet.
+	// +optional
+	Chart *string `json:"chart,omitempty"`
+	// Version or range of the chart. Does not act yet.
+	// +optional
+	Version *string `json:"version,omitempty"`
+	// Release name; unset is the service's name.
+	// +optional
+	Release *string `json:"release,omitempty"`
+	// Repository names a Flux HelmRepository. Does not act yet.
+	// +optional
+	Repository *NamespacedName `json:"repository,omitempty"`
+	// RepositoryRef names a GitRepository that holds the chart. Does not act
+	// yet.
+	// +optional
+	RepositoryRef *ObjectReference `json:"repositoryRef,omitempty"`
+	// Git is the chart's folder in repositoryRef. Does not act yet.
+	// +optional
+	Git *Git `json:"git,omitempty"`
+	// Values override every file.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Values *runtime.RawExtension `json:"values,omitempty"`
+	// ValuesFiles of the delivered tree, later ones win.
+	// +optional
+	ValuesFiles []string `json:"valuesFiles,omitempty"`
+	// ValuesFrom is a Secret, every key a YAML document of values. Does not
+	// act yet.
+	// +optional
+	ValuesFrom *corev1.SecretReference `json:"valuesFrom,omitempty"`
+	// ValuesConfigMapRef is a key of a ConfigMap with values. Does not act yet.
+	// +optional
+	ValuesConfigMapRef *corev1.ConfigMapKeySelector `json:"valuesConfigMapRef,omitempty"`
+	// IgnoreHooks leaves the chart's hooks out.
+	// +optional
+	IgnoreHooks *bool `json:"ignoreHooks,omitempty"`
+	// IgnoreCrds leaves the chart's crds folder out.
+	// +optional
+	IgnoreCrds *bool `json:"ignoreCrds,omitempty"`
+	// LuaScript makes values. Does not act yet.
+	// +optional
+	LuaScript *string `json:"luaScript,omitempty"`
+	// LuaFile is a file with such a script. Does not act yet.
+	// +optional
+	LuaFile *string `json:"luaFile,omitempty"`
+	// LuaFolder is a folder of such scripts. Does not act yet.
+	// +optional
+	LuaFolder *string `json:"luaFolder,omitempty"`
+	// KustomizePostrender is a kustomization over the output. Does not act yet.
+	// +optional
+	KustomizePostrender *string `json:"kustomizePostrender,omitempty"`
+}
+
+// ServiceKustomize says where the kustomization is.
+type ServiceKustomize struct {
+	// Path of the kustomization in the delivered tree.
+	// +optional
+	Path string `json:"path,omitempty"`
+	// EnableHelm inflates helmCharts. Does not act yet.
+	// +optional
+	EnableHelm *bool `json:"enableHelm,omitempty"`
+	// Envsubst replaces ${NAME} by the service's configuration. Does not act
+	// yet.
+	// +optional
+	Envsubst *bool `json:"envsubst,omitempty"`
+}
+
+// SyncConfigAttributes say how objects are applied.
+type SyncConfigAttributes struct {
+	// CreateNamespace makes the service's namespace; unset is true.
+	// +optional
+	// +kubebuilder:default=true
+	CreateNamespace *bool `json:"createNamespace,omitempty"`
+	// DeleteNamespace deletes it with the service.
+	// +optional
+	// +kubebuilder:default=false
+	DeleteNamespace *bool `json:"deleteNamespace,omitempty"`
+	// EnforceNamespace puts everything into the service's namespace and
+	// refuses objects that have none.
+	// +optional
+	// +kubebuilder:default=false
+	EnforceNamespace *bool `json:"enforceNamespace,omitempty"`
+	// RequireOwnership refuses objects of another service; unset is true.
+	// +optional
+	// +kubebuilder:default=true
+	RequireOwnership *bool `json:"requireOwnership,omitempty"`
+	// Labels of the namespace.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+	// Annotations of the namespace.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// DiffNormalizers name fields that others may set.
+	// +optional
+	DiffNormalizers []DiffNormalizer `json:"diffNormalizers,omitempty"`
+}
+
+// DiffNormalizer names fields of some objects that are left to others.
+type DiffNormalizer struct {
+	// +optional
+	Name *string `json:"name,omitempty"`
+	// +optional
+	Kind *string `json:"kind,omitempty"`
+	// +optional
+	Namespace *string `json:"namespace,omitempty"`
+	// +optional
+	JSONPointers []string `json:"jsonPointers,omitempty"`
+	// Backfill copies the live value into what is applied.
+	// +optional
+	Backfill *bool `json:"backfill,omitempty"`
+}
+
+// ServiceImport takes the outputs of a stack.
+type ServiceImport struct {
+	StackRef ObjectReference `json:"stackRef"`
+}
+
+// ServiceDependency is a service that must be healthy first.
+type ServiceDependency struct {
+	Name string `json:"name"`
+	// Cluster of the dependency; unset is the same. Does not act yet.
+	// +optional
+	Cluster *string `json:"cluster,omitempty"`
+}
+
+// ServiceDeploymentStatus is what the hub says of the service.
+type ServiceDeploymentStatus struct {
+	Status `json:",inline"`
+	// +optional
+	Components []ServiceComponent `json:"components,omitempty"`
+	// +optional
+	Errors []ServiceError `json:"errors,omitempty"`
+}
+
+// ServiceComponent is one object of the service on its cluster.
+type ServiceComponent struct {
+	// +optional
+	ID string `json:"id,omitempty"`
+	// +optional
+	Name string `json:"name,omitempty"`
+	// +optional
+	Group *string `json:"group,omitempty"`
+	// +optional
+	Kind string `json:"kind,omitempty"`
+	// +optional
+	Namespace *string `json:"namespace,omitempty"`
+	// +optional
+	Version *string `json:"version,omitempty"`
+	// State is RUNNING, PENDING, FAILED or PAUSED.
+	// +optional
+	State *string `json:"state,omitempty"`
+	// +optional
+	Synced bool `json:"synced,omitempty"`
+}
+
+// ServiceError is something that keeps the service from being right.
+type ServiceError struct {
+	Source  string `json:"source"`
+	Message string `json:"message"`
+}
+
+// ServiceDeploymentList is a list of ServiceDeployment.
+//
+// +kubebuilder:object:root=true
+type ServiceDeploymentList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ServiceDeployment `json:"items"`
+}

@@ -1,0 +1,99 @@
+package sdk
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
+)
+
+const (
+	seenHeader     = "Axle-Seen"
+	positionHeader = "Axle-Position"
+	// retries is how often an unavailable hub is asked again.
+	retries = 4
+)
+
+// calls is the interceptor of every call.
+type calls struct {
+	token, agent, url string
+
+	mu   sync.Mutex
+	seen string
+}
+
+// WrapUnary adds headers, deadline, retries and error texts.
+func (c *calls) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
+		if _, ok := ctx.Deadline(); !ok {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, callTimeout)
+			defer cancel()
+		}
+		backoff := jitter.Backoff{Min: 200 * time.Millisecond, Max: 3 * time.Second}
+		for {
+			c.head(request)
+			response, err := next(ctx, request)
+			if err == nil {
+				c.note(response.Header().Get(positionHeader))
+				return response, nil
+			}
+			// Only what the hub itself answered is surely not done.
+			again := connect.IsWireError(err) && connect.CodeOf(err) == connect.CodeUnavailable && backoff.Attempts() < retries
+			if !again || jitter.Wait(ctx, 100*time.Millisecond+backoff.Next()) != nil {
+				return nil, Error(err, c.url)
+			}
+		}
+	}
+}
+
+func (c *calls) head(request connect.AnyRequest) {
+	header := request.Header()
+	if c.token != "" {
+		header.Set("Authorization", "Bearer "+c.token)
+	}
+	if c.agent != "" {
+		header.Set("User-Agent", c.agent)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.seen != "" {
+		header.Set(seenHeader, c.seen)
+	}
+}
+
+// note keeps the highest position: incarnations compare as text, then numbers.
+func (c *calls) note(position string) {
+	incarnation, sequence, ok := strings.Cut(position, ".")
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	oldIncarnation, oldSequence, _ := strings.Cut(c.seen, ".")
+	newer := incarnation > oldIncarnation
+	if incarnation == oldIncarnation {
+		newer = len(sequence) > len(oldSequence) || (len(sequence) == len(oldSequence) && sequence > oldSequence)
+	}
+	if newer {
+		c.seen = position
+	}
+}
+
+// WrapStreamingClient leaves streams alone; the API has none.
+func (c *calls) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+
+// WrapStreamingHandler is never called in a client.
+func (c *calls) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return next
+}
+
+// IsNotFound reports whether a call found nothing under the name.
+func IsNotFound(err error) bool { return errcode.Is(err, errcode.NotFound) }

@@ -1,0 +1,117 @@
+package sdk
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const (
+	// callTimeout bounds a call whose context has no deadline.
+	callTimeout = 30 * time.Second
+	// maxAnswer bounds what is read of one answer, in bytes.
+	maxAnswer = 64 << 20
+)
+
+// Config says where the hub is and who calls.
+type Config struct {
+	// URL of the hub, https://host[:port] or http:// on loopback.
+	URL string
+	// Token is an API token; empty calls without one.
+	Token string
+	// CAPEM are certificates to trust instead of the system's.
+	CAPEM []byte
+	// UserAgent names the program, "axle/1.2.3".
+	UserAgent string
+}
+
+// Client calls the hub. Its fields are the services of api/hub/v1.
+type Client struct {
+	Sessions     hubv1connect.SessionsClient
+	Projects     hubv1connect.ProjectsClient
+	Clusters     hubv1connect.ClustersClient
+	Repositories hubv1connect.RepositoriesClient
+	Services     hubv1connect.ServicesClient
+	Tokens       hubv1connect.TokensClient
+	Events       hubv1connect.EventsClient
+	Hub          hubv1connect.HubClient
+}
+
+// New returns a Client. Errors are Invalid and name what to change.
+func New(c Config) (*Client, error) {
+	parsed, err := url.Parse(c.URL)
+	if err != nil || (parsed.Scheme != "https" && parsed.Scheme != "http") || parsed.Host == "" {
+		return nil, errcode.New(errcode.Invalid, "hub URL %q is not https://host[:port]", c.URL)
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	if len(c.CAPEM) > 0 {
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(c.CAPEM) {
+			return nil, errcode.New(errcode.Invalid, "the certificate authority for %s holds no PEM certificate", c.URL)
+		}
+		transport.TLSClientConfig.RootCAs = pool
+	}
+	base := strings.TrimSuffix(c.URL, "/")
+	httpClient := &http.Client{Transport: transport, CheckRedirect: refuseRedirect}
+	options := []connect.ClientOption{
+		connect.WithInterceptors(&calls{token: c.Token, agent: c.UserAgent, url: base}),
+		connect.WithReadMaxBytes(maxAnswer),
+	}
+	return &Client{
+		Sessions:     hubv1connect.NewSessionsClient(httpClient, base, options...),
+		Projects:     hubv1connect.NewProjectsClient(httpClient, base, options...),
+		Clusters:     hubv1connect.NewClustersClient(httpClient, base, options...),
+		Repositories: hubv1connect.NewRepositoriesClient(httpClient, base, options...),
+		Services:     hubv1connect.NewServicesClient(httpClient, base, options...),
+		Tokens:       hubv1connect.NewTokensClient(httpClient, base, options...),
+		Events:       hubv1connect.NewEventsClient(httpClient, base, options...),
+		Hub:          hubv1connect.NewHubClient(httpClient, base, options...),
+	}, nil
+}
+
+// refuseRedirect keeps the token from following a redirect to another place.
+func refuseRedirect(request *http.Request, _ []*http.Request) error {
+	return fmt.Errorf("the hub redirects to %s; set that URL as the hub's", request.URL.Redacted())
+}
+
+// Error turns what a call returned into a coded error with a sentence that
+// says where and what to do next. nil stays nil.
+func Error(err error, hubURL string) error {
+	if err == nil {
+		return nil
+	}
+	var coded *errcode.Error
+	if errors.As(err, &coded) {
+		return err
+	}
+	var rpc *connect.Error
+	if !errors.As(err, &rpc) {
+		return errcode.New(errcode.Unavailable, "cannot reach the hub at %s: %w", hubURL, err)
+	}
+	var unknown x509.UnknownAuthorityError
+	switch {
+	case errors.As(err, &unknown):
+		return errcode.Hide(errcode.Unavailable, err, "the hub at %s has a certificate of an authority that is not trusted here; pass the hub's ca.pem with --ca", hubURL)
+	case connect.IsWireError(err):
+		return errcode.New(errcode.FromRPC(uint32(rpc.Code())), "%s", rpc.Message())
+	case rpc.Code() == connect.CodeDeadlineExceeded:
+		return errcode.New(errcode.Unavailable, "the hub at %s did not answer in time", hubURL)
+	case rpc.Code() == connect.CodeUnavailable:
+		return errcode.New(errcode.Unavailable, "cannot reach the hub at %s: %s; is it running, and is the URL right?", hubURL, rpc.Message())
+	case rpc.Code() == connect.CodeUnauthenticated:
+		return errcode.New(errcode.Unauthorized, "the hub at %s does not accept the token; run axle login", hubURL)
+	default:
+		return errcode.New(errcode.FromRPC(uint32(rpc.Code())), "%s answers, but not as a hub: %s", hubURL, rpc.Message())
+	}
+}

@@ -1,0 +1,224 @@
+package manifest
+
+import (
+	"bytes"
+	"cmp"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// maxFile bounds one file, in bytes.
+const maxFile = 16 << 20
+
+// Item is one object, ready to be sent. One of the three requests is set.
+type Item struct {
+	Kind string
+	Name string
+	// Where is "file:line" of the document's start.
+	Where string
+
+	Repository *hubv1.CreateRepositoryRequest
+	// Cluster adopts a cluster that exists; the kind never makes one.
+	Cluster *hubv1.UpdateClusterRequest
+	Service *hubv1.ApplyServiceRequest
+
+	// NotActing are paths of fields that have no counterpart in the hub yet.
+	// Fields that the hub keeps but does not act on are named by its answer.
+	NotActing []string
+}
+
+// document is one YAML document with its place.
+type document struct {
+	where string
+	data  []byte
+	meta  struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata"`
+	}
+}
+
+// Read reads files and folders (recursively; *.yaml, *.yml, *.json), or
+// standard input for "-". Errors are Invalid and name the place.
+func Read(paths []string, stdin func() ([]byte, error)) ([]Item, error) {
+	var documents []document
+	for _, path := range paths {
+		found, err := readPath(path, stdin)
+		if err != nil {
+			return nil, err
+		}
+		documents = append(documents, found...)
+	}
+	return convert(documents)
+}
+
+func readPath(path string, stdin func() ([]byte, error)) ([]document, error) {
+	if path == "-" {
+		data, err := stdin()
+		if err != nil {
+			return nil, errcode.New(errcode.Invalid, "read standard input: %w", err)
+		}
+		return split("standard input", data)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, errcode.New(errcode.Invalid, "%w", err)
+	}
+	if !info.IsDir() {
+		return readFile(path)
+	}
+	var documents []document
+	err = filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)) {
+			return nil
+		}
+		found, err := readFile(file)
+		documents = append(documents, found...)
+		return err
+	})
+	if err == nil && len(documents) == 0 {
+		err = errcode.New(errcode.Invalid, "%s holds no .yaml, .yml or .json file", path)
+	}
+	return documents, err
+}
+
+func readFile(path string) ([]document, error) {
+	info, err := os.Stat(path)
+	if err == nil && info.Size() > maxFile {
+		return nil, errcode.New(errcode.Invalid, "%s has %d bytes, at most %d are read", path, info.Size(), maxFile)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, errcode.New(errcode.Invalid, "%w", err)
+	}
+	return split(path, data)
+}
+
+// split cuts a file at its "---" lines and notes where each document starts.
+func split(file string, data []byte) ([]document, error) {
+	var documents []document
+	line, start := 1, 1
+	var current bytes.Buffer
+	flush := func() error {
+		defer current.Reset()
+		if len(bytes.TrimSpace(stripComments(current.Bytes()))) == 0 {
+			return nil
+		}
+		d := document{where: file + ":" + itoa(start), data: bytes.Clone(current.Bytes())}
+		if err := yaml.Unmarshal(d.data, &d.meta); err != nil {
+			return errcode.New(errcode.Invalid, "%s: not valid YAML: %w", d.where, err)
+		}
+		documents = append(documents, d)
+		return nil
+	}
+	for part := range bytes.Lines(data) {
+		if strings.TrimRight(string(part), " \t\r\n") == "---" {
+			if err := flush(); err != nil {
+				return nil, err
+			}
+			start = line + 1
+		} else {
+			current.Write(part)
+		}
+		line++
+	}
+	return documents, flush()
+}
+
+func stripComments(data []byte) []byte {
+	var kept []byte
+	for part := range bytes.Lines(data) {
+		if !bytes.HasPrefix(bytes.TrimSpace(part), []byte("#")) {
+			kept = append(kept, part...)
+		}
+	}
+	return kept
+}
+
+// convert turns documents into items, repositories first.
+func convert(documents []document) ([]Item, error) {
+	secrets := map[string]corev1.Secret{}
+	var items []Item
+	for _, d := range documents {
+		if d.meta.Kind == "Secret" && d.meta.APIVersion == "v1" {
+			var secret corev1.Secret
+			if err := d.strict(&secret); err != nil {
+				return nil, err
+			}
+			secrets[secret.Namespace+"/"+secret.Name] = secret
+		}
+	}
+	lookup := func(ref *corev1.SecretReference, namespace, where string) (map[string]string, error) {
+		if ref.Namespace != "" {
+			namespace = ref.Namespace
+		}
+		secret, ok := secrets[namespace+"/"+ref.Name]
+		if !ok {
+			return nil, errcode.New(errcode.Invalid, "%s: Secret %s/%s is not among the files; add it, so that its values can be sent", where, namespace, ref.Name)
+		}
+		values := map[string]string{}
+		for k, v := range secret.Data {
+			values[k] = string(v)
+		}
+		for k, v := range secret.StringData {
+			values[k] = v
+		}
+		return values, nil
+	}
+	for _, d := range documents {
+		item, err := d.item(lookup)
+		if err != nil {
+			return nil, err
+		}
+		if item != nil {
+			items = append(items, *item)
+		}
+	}
+	order := map[string]int{"GitRepository": 0, "Cluster": 1, "ServiceDeployment": 2}
+	slices.SortStableFunc(items, func(a, b Item) int { return cmp.Compare(order[a.Kind], order[b.Kind]) })
+	return items, nil
+}
+
+func (d document) strict(into any) error {
+	if err := yaml.UnmarshalStrict(d.data, into); err != nil {
+		return errcode.New(errcode.Invalid, "%s: %s %q: %w", d.where, d.meta.Kind, d.meta.Name, err)
+	}
+	return nil
+}
+
+type secretLookup func(ref *corev1.SecretReference, namespace, where string) (map[string]string, error)
+
+func (d document) item(secrets secretLookup) (*Item, error) {
+	if d.meta.Kind == "Secret" && d.meta.APIVersion == "v1" {
+		return nil, nil
+	}
+	if d.meta.APIVersion != v1alpha1.GroupVersion.String() {
+		return nil, errcode.New(errcode.Invalid, "%s: %s %s %q is not of %s; apply it to a cluster through a service's repository", d.where, d.meta.APIVersion, d.meta.Kind, d.meta.Name, v1alpha1.GroupVersion)
+	}
+	if d.meta.Name == "" {
+		return nil, errcode.New(errcode.Invalid, "%s: %s has no metadata.name", d.where, d.meta.Kind)
+	}
+	switch d.meta.Kind {
+	case "GitRepository":
+		return d.repository(secrets)
+	case "Cluster":
+		return d.cluster()
+	case "ServiceDeployment":
+		return d.service(secrets)
+	default:
+		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; GitRepository, Cluster and ServiceDeployment are", d.where, d.meta.Kind)
+	}
+}

@@ -1,0 +1,110 @@
+package manifest_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/sdk/manifest"
+)
+
+func read(t *testing.T, text string) ([]manifest.Item, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "all.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return manifest.Read([]string{path}, nil)
+}
+
+const fleet = `# the whole of a small fleet
+---
+apiVersion: deployments.plural.sh/v1alpha1
+kind: ServiceDeployment
+metadata: {name: queue, namespace: platform}
+spec:
+  namespace: queue
+  cluster: edge-17
+  repositoryRef: {name: fleet, namespace: ignored}
+  git: {ref: main, folder: helm}
+  helm: {values: {replicas: 3}, valuesFiles: [queue.yaml.liquid]}
+  configuration: {replicas: "3"}
+  configurationRef: {name: queue-secrets, namespace: platform}
+  dependencies: [{name: cert-manager}]
+  flowRef: {name: f}
+  syncConfig: {createNamespace: true, diffNormalizers: [{name: queue, jsonPointers: [/spec/replicas]}]}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: queue-secrets, namespace: platform}
+stringData: {password: hunter22}
+---
+apiVersion: deployments.plural.sh/v1alpha1
+kind: GitRepository
+metadata: {name: fleet, namespace: nobody-cares}
+spec: {url: https://git.example.test/fleet.git}
+`
+
+func TestReadAFleet(t *testing.T) {
+	items, err := read(t, fleet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(items) != 2 || items[0].Kind != "GitRepository" || items[1].Kind != "ServiceDeployment" {
+		t.Fatalf("items %+v", items)
+	}
+	service := items[1].Service
+	if service.GetRef().GetCluster() != "edge-17" || service.GetSpec().GetRepository() != "fleet" || service.GetSpec().GetNamespace() != "queue" {
+		t.Errorf("service %v", service)
+	}
+	if service.GetSpec().GetSecrets()["password"] != "hunter22" || service.GetSpec().GetHelm().GetValues() != "replicas: 3\n" {
+		t.Errorf("secrets or values are lost: %v", service.GetSpec())
+	}
+	if diff := cmp.Diff([]string{"spec.flowRef"}, items[1].NotActing); diff != "" {
+		t.Errorf("not acting (-want +got):\n%s", diff)
+	}
+	if !strings.HasSuffix(items[1].Where, "all.yaml:3") {
+		t.Errorf("where = %s", items[1].Where)
+	}
+}
+
+func TestBadManifestsSayWhere(t *testing.T) {
+	const head = "apiVersion: deployments.plural.sh/v1alpha1\n"
+	tests := map[string]struct{ text, want string }{
+		"unknown field":  {head + "kind: GitRepository\nmetadata: {name: a}\nspec: {url: x, ulr: y}\n", "ulr"},
+		"unknown kind":   {"---\n" + head + "kind: Pipelin\nmetadata: {name: a}\n", "all.yaml:2: kind Pipelin is not supported"},
+		"other group":    {"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", "through a service's repository"},
+		"no name":        {head + "kind: Cluster\nspec: {}\n", "no metadata.name"},
+		"no cluster":     {head + "kind: ServiceDeployment\nmetadata: {name: a}\nspec: {}\n", "spec.cluster"},
+		"missing secret": {head + "kind: GitRepository\nmetadata: {name: a}\nspec: {url: x, credentialsRef: {name: s, namespace: ns}}\n", "Secret ns/s is not among the files"},
+		"not yaml":       {"a: b: c\n", "not valid YAML"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := read(t, tc.text)
+			if !errcode.Is(err, errcode.Invalid) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("err = %v, want %q in it", err, tc.want)
+			}
+		})
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(fleet)
+	f.Add("---\n---\n{}")
+	f.Fuzz(func(t *testing.T, text string) {
+		items, err := manifest.Read([]string{"-"}, func() ([]byte, error) { return []byte(text), nil })
+		if err != nil && !errcode.Is(err, errcode.Invalid) {
+			t.Errorf("an uncoded error: %v", err)
+		}
+		for _, item := range items {
+			if item.Name == "" {
+				t.Errorf("an item without a name: %+v", item)
+			}
+		}
+	})
+}
