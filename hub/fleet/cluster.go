@@ -1,0 +1,81 @@
+package fleet
+
+// Cluster is a place where services run.
+type Cluster struct {
+	ID string
+	// Name is unique in the hub, a DNS label.
+	Name string
+	// Handle is the short name used in URLs and templates; unique, the name
+	// unless set.
+	Handle    string
+	ProjectID string
+	// Project is the project's name, filled by reads.
+	Project string
+	Tags    map[string]string
+	// Metadata is a JSON object, "{}" when empty.
+	Metadata          string
+	Distro            string
+	KubernetesVersion string
+	AgentVersion      string
+	Nodes             int
+	// ClusterUID is the uid of kube-system, empty until the agent registered.
+	ClusterUID   string
+	RegisteredAt int64
+	// Pending waits for a person's approval.
+	Pending bool
+	// Message says what is wrong with its identity.
+	Message string
+	// PollInterval is what the agent said, in microseconds; 0 is unknown.
+	PollInterval int64
+	PingedAt     int64
+	CreatedAt    int64
+	UpdatedAt    int64
+}
+
+// Registered reports whether an agent has an identity for the cluster.
+func (c Cluster) Registered() bool { return c.RegisteredAt != 0 }
+
+// NewCluster asks for a cluster ahead of its agent.
+type NewCluster struct {
+	Name   string
+	Handle string
+	// Project is a name; empty is the default project.
+	Project  string
+	Tags     map[string]string
+	Metadata string
+}
+
+// ClusterChange changes what is not nil.
+type ClusterChange struct {
+	Handle   *string
+	Tags     *map[string]string
+	Metadata *string
+}
+
+// ClusterFilter selects clusters; empty fields select all.
+type ClusterFilter struct {
+	// Project is a name.
+	Project string
+	Tags    map[string]string
+}
+
+// ClusterPing is what an agent knows of its cluster.
+type ClusterPing struct {
+	AgentVersion      string
+	KubernetesVersion string
+	Distro            string
+	Nodes             int
+	// PollInterval is in microseconds.
+	PollInterval int64
+}
+
+// ClusterView is a cluster with what is known of it now.
+type ClusterView struct {
+	Cluster
+	Freshness Freshness
+	// PolledAt is 0 when this replica has not seen a poll.
+	PolledAt        int64
+	Services        int
+	ServicesHealthy int
+	ServicesFailed  int
+}

@@ -1,0 +1,124 @@
+package fleet
+
+// Spec is what a person declares of a service. Its JSON is that of
+// ServiceSpec in api/hub/v1, field by field, so that edges turn one into the
+// other as JSON.
+type Spec struct {
+	// Namespace on the cluster; empty is the service's name.
+	Namespace string `json:"namespace,omitempty"`
+	// Repository by name.
+	Repository string      `json:"repository,omitempty"`
+	Git        *Git        `json:"git,omitempty"`
+	Sources    []Source    `json:"sources,omitempty"`
+	Helm       *Helm       `json:"helm,omitempty"`
+	Kustomize  *Kustomize  `json:"kustomize,omitempty"`
+	Renderers  []Renderer  `json:"renderers,omitempty"`
+	SyncConfig *SyncConfig `json:"syncConfig,omitempty"`
+	// Configuration holds plain values.
+	Configuration map[string]string `json:"configuration,omitempty"`
+	// Secrets are write only: reads give the keys with empty values, and an
+	// empty value of a known key keeps what is stored.
+	Secrets      map[string]string `json:"secrets,omitempty"`
+	Contexts     []string          `json:"contexts,omitempty"`
+	Imports      []Import          `json:"imports,omitempty"`
+	Dependencies []Dependency      `json:"dependencies,omitempty"`
+	// Templated is true when nil.
+	Templated *bool `json:"templated,omitempty"`
+	// Protect refuses deletion.
+	Protect bool `json:"protect,omitempty"`
+	// Detach leaves the objects on the cluster when the service is deleted.
+	Detach   bool   `json:"detach,omitempty"`
+	DocsPath string `json:"docsPath,omitempty"`
+	// Version is a label for people.
+	Version string `json:"version,omitempty"`
+	// Adopt takes over objects that others made.
+	Adopt bool `json:"adopt,omitempty"`
+	// Drift is "report" (also when empty) or "strict".
+	Drift          string `json:"drift,omitempty"`
+	ServiceAccount string `json:"serviceAccount,omitempty"`
+}
+
+// Git is a folder at a ref.
+type Git struct {
+	// Ref is a branch, a tag or a full commit id.
+	Ref    string   `json:"ref,omitempty"`
+	Folder string   `json:"folder,omitempty"`
+	Files  []string `json:"files,omitempty"`
+	// URL names a registered repository in place of Repository.
+	URL string `json:"url,omitempty"`
+}
+
+// Source is one of several sources, put under a path.
+type Source struct {
+	Path       string `json:"path,omitempty"`
+	Repository string `json:"repository,omitempty"`
+	Git        *Git   `json:"git,omitempty"`
+}
+
+// Helm says how a chart is found and rendered.
+type Helm struct {
+	URL        string `json:"url,omitempty"`
+	Chart      string `json:"chart,omitempty"`
+	Version    string `json:"version,omitempty"`
+	Release    string `json:"release,omitempty"`
+	Repository string `json:"repository,omitempty"`
+	Git        *Git   `json:"git,omitempty"`
+	// Values is YAML text.
+	Values              string   `json:"values,omitempty"`
+	ValuesFiles         []string `json:"valuesFiles,omitempty"`
+	IgnoreHooks         bool     `json:"ignoreHooks,omitempty"`
+	IgnoreCRDs          bool     `json:"ignoreCrds,omitempty"`
+	LuaScript           string   `json:"luaScript,omitempty"`
+	LuaFile             string   `json:"luaFile,omitempty"`
+	LuaFolder           string   `json:"luaFolder,omitempty"`
+	KustomizePostrender string   `json:"kustomizePostrender,omitempty"`
+}
+
+// Kustomize says how kustomizations are built.
+type Kustomize struct {
+	Path       string `json:"path,omitempty"`
+	EnableHelm bool   `json:"enableHelm,omitempty"`
+	Envsubst   bool   `json:"envsubst,omitempty"`
+}
+
+// Renderer is one further render step.
+type Renderer struct {
+	Path string `json:"path,omitempty"`
+	// Type is AUTO, RAW, HELM or KUSTOMIZE.
+	Type string `json:"type,omitempty"`
+	Helm *Helm  `json:"helm,omitempty"`
+}
+
+// SyncConfig says how objects are applied.
+type SyncConfig struct {
+	// CreateNamespace is true when nil.
+	CreateNamespace  *bool `json:"createNamespace,omitempty"`
+	DeleteNamespace  bool  `json:"deleteNamespace,omitempty"`
+	EnforceNamespace bool  `json:"enforceNamespace,omitempty"`
+	// RequireOwnership is true when nil.
+	RequireOwnership *bool             `json:"requireOwnership,omitempty"`
+	Labels           map[string]string `json:"labels,omitempty"`
+	Annotations      map[string]string `json:"annotations,omitempty"`
+	DiffNormalizers  []DiffNormalizer  `json:"diffNormalizers,omitempty"`
+}
+
+// DiffNormalizer names fields that are left to the cluster.
+type DiffNormalizer struct {
+	Name         string   `json:"name,omitempty"`
+	Kind         string   `json:"kind,omitempty"`
+	Namespace    string   `json:"namespace,omitempty"`
+	JSONPointers []string `json:"jsonPointers,omitempty"`
+	Backfill     bool     `json:"backfill,omitempty"`
+}
+
+// Dependency is a service that must be healthy first.
+type Dependency struct {
+	Name string `json:"name,omitempty"`
+	// Cluster is another cluster by name; empty is the same.
+	Cluster string `json:"cluster,omitempty"`
+}
+
+// Import takes the outputs of a stack.
+type Import struct {
+	Stack string `json:"stack,omitempty"`
+}

@@ -1,0 +1,104 @@
+package fleet
+
+// Sync says how far a service is from what is declared.
+type Sync string
+
+// The closed list.
+const (
+	Synced   Sync = "Synced"
+	Pending  Sync = "Pending"
+	Applying Sync = "Applying"
+	Drifted  Sync = "Drifted"
+	Failed   Sync = "Failed"
+	Held     Sync = "Held"
+	Paused   Sync = "Paused"
+)
+
+// Health says how a service's objects do.
+type Health string
+
+// The closed list.
+const (
+	Healthy       Health = "Healthy"
+	Progressing   Health = "Progressing"
+	Degraded      Health = "Degraded"
+	Suspended     Health = "Suspended"
+	Missing       Health = "Missing"
+	HealthUnknown Health = "Unknown"
+)
+
+// Freshness says how much what is shown can be trusted.
+type Freshness string
+
+// The closed list.
+const (
+	Fresh   Freshness = "Fresh"
+	Stale   Freshness = "Stale"
+	Unknown Freshness = "Unknown"
+)
+
+// Status is what an agent last said of a service.
+type Status struct {
+	Sync    Sync
+	Reason  string
+	Health  Health
+	Message string
+	Errors  []StatusError
+	// What is applied.
+	TarballDigest  string
+	SpecDigest     string
+	Revision       int64
+	SourceRevision string
+	AppliedAt      int64
+	// Components is the compressed list as the agent sent it; edges open it.
+	Components []byte
+	Counts     Counts
+}
+
+// StatusError is one thing that is wrong.
+type StatusError struct {
+	// Source is source, render, apply, prune, health or agent.
+	Source  string `json:"source"`
+	Message string `json:"message"`
+	Since   int64  `json:"since,omitempty"`
+	Warning bool   `json:"warning,omitempty"`
+}
+
+// Counts are components by health.
+type Counts struct {
+	Total       int `json:"total"`
+	Healthy     int `json:"healthy"`
+	Progressing int `json:"progressing"`
+	Degraded    int `json:"degraded"`
+	Other       int `json:"other"`
+}
+
+// Report is an agent's word on one service.
+type Report struct {
+	ServiceID string
+	// BaseHash is the hash that the agent believes is stored; empty
+	// overwrites.
+	BaseHash string
+	// NewHash is the hex SHA-256 of the status as the agent sent it. The edge
+	// has checked it.
+	NewHash string
+	Status  Status
+}
+
+// ReportBatch is one call of an agent.
+type ReportBatch struct {
+	ClusterID string
+	Reports   []Report
+	// Whole says that the reports are all that the agent has.
+	Whole bool
+	// Drained are ids of tombstones whose work is done.
+	Drained []string
+}
+
+// ReportResult answers a ReportBatch.
+type ReportResult struct {
+	// Resync are services to send whole.
+	Resync []string
+	// StatusHash is the hash over what is now stored for the cluster.
+	StatusHash string
+}

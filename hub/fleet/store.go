@@ -1,0 +1,128 @@
+package fleet
+
+import "context"
+
+// Store keeps the fleet. Methods that change run in the transaction of the
+// context; reads do where there is one. NotFound where one thing is asked for
+// and is not there, Conflict where a name is taken.
+type Store interface {
+	ProjectStore
+	ClusterStore
+	ServiceStore
+	ServiceReader
+	RevisionStore
+	StatusStore
+}
+
+// ProjectStore keeps projects.
+type ProjectStore interface {
+	InsertProject(ctx context.Context, p Project) error
+	DeleteProject(ctx context.Context, id string) error
+	// ProjectByName fills the counts.
+	ProjectByName(ctx context.Context, name string) (Project, error)
+	// Projects returns all in order of name, with counts.
+	Projects(ctx context.Context) ([]Project, error)
+}
+
+// ClusterStore keeps clusters.
+type ClusterStore interface {
+	InsertCluster(ctx context.Context, c Cluster) error
+	// UpdateCluster writes every column of a cluster.
+	UpdateCluster(ctx context.Context, c Cluster) error
+	DeleteCluster(ctx context.Context, id string) error
+	ClusterByID(ctx context.Context, id string) (Cluster, error)
+	ClusterByName(ctx context.Context, name string) (Cluster, error)
+	// Clusters returns all, or a project's (by id), in order of name.
+	Clusters(ctx context.Context, projectID string) ([]Cluster, error)
+	// ClusterTallies counts services per cluster id.
+	ClusterTallies(ctx context.Context) (map[string]Tally, error)
+	// EachClusterRow streams all clusters.
+	EachClusterRow(ctx context.Context, fn func(ClusterRow) error) error
+}
+
+// Tally counts the services of a cluster.
+type Tally struct {
+	Services int
+	// Healthy are Synced, Healthy and at what is desired.
+	Healthy int
+	// Failed are sync Failed or health Degraded.
+	Failed int
+}
+
+// StoredService is a service with its sealed secrets.
+type StoredService struct {
+	Service
+	// Secrets is a sealed JSON object, nil when there are none.
+	Secrets []byte
+}
+
+// ServiceStore changes services.
+type ServiceStore interface {
+	InsertService(ctx context.Context, s StoredService) error
+	// UpdateService writes every column but the creation time.
+	UpdateService(ctx context.Context, s StoredService) error
+	// DeleteService removes the row, its revisions and its status.
+	DeleteService(ctx context.Context, id string) error
+}
+
+// ServiceReader reads services.
+type ServiceReader interface {
+	ServiceByID(ctx context.Context, id string) (StoredService, error)
+	ServiceByRef(ctx context.Context, ref Ref) (StoredService, error)
+	// ServicesByID returns those of the ids that exist, in order of id.
+	ServicesByID(ctx context.Context, ids []string) ([]StoredService, error)
+	// ServicesOfCluster returns a cluster's services, deleting ones too.
+	ServicesOfCluster(ctx context.Context, clusterID string) ([]StoredService, error)
+	// ServicesBehind returns up to limit services that follow the source, are
+	// neither pinned nor deleting, and whose content is not the head's.
+	ServicesBehind(ctx context.Context, head Head, limit int) ([]StoredService, error)
+	// ListServices returns a page after (cluster name, service name).
+	ListServices(ctx context.Context, f ServiceFilter, after Ref, limit int) ([]Service, error)
+	// SourceIDs returns the sources that services follow.
+	SourceIDs(ctx context.Context) ([]string, error)
+	// EachRow streams all services.
+	EachRow(ctx context.Context, fn func(Row) error) error
+	// RowsByID returns those of the ids that exist.
+	RowsByID(ctx context.Context, ids []string) ([]Row, error)
+}
+
+// StoredRevision is a revision with its sealed secrets.
+type StoredRevision struct {
+	Revision
+	Secrets []byte
+}
+
+// RevisionStore keeps revisions.
+type RevisionStore interface {
+	InsertRevision(ctx context.Context, r StoredRevision) error
+	// Revision returns one, or NotFound.
+	Revision(ctx context.Context, serviceID string, number int64) (StoredRevision, error)
+	// Revisions returns all that are kept, newest first.
+	Revisions(ctx context.Context, serviceID string) ([]Revision, error)
+	// TrimRevisions removes all but the newest keep and the given number.
+	TrimRevisions(ctx context.Context, serviceID string, keep int, except int64) error
+}
+
+// StoredStatus is the last report of a service.
+type StoredStatus struct {
+	ServiceID  string
+	ClusterID  string
+	Hash       string
+	ReportedAt int64
+	Status
+}
+
+// StatusStore keeps what agents report.
+type StatusStore interface {
+	PutStatus(ctx context.Context, s StoredStatus) error
+	DeleteStatuses(ctx context.Context, serviceIDs []string) error
+	// StatusesByID returns those that exist, by service id, without
+	// components.
+	StatusesByID(ctx context.Context, serviceIDs []string) (map[string]StoredStatus, error)
+	// Components returns the compressed list of a service, nil when none.
+	Components(ctx context.Context, serviceID string) ([]byte, error)
+	// StatusHashes returns the hashes stored for a cluster, by service id.
+	StatusHashes(ctx context.Context, clusterID string) (map[string]string, error)
+	// EachStatusHash streams cluster, service and hash in order of cluster.
+	EachStatusHash(ctx context.Context, fn func(clusterID, serviceID, hash string) error) error
+}

@@ -1,0 +1,78 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/clock"
+)
+
+// Sealer keeps secrets unreadable at rest. The purpose is bound to what is
+// sealed, so that one row's bytes are of no use in another.
+type Sealer interface {
+	Seal(plain []byte, purpose string) ([]byte, error)
+	Open(sealed []byte, purpose string) ([]byte, error)
+}
+
+// Config is what a Directory needs. All but Clock and Log are required.
+type Config struct {
+	Store    Store
+	Writer   Writer
+	Clusters Clusters
+	Sealer   Sealer
+	Clock    clock.Clock
+	Log      *slog.Logger
+}
+
+// Directory answers who calls and what he may do.
+type Directory struct {
+	store    Store
+	writer   Writer
+	clusters Clusters
+	sealer   Sealer
+	clock    clock.Clock
+	log      *slog.Logger
+
+	tokens *tokenIndex
+	boots  sync.Map
+	keys   keyRing
+}
+
+// New returns a Directory that knows no token until Rebuild.
+func New(c Config) (*Directory, error) {
+	if c.Store == nil || c.Writer == nil || c.Clusters == nil || c.Sealer == nil {
+		return nil, errors.New("identity: a directory needs a store, a writer, clusters and a sealer")
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Real{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Directory{
+		store: c.Store, writer: c.Writer, clusters: c.Clusters, sealer: c.Sealer, clock: c.Clock, log: c.Log,
+		tokens: newTokenIndex(),
+	}, nil
+}
+
+var _ event.Subscriber = (*Directory)(nil)
+
+func (d *Directory) now() int64 { return clock.Micros(d.clock.Now()) }
+
+// change is the feed row of a token.
+func change(t Token) event.Change {
+	return event.Change{Kind: event.KindToken, Key: t.ID, Cluster: t.ClusterID}
+}
+
+// appendTokens tells the feed of changed tokens.
+func appendTokens(ctx context.Context, tokens ...Token) error {
+	for _, t := range tokens {
+		if err := event.Append(ctx, change(t)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package identity
+
+import (
+	"context"
+	"slices"
+)
+
+// Kind says what sort of caller a Principal is.
+type Kind string
+
+// The kinds of callers.
+const (
+	KindUser           Kind = "user"
+	KindServiceAccount Kind = "service_account"
+	KindCluster        Kind = "cluster"
+	KindSetup          Kind = "setup"
+	KindBootstrap      Kind = "bootstrap"
+)
+
+// The scopes of API tokens, each with all that those before it allow.
+const (
+	ScopeRead  = "read"
+	ScopeWrite = "write"
+	ScopeAdmin = "admin"
+)
+
+// Principal is an authenticated caller.
+type Principal struct {
+	Kind Kind
+	// ID is the user's, service account's or cluster's id.
+	ID string
+	// Name is an e-mail, a service account's or a cluster's name.
+	Name string
+	// Admin may do everything that the token's scopes let through.
+	Admin bool
+	// Scopes of the token; empty for clusters.
+	Scopes  []string
+	TokenID string
+	// TokenExpiresAt is microseconds since 1970 UTC, 0 is never.
+	TokenExpiresAt int64
+	// Project limits the caller to one project by id; empty is no limit.
+	Project string
+}
+
+// By is how events name the caller.
+func (p Principal) By() string {
+	switch p.Kind {
+	case KindCluster:
+		return "agent " + p.Name
+	case KindSetup:
+		return "setup"
+	}
+	return p.Name
+}
+
+// HasScope reports whether the token's scopes include the scope or one that
+// implies it.
+func (p Principal) HasScope(scope string) bool {
+	if slices.Contains(p.Scopes, ScopeAdmin) || slices.Contains(p.Scopes, scope) {
+		return true
+	}
+	return scope == ScopeRead && slices.Contains(p.Scopes, ScopeWrite)
+}
+
+type principalKey struct{}
+
+// WithPrincipal returns a context that carries the caller.
+func WithPrincipal(ctx context.Context, p Principal) context.Context {
+	return context.WithValue(ctx, principalKey{}, p)
+}
+
+// FromContext returns the caller that WithPrincipal put there.
+func FromContext(ctx context.Context) (Principal, bool) {
+	p, ok := ctx.Value(principalKey{}).(Principal)
+	return p, ok
+}

@@ -1,0 +1,86 @@
+package identity
+
+import "context"
+
+// Registration is what an agent says when it introduces itself.
+type Registration struct {
+	// PublicKey is Ed25519, 32 bytes.
+	PublicKey []byte
+	// ClusterUID is the uid of the cluster's kube-system namespace.
+	ClusterUID string
+	// Name is wanted; empty when the token fixes it.
+	Name         string
+	Tags         map[string]string
+	BootID       string
+	AgentVersion string
+	// Proof is the signature over "axle-register\n" + ClusterUID + "\n" +
+	// BootID by the private half.
+	Proof []byte
+}
+
+// Registered is the answer to a Registration.
+type Registered struct {
+	ClusterID   string
+	ClusterName string
+	// DeployToken is shown once.
+	DeployToken          string
+	DeployTokenExpiresAt int64
+	SigningKeys          []SigningKey
+	// Pending clusters wait for a person.
+	Pending bool
+}
+
+// Renewal is a signed request for a new deploy token.
+type Renewal struct {
+	ClusterID  string
+	ClusterUID string
+	BootID     string
+	// At is microseconds since 1970 UTC.
+	At int64
+	// Nonce is 16 random bytes.
+	Nonce []byte
+	// Signature is over "axle-renew\n" + ClusterID + "\n" + ClusterUID + "\n"
+	// + BootID + "\n" + decimal At + "\n" + hex Nonce.
+	Signature []byte
+}
+
+// Renewed is the answer to a Renewal.
+type Renewed struct {
+	DeployToken          string
+	DeployTokenExpiresAt int64
+	// SigningKeys are all in force, Signature is over KeysPayload of them.
+	SigningKeys []SigningKey
+	Signature   Signature
+}
+
+// Enrollment is what Clusters needs to know of a new agent.
+type Enrollment struct {
+	// ClusterID is set when the token is fixed to a cluster.
+	ClusterID    string
+	Name         string
+	ProjectID    string
+	Tags         map[string]string
+	ClusterUID   string
+	AgentVersion string
+	Pending      bool
+	// By is who made the token, for the event.
+	By string
+}
+
+// Enrolled is the cluster of an Enrollment.
+type Enrolled struct {
+	ClusterID string
+	Name      string
+	Pending   bool
+}
+
+// Clusters is where registrations make clusters. Calls run in the transaction
+// of the context.
+type Clusters interface {
+	// Enroll marks the named cluster as registered, making it when it does
+	// not exist. Conflict when the name belongs to a registered cluster.
+	Enroll(ctx context.Context, e Enrollment) (Enrolled, error)
+	// SetIdentityProblem notes what is wrong with a cluster's identity; empty
+	// text clears it.
+	SetIdentityProblem(ctx context.Context, clusterID, problem string) error
+}

@@ -1,0 +1,113 @@
+package identity
+
+import "context"
+
+// User is a person or a program with an identity of its own.
+type User struct {
+	ID string
+	// Kind is KindUser or KindServiceAccount.
+	Kind Kind
+	// Name is an e-mail for a user.
+	Name      string
+	Admin     bool
+	CreatedAt int64
+}
+
+// AgentKey is the identity of one cluster's agent.
+type AgentKey struct {
+	ClusterID   string
+	ClusterName string
+	// PublicKey is Ed25519, 32 bytes.
+	PublicKey []byte
+	// ClusterUID is the uid of the cluster's kube-system namespace.
+	ClusterUID string
+	// TokenID is the bootstrap token it registered with.
+	TokenID string
+	// BootID is the agent's present boot; PastBoots are up to 8 before it,
+	// newest first. A boot that comes back is a second agent.
+	BootID       string
+	PastBoots    []string
+	RegisteredAt int64
+}
+
+// StoredSigningKey is a signing key with its private half sealed.
+type StoredSigningKey struct {
+	ID string
+	// PublicKey is Ed25519, 32 bytes.
+	PublicKey []byte
+	// Sealed is the private seed, sealed for the key's id.
+	Sealed    []byte
+	CreatedAt int64
+	// SignsFrom is when it takes over; until then it is only announced.
+	SignsFrom int64
+	// RetiredAt is when it stopped to be in force, 0 while it is.
+	RetiredAt int64
+}
+
+// Writer runs fn in one transaction whose context it hands on; inside one it
+// joins.
+type Writer interface {
+	Write(ctx context.Context, fn func(ctx context.Context) error) error
+}
+
+// Store keeps identities. Methods that change run in the transaction of the
+// context. Reads return NotFound where one thing is asked for by key.
+type Store interface {
+	TokenStore
+	AgentKeyStore
+
+	// InsertUser adds a user; Conflict when the name is taken.
+	InsertUser(ctx context.Context, u User) error
+	// UserByName returns a user, or NotFound.
+	UserByName(ctx context.Context, name string) (User, error)
+	// User returns a user by id, or NotFound.
+	User(ctx context.Context, id string) (User, error)
+	// CountUsers returns how many there are.
+	CountUsers(ctx context.Context) (int, error)
+
+	// SigningKeys returns all keys that are not retired, oldest first.
+	SigningKeys(ctx context.Context) ([]StoredSigningKey, error)
+	// InsertSigningKey adds a key.
+	InsertSigningKey(ctx context.Context, k StoredSigningKey) error
+	// RetireSigningKey sets when a key went out of force.
+	RetireSigningKey(ctx context.Context, id string, at int64) error
+}
+
+// TokenStore keeps tokens by hash.
+type TokenStore interface {
+	// InsertToken adds a token.
+	InsertToken(ctx context.Context, t Token) error
+	// UpdateToken writes uses left, revocation and supersession of a token, or
+	// returns NotFound.
+	UpdateToken(ctx context.Context, t Token) error
+	// DeleteTokens removes tokens by id; missing ones are no error.
+	DeleteTokens(ctx context.Context, ids []string) error
+	// Token returns a token by id, or NotFound.
+	Token(ctx context.Context, id string) (Token, error)
+	// TokensByID returns those of the ids that exist.
+	TokensByID(ctx context.Context, ids []string) ([]Token, error)
+	// EachToken calls fn with every token that is neither revoked nor expired
+	// at the time.
+	EachToken(ctx context.Context, now int64, fn func(Token) error) error
+	// ClusterTokens returns the deploy tokens of a cluster and the bootstrap
+	// tokens fixed to it, newest first.
+	ClusterTokens(ctx context.Context, clusterID string) ([]Token, error)
+	// TouchTokens sets the last use of tokens by id.
+	TouchTokens(ctx context.Context, at map[string]int64) error
+}
+
+// AgentKeyStore keeps the identities of agents.
+type AgentKeyStore interface {
+	// AgentKey returns a cluster's key, or NotFound.
+	AgentKey(ctx context.Context, clusterID string) (AgentKey, error)
+	// AgentKeyByPublicKey returns the cluster's key by its public half, or
+	// NotFound.
+	AgentKeyByPublicKey(ctx context.Context, publicKey []byte) (AgentKey, error)
+	// PutAgentKey writes a cluster's key, new or changed.
+	PutAgentKey(ctx context.Context, k AgentKey) error
+	// DeleteAgentKey removes a cluster's key; a missing one is no error.
+	DeleteAgentKey(ctx context.Context, clusterID string) error
+	// UseNonce notes a nonce, or returns Conflict when it was used before. It
+	// forgets nonces older than forget.
+	UseNonce(ctx context.Context, nonce []byte, at, forget int64) error
+}
