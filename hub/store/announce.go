@@ -1,0 +1,98 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+const (
+	// channel is what replicas notify each other on.
+	channel = "axle_feed"
+	// announcePause is the least time between two announcements: a burst of
+	// commits needs one.
+	announcePause = 20 * time.Millisecond
+	// reconnectMax bounds the pause before a lost connection is made again.
+	reconnectMax = 10 * time.Second
+)
+
+// announceCommits tells other replicas of commits, over a connection of its
+// own and after the commit, so that no transaction waits for the server's
+// queue of notifications.
+func (s *Store) announceCommits(ctx context.Context) error {
+	return s.keepConnected(ctx, "commits are not announced; other replicas hear of them a second later", func(ctx context.Context, conn *pgx.Conn) error {
+		for {
+			select {
+			case <-s.announce:
+			case <-ctx.Done():
+				return nil
+			}
+			call, cancel := context.WithTimeout(ctx, 5*time.Second)
+			_, err := conn.Exec(call, "NOTIFY "+channel)
+			cancel()
+			if err != nil {
+				return err
+			}
+			if jitter.Wait(ctx, announcePause) != nil {
+				return nil
+			}
+		}
+	})
+}
+
+// listen wakes this replica's feed when another one announced a commit.
+func (s *Store) listen(ctx context.Context) error {
+	return s.keepConnected(ctx, "announcements are not heard; the feed is read once a second", func(ctx context.Context, conn *pgx.Conn) error {
+		if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
+			return err
+		}
+		s.wake() // for what was announced before
+		for {
+			if _, err := conn.WaitForNotification(ctx); err != nil {
+				return err
+			}
+			s.wake()
+		}
+	})
+}
+
+// keepConnected gives use a connection of its own and a new one after each
+// failure, until the context ends.
+func (s *Store) keepConnected(ctx context.Context, consequence string, use func(context.Context, *pgx.Conn) error) error {
+	backoff := jitter.Backoff{Min: 200 * time.Millisecond, Max: reconnectMax}
+	for ctx.Err() == nil {
+		started := s.clock.Now()
+		err := s.connected(ctx, use)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if s.clock.Now().Sub(started) > time.Minute {
+			backoff.Reset()
+		}
+		s.log.Warn("a connection to Postgres was lost", logkey.Reason, consequence, logkey.Error, err)
+		if jitter.Wait(ctx, backoff.Next()) != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (s *Store) connected(ctx context.Context, use func(context.Context, *pgx.Conn) error) error {
+	call, cancel := context.WithTimeout(ctx, 10*time.Second)
+	conn, err := pgx.Connect(call, s.url)
+	cancel()
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer func() {
+		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = conn.Close(call) // it may be broken already
+	}()
+	return use(ctx, conn)
+}

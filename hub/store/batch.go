@@ -1,0 +1,163 @@
+package store
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const (
+	// batchWindow is how long a report waits for others to share a commit.
+	batchWindow = 100 * time.Millisecond
+	// batchSize is the most that share one.
+	batchSize = 500
+	// batchQueue is the most that wait; more are told to come back.
+	batchQueue = 10_000
+)
+
+// batcher gathers small writes into few transactions with one feed row each.
+type batcher struct {
+	store *Store
+
+	mu      sync.Mutex
+	pending []*batched
+	timer   *time.Timer
+	closed  bool
+	flushes sync.WaitGroup
+	turn    sync.Mutex
+}
+
+// batched is one caller's part of a batch.
+type batched struct {
+	ctx    context.Context
+	fn     func(ctx context.Context) error
+	result chan error
+	err    error
+}
+
+// WriteBatched is Write for the many small writes of agents: it waits up to
+// 100 ms and shares one commit and one feed row with up to 499 others. An
+// error of fn undoes fn's part alone. It returns after the commit.
+func (s *Store) WriteBatched(ctx context.Context, fn func(ctx context.Context) error) error {
+	if transaction(ctx) != nil {
+		return fn(ctx)
+	}
+	b := &batched{ctx: ctx, fn: fn, result: make(chan error, 1)}
+	if err := s.batch.add(b); err != nil {
+		return err
+	}
+	select {
+	case err := <-b.result:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (b *batcher) add(one *batched) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return errcode.New(errcode.Unavailable, "the hub is stopping; try again").After(time.Second)
+	}
+	if len(b.pending) >= batchQueue {
+		return errcode.New(errcode.Unavailable, "the database is behind with reports; try again in five seconds").After(5 * time.Second)
+	}
+	b.pending = append(b.pending, one)
+	if len(b.pending) == 1 {
+		b.flushes.Add(1)
+		b.timer = time.AfterFunc(batchWindow, b.flush)
+	}
+	if len(b.pending) == batchSize && b.timer.Stop() {
+		go b.flush()
+	}
+	return nil
+}
+
+// flush writes all that wait, in turns of batchSize.
+func (b *batcher) flush() {
+	defer b.flushes.Done()
+	b.turn.Lock()
+	defer b.turn.Unlock()
+	b.mu.Lock()
+	pending := b.pending
+	b.pending = nil
+	b.mu.Unlock()
+	for len(pending) > 0 {
+		n := min(batchSize, len(pending))
+		b.store.writeBatch(pending[:n])
+		pending = pending[n:]
+	}
+}
+
+// close refuses new writes and waits for those that were taken.
+func (b *batcher) close() {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	b.flushes.Wait()
+}
+
+func (s *Store) writeBatch(batch []*batched) {
+	position, err := s.writeAgain(context.Background(), func(ctx context.Context) error {
+		for _, b := range batch {
+			if b.err = s.writePart(ctx, b); retryable(b.err) {
+				return b.err
+			}
+		}
+		return nil
+	})
+	for _, b := range batch {
+		if err == nil && b.err == nil && position != (event.Position{}) {
+			event.Committed(b.ctx, position)
+		}
+		if b.err == nil {
+			b.err = err
+		}
+		b.result <- b.err
+	}
+}
+
+// writePart runs one caller's function behind a savepoint.
+func (s *Store) writePart(ctx context.Context, b *batched) error {
+	if err := b.ctx.Err(); err != nil {
+		return err
+	}
+	if _, err := s.exec(ctx, "SAVEPOINT part"); err != nil {
+		return err
+	}
+	part, collected := event.WithCollector(partContext{ctx, b.ctx})
+	if err := b.fn(part); err != nil {
+		if _, rerr := s.exec(ctx, "ROLLBACK TO SAVEPOINT part"); rerr != nil {
+			return rerr
+		}
+		return err
+	}
+	if _, err := s.exec(ctx, "RELEASE SAVEPOINT part"); err != nil {
+		return err
+	}
+	for _, e := range collected.Entries() {
+		if err := event.Record(ctx, e); err != nil {
+			return err
+		}
+	}
+	return event.Append(ctx, collected.Changes()...)
+}
+
+// partContext lives as long as the batch, since a caller that leaves must not
+// end the others' transaction, and knows its caller's values.
+type partContext struct {
+	context.Context
+	caller context.Context
+}
+
+// Value looks in the batch, which has the transaction, and then at the caller.
+func (c partContext) Value(key any) any {
+	if v := c.Context.Value(key); v != nil {
+		return v
+	}
+	return c.caller.Value(key)
+}

@@ -1,0 +1,55 @@
+package store
+
+import (
+	"context"
+	"strings"
+
+	"github.com/axle-cd/axle/hub/event"
+)
+
+// insertEvents writes events after the last id, which the feed's lock keeps.
+func (s *Store) insertEvents(ctx context.Context, entries []event.Entry, last, now int64) error {
+	for i, e := range entries {
+		if e.At == 0 {
+			e.At = now
+		}
+		_, err := s.exec(ctx, `INSERT INTO events (id, at, kind, object, actor, message, cluster, service)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, last+int64(i)+1, e.At, e.Kind, e.Object, e.By, e.Message, e.Cluster, e.Service)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EventFilter narrows Events. The zero value asks for the newest hundred.
+type EventFilter struct {
+	// Cluster and Service are ids; empty asks for all.
+	Cluster string
+	Service string
+	// After asks for events with a greater id.
+	After int64
+	// Limit is 100 when zero, at most 1,000.
+	Limit int
+}
+
+// Events returns events, newest first.
+func (s *Store) Events(ctx context.Context, f EventFilter) ([]event.Entry, error) {
+	if f.Limit <= 0 {
+		f.Limit = 100
+	}
+	where, args := []string{"id > $1"}, []any{f.After, min(f.Limit, 1000)}
+	if f.Cluster != "" {
+		args = append(args, f.Cluster)
+		where = append(where, "cluster = "+placeholders(len(args), 1))
+	}
+	if f.Service != "" {
+		args = append(args, f.Service)
+		where = append(where, "service = "+placeholders(len(args), 1))
+	}
+	return rowsOf(ctx, s, func(row scan) (e event.Entry, err error) {
+		err = row(&e.ID, &e.At, &e.Kind, &e.Object, &e.By, &e.Message, &e.Cluster, &e.Service)
+		return e, err
+	}, `SELECT id, at, kind, object, actor, message, cluster, service FROM events
+		WHERE `+strings.Join(where, " AND ")+` ORDER BY id DESC LIMIT $2`, args...)
+}

@@ -1,0 +1,155 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// head is the end of the feed and of the events.
+type head struct {
+	incarnation string
+	sequence    int64
+	at          int64
+	event       int64
+}
+
+const selectHead = `
+SELECT i.id,
+       COALESCE((SELECT max(o.sequence) FROM outbox o WHERE o.incarnation = i.id), 0),
+       COALESCE((SELECT o.committed_at FROM outbox o WHERE o.incarnation = i.id ORDER BY o.sequence DESC LIMIT 1), i.started_at),
+       COALESCE((SELECT max(e.id) FROM events e), 0)
+FROM incarnations i ORDER BY i.id DESC LIMIT 1`
+
+// lockHead takes the feed's lock for the rest of the transaction of ctx and
+// returns the end of the feed. Until this transaction ends nobody else can
+// commit a row, so the next sequence is the next commit.
+//
+// The transaction's own snapshot is older than the lock and may miss rows, so
+// Postgres is asked over another connection. One is enough: only the holder of
+// the lock uses it. SQLite's transactions are one at a time anyway.
+func (s *Store) lockHead(ctx context.Context) (h head, err error) {
+	var from runner = transaction(ctx)
+	if s.dialect.name == "postgres" {
+		if _, err := s.exec(ctx, "SELECT pg_advisory_xact_lock($1)", feedLock); err != nil {
+			return h, fmt.Errorf("lock the change feed: %w", err)
+		}
+		from = s.head
+	}
+	return readHead(ctx, from)
+}
+
+func readHead(ctx context.Context, from runner) (h head, err error) {
+	rows, err := from.QueryContext(ctx, selectHead)
+	if err != nil {
+		return h, fmt.Errorf("read the end of the feed: %w", err)
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		return h, errors.Join(errcode.New(errcode.Internal, "the database has no incarnation"), rows.Err())
+	}
+	err = rows.Scan(&h.incarnation, &h.sequence, &h.at, &h.event)
+	return h, errors.Join(err, rows.Close())
+}
+
+// change is a Change as the outbox keeps it.
+type change struct {
+	Kind    event.Kind `json:"k"`
+	Key     string     `json:"i"`
+	Cluster string     `json:"c,omitempty"`
+}
+
+// appendFeed writes what the transaction collected as its last statements: its
+// events, and one feed row with all its changes. It returns the row's place,
+// zero when there were no changes.
+func (s *Store) appendFeed(ctx context.Context, collected *event.Collector) (event.Position, error) {
+	changes, entries := collected.Changes(), collected.Entries()
+	if len(changes) == 0 && len(entries) == 0 {
+		return event.Position{}, nil
+	}
+	h, err := s.lockHead(ctx)
+	if err != nil {
+		return event.Position{}, err
+	}
+	now := clock.Micros(s.clock.Now())
+	if err := s.insertEvents(ctx, entries, h.event, now); err != nil {
+		return event.Position{}, fmt.Errorf("write events: %w", err)
+	}
+	if len(changes) == 0 {
+		return event.Position{}, nil
+	}
+	position := event.Position{Incarnation: h.incarnation, Sequence: h.sequence + 1}
+	return position, s.insertChanges(ctx, position, now, changes)
+}
+
+func (s *Store) insertChanges(ctx context.Context, at event.Position, now int64, changes []event.Change) error {
+	kept := make([]change, len(changes))
+	for i, c := range changes {
+		kept[i] = change{c.Kind, cleanText(c.Key), cleanText(c.Cluster)}
+	}
+	text, err := json.Marshal(kept)
+	if err != nil {
+		return fmt.Errorf("encode changes: %w", err)
+	}
+	_, err = s.exec(ctx, "INSERT INTO outbox (incarnation, sequence, committed_at, changes) VALUES ($1, $2, $3, $4)", at.Incarnation, at.Sequence, now, string(text))
+	if err != nil {
+		return fmt.Errorf("append to the feed: %w", err)
+	}
+	return nil
+}
+
+// LastSequence returns the highest sequence of the present incarnation.
+func (s *Store) LastSequence(ctx context.Context) (int64, error) {
+	h, err := readHead(ctx, s.reader(ctx))
+	return h.sequence, err
+}
+
+// Position returns the end of the feed as the reads of ctx see it.
+func (s *Store) Position(ctx context.Context) (event.Position, error) {
+	h, err := readHead(ctx, s.reader(ctx))
+	return event.Position{Incarnation: h.incarnation, Sequence: h.sequence}, err
+}
+
+// outboxRow is one transaction's changes.
+type outboxRow struct {
+	sequence int64
+	changes  string
+}
+
+// ChangesAfter returns the rows of up to limit transactions above the
+// sequence. The changes of one transaction share its sequence and are never
+// torn apart. Dropped rows are event.ErrTruncated.
+func (s *Store) ChangesAfter(ctx context.Context, sequence int64, limit int) ([]event.Row, error) {
+	found, err := rowsOf(ctx, s, func(row scan) (r outboxRow, err error) {
+		err = row(&r.sequence, &r.changes)
+		return r, err
+	}, `SELECT sequence, changes FROM outbox
+		WHERE incarnation = (SELECT max(id) FROM incarnations) AND sequence > $1
+		ORDER BY sequence LIMIT $2`, sequence, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read the feed: %w", err)
+	}
+	if len(found) > 0 && found[0].sequence != sequence+1 {
+		return nil, event.ErrTruncated
+	}
+	var rows []event.Row
+	for _, r := range found {
+		var changes []change
+		if err := json.Unmarshal([]byte(r.changes), &changes); err != nil {
+			return nil, fmt.Errorf("decode feed row %d: %w", r.sequence, err)
+		}
+		for _, c := range changes {
+			rows = append(rows, event.Row{Change: event.Change{Kind: c.Kind, Key: c.Key, Cluster: c.Cluster}, Sequence: r.sequence})
+		}
+	}
+	return rows, nil
+}
+
+var _ event.Store = (*Store)(nil)
+var _ runner = (*sql.Tx)(nil)

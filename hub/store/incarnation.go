@@ -1,0 +1,170 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// claimPause is how old an incarnation must be before a position that only a
+// client claims can end it, so that a client that lies cannot make the whole
+// fleet resync more often than that.
+const claimPause = 10 * time.Minute
+
+const selectIncarnation = `SELECT id, started_at, parent_id, parent_kept_sequence, parent_kept_at, confirmed
+	FROM incarnations ORDER BY id DESC LIMIT 1`
+
+func scanIncarnation(row scan) (i event.Incarnation, err error) {
+	var started, kept int64
+	err = row(&i.ID, &started, &i.ParentID, &i.ParentKeptSequence, &kept, &i.Confirmed)
+	i.StartedAt, i.ParentKeptAt = clock.FromMicros(started), clock.FromMicros(kept)
+	return i, err
+}
+
+// Incarnation returns the present life of the database.
+func (s *Store) Incarnation(ctx context.Context) (event.Incarnation, error) {
+	i, found, err := rowOf(ctx, s, scanIncarnation, selectIncarnation)
+	if err == nil && !found {
+		err = errcode.New(errcode.Internal, "the database has no incarnation")
+	}
+	return i, err
+}
+
+// firstIncarnation makes the first one. Two replicas that start on an empty
+// database together make one.
+func (s *Store) firstIncarnation(ctx context.Context) error {
+	return s.Write(ctx, func(ctx context.Context) error {
+		if s.dialect.name == "postgres" {
+			if _, err := s.exec(ctx, "LOCK TABLE incarnations IN SHARE ROW EXCLUSIVE MODE"); err != nil {
+				return err
+			}
+		}
+		n, _, err := rowOf(ctx, s, value[int64], "SELECT count(*) FROM incarnations")
+		if err != nil || n > 0 {
+			return err
+		}
+		now := s.clock.Now()
+		return s.insertIncarnation(ctx, event.Incarnation{ID: incarnationID(now), StartedAt: now, Confirmed: true})
+	})
+}
+
+func (s *Store) insertIncarnation(ctx context.Context, i event.Incarnation) error {
+	_, err := s.exec(ctx, `INSERT INTO incarnations (id, started_at, parent_id, parent_kept_sequence, parent_kept_at, confirmed)
+		VALUES ($1, $2, $3, $4, $5, $6)`, i.ID, clock.Micros(i.StartedAt), i.ParentID, i.ParentKeptSequence, clock.Micros(i.ParentKeptAt), i.Confirmed)
+	if err != nil {
+		return fmt.Errorf("write the incarnation: %w", err)
+	}
+	return nil
+}
+
+func incarnationID(start time.Time) string {
+	var random [2]byte
+	rand.Read(random[:])
+	return fmt.Sprintf("%014x-%s", clock.Micros(start), hex.EncodeToString(random[:]))
+}
+
+// incarnationStart returns the time in an id, zero when it is not an id.
+func incarnationStart(id string) time.Time {
+	micros, _, ok := strings.Cut(id, "-")
+	n, err := strconv.ParseInt(micros, 16, 64)
+	if !ok || err != nil {
+		return time.Time{}
+	}
+	return clock.FromMicros(n)
+}
+
+// BeginIncarnation ends the incarnation named present and begins the next,
+// whose parent it is. When another replica was first it changes nothing and
+// returns what that one began. after, when set, is an id that the new one must
+// sort after although the database does not have it.
+func (s *Store) BeginIncarnation(ctx context.Context, present, after string, confirmed bool) (next event.Incarnation, err error) {
+	err = s.Write(ctx, func(ctx context.Context) error {
+		h, err := s.lockHead(ctx)
+		if err != nil {
+			return err
+		}
+		if h.incarnation != present {
+			// The other's row may be younger than this transaction's view.
+			next = event.Incarnation{}
+			return nil
+		}
+		start := s.clock.Now()
+		for _, id := range []string{h.incarnation, after} {
+			if t := incarnationStart(id); !t.Before(start) {
+				start = t.Add(time.Microsecond)
+			}
+		}
+		next = event.Incarnation{
+			ID: incarnationID(start), StartedAt: start, ParentID: h.incarnation,
+			ParentKeptSequence: h.sequence, ParentKeptAt: clock.FromMicros(h.at), Confirmed: confirmed,
+		}
+		if err := s.insertIncarnation(ctx, next); err != nil {
+			return err
+		}
+		first := []event.Change{{Kind: event.KindIncarnation, Key: next.ID}}
+		return s.insertChanges(ctx, event.Position{Incarnation: next.ID, Sequence: 1}, clock.Micros(start), first)
+	})
+	if err != nil {
+		return next, fmt.Errorf("begin an incarnation: %w", err)
+	}
+	if next.ID == "" {
+		return s.Incarnation(ctx)
+	}
+	s.log.Warn("a new incarnation of the database begins", logkey.Incarnation, next.ID, "parent", next.ParentID, logkey.Position, next.ParentKeptSequence)
+	s.committed()
+	return next, nil
+}
+
+// ConfirmIncarnation accepts the present incarnation after a restore, which
+// ends the agents' hold of deletes, and returns it.
+func (s *Store) ConfirmIncarnation(ctx context.Context) (present event.Incarnation, err error) {
+	err = s.Write(ctx, func(ctx context.Context) error {
+		if present, err = s.Incarnation(ctx); err != nil || present.Confirmed {
+			return err
+		}
+		present.Confirmed = true
+		if _, err := s.exec(ctx, "UPDATE incarnations SET confirmed = 1 WHERE id = $1", present.ID); err != nil {
+			return err
+		}
+		return event.Append(ctx, event.Change{Kind: event.KindIncarnation, Key: present.ID})
+	})
+	return present, err
+}
+
+// Mend begins a new incarnation when seen is a place that the database does
+// not have any more: a fail-over that lost its last seconds. It asks the
+// database itself, so it is not fooled by a view that is late, and does
+// nothing in the common case. claimed says that only a client told us of seen;
+// it is believed once in ten minutes.
+func (s *Store) Mend(ctx context.Context, seen event.Position, claimed bool) error {
+	present, err := s.Incarnation(ctx)
+	if err != nil {
+		return err
+	}
+	h, err := readHead(ctx, s.write)
+	if err != nil || h.incarnation != present.ID {
+		return err
+	}
+	if !(event.Position{Incarnation: h.incarnation, Sequence: h.sequence}).Before(seen) {
+		return nil
+	}
+	now := s.clock.Now()
+	if claimed {
+		start := incarnationStart(seen.Incarnation)
+		if start.IsZero() || start.After(now) || now.Sub(present.StartedAt) < claimPause {
+			return nil
+		}
+	}
+	s.log.Warn("the database lost rows that were committed", logkey.Position, seen.String())
+	_, err = s.BeginIncarnation(ctx, present.ID, seen.Incarnation, true)
+	return err
+}

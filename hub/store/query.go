@@ -1,0 +1,176 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// runner is what a transaction and a pool have in common.
+type runner interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+type transactionKey struct{}
+
+func transaction(ctx context.Context) *sql.Tx {
+	tx, _ := ctx.Value(transactionKey{}).(*sql.Tx)
+	return tx
+}
+
+// reader returns the transaction of ctx, else the pool that cannot write.
+func (s *Store) reader(ctx context.Context) runner {
+	if tx := transaction(ctx); tx != nil {
+		return tx
+	}
+	return s.read
+}
+
+// exec runs a statement in the transaction of ctx and returns how many rows it
+// changed. {now} in it is the database's clock in microseconds.
+func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	tx := transaction(ctx)
+	if tx == nil {
+		return 0, errcode.New(errcode.Internal, "a row was written outside a transaction")
+	}
+	clean, err := storable(args)
+	if err != nil {
+		return 0, err
+	}
+	result, err := tx.ExecContext(ctx, s.dialect.statement(query), clean...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// execOne is exec for a statement that must change one row, and reports
+// whether it did.
+func (s *Store) execOne(ctx context.Context, query string, args ...any) (bool, error) {
+	n, err := s.exec(ctx, query, args...)
+	return n == 1, err
+}
+
+// scan is the part of a row that a scanning function needs.
+type scan func(into ...any) error
+
+// each calls take for each row, which must not use the store: the connection
+// is busy until the last row was read.
+func (s *Store) each(ctx context.Context, query string, args []any, take func(scan) error) error {
+	clean, err := storable(args)
+	if err != nil {
+		return err
+	}
+	rows, err := s.reader(ctx).QueryContext(ctx, s.dialect.statement(query), clean...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := take(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// rowsOf reads all rows fully, so that the caller may write afterwards.
+func rowsOf[T any](ctx context.Context, s *Store, take func(scan) (T, error), query string, args ...any) ([]T, error) {
+	var all []T
+	err := s.each(ctx, query, args, func(row scan) error {
+		one, err := take(row)
+		all = append(all, one)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// rowOf reads the first row; found is false when there is none.
+func rowOf[T any](ctx context.Context, s *Store, take func(scan) (T, error), query string, args ...any) (one T, found bool, err error) {
+	err = s.each(ctx, query, args, func(row scan) error {
+		if found {
+			return nil
+		}
+		found = true
+		one, err = take(row)
+		return err
+	})
+	return one, found && err == nil, err
+}
+
+// value scans a row of one column.
+func value[T any](row scan) (one T, err error) {
+	err = row(&one)
+	return one, err
+}
+
+// Read gives fn a context in which all reads see one moment of the database,
+// for what must fit together: an index, a list with its position.
+func (s *Store) Read(ctx context.Context, fn func(ctx context.Context) error) error {
+	if transaction(ctx) != nil {
+		return fn(ctx)
+	}
+	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{Isolation: s.dialect.isolation, ReadOnly: true})
+	if err != nil {
+		return fmt.Errorf("begin a read: %w", err)
+	}
+	defer tx.Rollback() //nolint:errcheck // nothing was written
+	return fn(context.WithValue(ctx, transactionKey{}, tx))
+}
+
+// storable turns arguments into what every column can hold: whole numbers and
+// clean text. A time.Time is refused, since drivers store it as text that
+// sorts wrongly, and so are bytes, which a TEXT column of Postgres refuses.
+func storable(args []any) ([]any, error) {
+	clean := make([]any, len(args))
+	for i, arg := range args {
+		switch arg.(type) {
+		case time.Time, *time.Time, time.Duration, []byte:
+			return nil, errcode.New(errcode.Internal, "argument %d of a statement is a %T; store microseconds or text", i+1, arg)
+		}
+		v := reflect.ValueOf(arg)
+		switch v.Kind() {
+		case reflect.String:
+			clean[i] = cleanText(v.String())
+		case reflect.Bool:
+			clean[i] = int64(0)
+			if v.Bool() {
+				clean[i] = int64(1)
+			}
+		case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+			clean[i] = v.Int()
+		case reflect.Uint8, reflect.Uint16, reflect.Uint32:
+			clean[i] = int64(v.Uint())
+		default:
+			return nil, errcode.New(errcode.Internal, "argument %d of a statement is a %T; store whole numbers or text", i+1, arg)
+		}
+	}
+	return clean, nil
+}
+
+// cleanText drops what one of the databases refuses: NUL and bytes that are
+// not UTF-8.
+func cleanText(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "")
+}
+
+// placeholders returns "$first, …" for n arguments, for IN lists.
+func placeholders(first, n int) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "$%d", first+i)
+	}
+	return b.String()
+}

@@ -1,0 +1,78 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+const (
+	// feedKept is how long a replica may be away and still catch up.
+	feedKept = 24 * time.Hour
+	// eventsKept is how far back people can read what happened.
+	eventsKept = 30 * 24 * time.Hour
+	// retentionPause is the time between two looks, ± a fifth.
+	retentionPause = 10 * time.Minute
+	// retentionChunk is how many rows one transaction drops.
+	retentionChunk = 500
+)
+
+// retain drops old rows until the context ends.
+func (s *Store) retain(ctx context.Context) error {
+	for {
+		select {
+		case <-s.clock.After(jitter.Around(retentionPause, retentionPause/5)):
+		case <-ctx.Done():
+			return nil
+		}
+		if err := s.Prune(ctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("old rows were not dropped; trying again later", logkey.Error, err)
+		}
+	}
+}
+
+// Prune drops feed rows and events that are too old. The last row of each
+// incarnation stays, so that sequences go on where they were.
+func (s *Store) Prune(ctx context.Context) error {
+	now := s.clock.Now()
+	for {
+		n, err := s.pruneFeed(ctx, clock.Micros(now.Add(-feedKept)))
+		if err != nil {
+			return err
+		}
+		if n < retentionChunk {
+			break
+		}
+	}
+	for {
+		n, err := s.pruneEvents(ctx, clock.Micros(now.Add(-eventsKept)))
+		if err != nil || n < retentionChunk {
+			return err
+		}
+	}
+}
+
+func (s *Store) pruneFeed(ctx context.Context, before int64) (n int64, err error) {
+	err = s.Write(ctx, func(ctx context.Context) (err error) {
+		n, err = s.exec(ctx, `DELETE FROM outbox WHERE (incarnation, sequence) IN (
+			SELECT o.incarnation, o.sequence FROM outbox o
+			WHERE o.committed_at < $1
+			  AND o.sequence < (SELECT max(l.sequence) FROM outbox l WHERE l.incarnation = o.incarnation)
+			ORDER BY o.incarnation, o.sequence LIMIT $2)`, before, retentionChunk)
+		return err
+	})
+	return n, err
+}
+
+func (s *Store) pruneEvents(ctx context.Context, before int64) (n int64, err error) {
+	err = s.Write(ctx, func(ctx context.Context) (err error) {
+		n, err = s.exec(ctx, `DELETE FROM events WHERE id IN (
+			SELECT id FROM events WHERE at < $1 AND id < (SELECT max(id) FROM events)
+			ORDER BY id LIMIT $2)`, before, retentionChunk)
+		return err
+	})
+	return n, err
+}

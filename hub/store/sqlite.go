@@ -1,0 +1,75 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	_ "modernc.org/sqlite" // registers the driver "sqlite"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// readers is how many reads run at once beside the one writer.
+const readers = 8
+
+// openSQLite opens DataDir/hub.db: one writer whose transactions take the
+// write lock when they begin (one that reads first and writes later fails at
+// once when another wrote between, whatever the time-out), and readers that
+// cannot write.
+func (s *Store) openSQLite(ctx context.Context, c Config) error {
+	if c.DataDir == "" {
+		return errcode.New(errcode.Invalid, "the hub needs a data folder (--data-dir) or a database URL (--database-url)")
+	}
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		return fmt.Errorf("make the data folder: %w", err)
+	}
+	release, err := lockFile(filepath.Join(c.DataDir, "hub.lock"))
+	if err != nil {
+		return err
+	}
+	s.dialect, s.release = sqliteDialect, release
+	file := filepath.Join(c.DataDir, "hub.db")
+	common := []string{"busy_timeout(5000)", "foreign_keys(1)"}
+	if s.write, err = sql.Open("sqlite", sqliteURL(file, "immediate", append(common, "journal_mode(WAL)", "synchronous(FULL)"))); err != nil {
+		return fmt.Errorf("open %s: %w", file, err)
+	}
+	s.write.SetMaxOpenConns(1)
+	if err := s.write.PingContext(ctx); err != nil {
+		return fmt.Errorf("open %s: %w", file, err)
+	}
+	if s.read, err = sql.Open("sqlite", sqliteURL(file, "deferred", append(common, "query_only(1)"))); err != nil {
+		return fmt.Errorf("open %s: %w", file, err)
+	}
+	s.read.SetMaxOpenConns(readers)
+	s.read.SetMaxIdleConns(readers)
+	return nil
+}
+
+func sqliteURL(file, lock string, pragmas []string) string {
+	query := url.Values{"_txlock": {lock}, "_pragma": pragmas}
+	return "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(file) + "?" + query.Encode()
+}
+
+// lockFile takes the lock that says a process uses this data folder. The
+// kernel gives it back when the process ends, however it ends.
+func lockFile(path string) (release func() error, err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the lock file: %w", err)
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, errors.Join(errcode.New(errcode.Conflict, "another hub uses the data folder %s; stop it first, or run several hubs on Postgres (--database-url)", filepath.Dir(path)), f.Close())
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
+	}
+	return f.Close, nil
+}

@@ -1,0 +1,129 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/lifecycle"
+)
+
+// Config says where the rows are.
+type Config struct {
+	// DatabaseURL is postgres://…; empty means SQLite in DataDir.
+	DatabaseURL string
+	// DataDir is the hub's folder; SQLite keeps hub.db in it.
+	DataDir string
+	// Clock is the real one when nil.
+	Clock clock.Clock
+	// Log is silent when nil.
+	Log *slog.Logger
+	// Wake is called after each commit that others should hear of, ours or
+	// another replica's. It must not block. OnCommit adds more.
+	Wake func()
+}
+
+// Store is the hub's database. Its methods may be called by many goroutines.
+type Store struct {
+	dialect dialect
+	// write is one connection on SQLite, a pool on Postgres.
+	write *sql.DB
+	// read cannot write.
+	read *sql.DB
+	// head is one more connection, which reads the end of the feed while a
+	// transaction holds the feed's lock; see readHead.
+	head    *sql.DB
+	url     string
+	clock   clock.Clock
+	log     *slog.Logger
+	release func() error
+
+	mu    sync.Mutex
+	wakes []func()
+
+	batch    batcher
+	announce chan struct{}
+}
+
+// Open opens the database, brings its schema up to date and makes the first
+// incarnation when there is none. A second hub on the same SQLite file, and a
+// schema that this version cannot use, are Conflict errors.
+func Open(ctx context.Context, c Config) (*Store, error) {
+	if c.Clock == nil {
+		c.Clock = clock.Real{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Store{clock: c.Clock, log: c.Log, url: c.DatabaseURL, announce: make(chan struct{}, 1), release: func() error { return nil }}
+	s.batch.store = s
+	if c.Wake != nil {
+		s.wakes = append(s.wakes, c.Wake)
+	}
+	open := s.openSQLite
+	if c.DatabaseURL != "" {
+		open = s.openPostgres
+	}
+	if err := open(ctx, c); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if err := s.migrate(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if err := s.firstIncarnation(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Close ends what is under way and closes the database. Run must have ended.
+func (s *Store) Close() error {
+	s.batch.close()
+	var errs []error
+	for _, db := range []*sql.DB{s.read, s.head, s.write} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	s.read, s.head, s.write = nil, nil, nil
+	errs = append(errs, s.release())
+	s.release = func() error { return nil }
+	return errors.Join(errs...)
+}
+
+// OnCommit adds a function that is called after each commit that others
+// should hear of, this replica's and others'. It must not block.
+func (s *Store) OnCommit(wake func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wakes = append(s.wakes, wake)
+}
+
+func (s *Store) wake() {
+	s.mu.Lock()
+	wakes := s.wakes
+	s.mu.Unlock()
+	for _, wake := range wakes {
+		wake()
+	}
+}
+
+// Database names the kind of database: "sqlite" or "postgres".
+func (s *Store) Database() string { return s.dialect.name }
+
+// Ping returns an error when the database does not answer.
+func (s *Store) Ping(ctx context.Context) error { return s.read.PingContext(ctx) }
+
+// Run drops old rows and, on Postgres, tells other replicas of commits and
+// hears of theirs. Without it everything works, a second later. It ends with
+// the context.
+func (s *Store) Run(ctx context.Context) error {
+	parts := []lifecycle.Part{{Name: "retention", Run: s.retain}}
+	if s.dialect.name == "postgres" {
+		parts = append(parts, lifecycle.Part{Name: "announcements", Run: s.announceCommits}, lifecycle.Part{Name: "listener", Run: s.listen})
+	}
+	return lifecycle.Run(ctx, parts...)
+}
