@@ -1,0 +1,176 @@
+package gitserver
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Config of a server. The zero value serves plain HTTP without credentials
+// from a folder of its own.
+type Config struct {
+	Dir      string // of the bare repositories; empty is a temporary folder
+	Listen   string // default 127.0.0.1:0
+	TLS      bool   // serve HTTPS with a certificate that CA() vouches for
+	Username string // basic auth is asked for when Password is set
+	Password string
+	SSH      bool // also serve SSH; AuthorizedKey may read and write
+	// AuthorizedKey is a line of authorized_keys.
+	AuthorizedKey string
+}
+
+// Server is a running Git server. Close ends it.
+type Server struct {
+	config   Config
+	dir      string
+	ownDir   bool
+	backend  string // path of git-http-backend
+	ca       []byte
+	addr     string
+	tls      *tls.Config
+	ssh      *sshServer
+	mu       sync.Mutex
+	http     *http.Server
+	listener net.Listener
+	faults   map[string]Fault
+	events   []*Event
+	auth     [2]string
+	wg       sync.WaitGroup
+}
+
+// Start starts a server. ctx bounds the start only.
+func Start(ctx context.Context, c Config) (*Server, error) {
+	execPath, err := exec.CommandContext(ctx, "git", "--exec-path").Output()
+	if err != nil {
+		return nil, fmt.Errorf("ask git where its programs are (apt-get install git): %w", err)
+	}
+	s := &Server{config: c, dir: c.Dir, faults: map[string]Fault{}, auth: [2]string{c.Username, c.Password},
+		backend: filepath.Join(strings.TrimSpace(string(execPath)), "git-http-backend")}
+	if _, err := os.Stat(s.backend); err != nil {
+		return nil, fmt.Errorf("git has no http-backend (apt-get install git): %w", err)
+	}
+	if s.dir == "" {
+		if s.dir, err = os.MkdirTemp("", "gitserver-"); err != nil {
+			return nil, err
+		}
+		s.ownDir = true
+	}
+	if c.TLS {
+		if s.tls, s.ca, err = certificate(); err != nil {
+			return nil, err
+		}
+	}
+	listen := c.Listen
+	if listen == "" {
+		listen = "127.0.0.1:0"
+	}
+	if err := s.up(ctx, listen); err != nil {
+		return nil, err
+	}
+	if c.SSH {
+		if s.ssh, err = startSSH(ctx, s, c.AuthorizedKey); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
+	return s, nil
+}
+
+// up opens the port, the same one as before when it was down.
+func (s *Server) up(ctx context.Context, listen string) error {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", listen)
+	if err != nil {
+		return fmt.Errorf("listen for git clients: %w", err)
+	}
+	s.addr = l.Addr().String()
+	if s.tls != nil {
+		l = tls.NewListener(l, s.tls)
+	}
+	h := &http.Server{Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: time.Minute, ErrorLog: discard}
+	s.mu.Lock()
+	s.http, s.listener = h, l
+	s.mu.Unlock()
+	s.wg.Go(func() { _ = h.Serve(l) })
+	return nil
+}
+
+// Down closes the port and cuts all connections: clients are refused.
+func (s *Server) Down() error {
+	s.mu.Lock()
+	h := s.http
+	s.http = nil
+	s.mu.Unlock()
+	if h == nil {
+		return nil
+	}
+	return h.Close()
+}
+
+// Up opens the port again after Down.
+func (s *Server) Up(ctx context.Context) error {
+	s.mu.Lock()
+	running := s.http != nil
+	s.mu.Unlock()
+	if running {
+		return nil
+	}
+	return s.up(ctx, s.addr)
+}
+
+// Close ends the server and removes the folder, if it was made here.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	clear(s.faults)
+	s.mu.Unlock()
+	err := s.Down()
+	if s.ssh != nil {
+		err = errors.Join(err, s.ssh.close())
+	}
+	s.wg.Wait()
+	if s.ownDir {
+		err = errors.Join(err, os.RemoveAll(s.dir))
+	}
+	return err
+}
+
+// URL returns where clients find a repository.
+func (s *Server) URL(repo string) string {
+	scheme := "http"
+	if s.tls != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + s.addr + "/" + repo + ".git"
+}
+
+// SSHURL returns where SSH clients find a repository.
+func (s *Server) SSHURL(repo string) string {
+	return "ssh://git@" + s.ssh.addr + "/" + repo + ".git"
+}
+
+// Addr returns host and port of the HTTP side.
+func (s *Server) Addr() string { return s.addr }
+
+// CA returns the PEM of the authority behind the TLS certificate.
+func (s *Server) CA() string { return string(s.ca) }
+
+// KnownHosts returns the lines of known_hosts for the SSH side.
+func (s *Server) KnownHosts() string { return s.ssh.knownHosts }
+
+// SetPassword changes what basic auth asks for; an empty password ends it.
+func (s *Server) SetPassword(username, password string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.auth = [2]string{username, password}
+}
+
+// Path returns the folder of a bare repository, for git commands by hand.
+func (s *Server) Path(repo string) string { return filepath.Join(s.dir, repo+".git") }
