@@ -1,0 +1,207 @@
+package health
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func claim(object *unstructured.Unstructured) Result {
+	switch phase := text(object, "status", "phase"); phase {
+	case "Bound":
+		return Result{Status: Healthy}
+	case "Lost":
+		return Result{Degraded, "the volume of the claim is lost"}
+	case "Pending", "":
+		return Result{Progressing, "the claim is not bound yet"}
+	default:
+		return Result{Unknown, "the claim is in phase " + phase}
+	}
+}
+
+func service(object *unstructured.Unstructured) Result {
+	if text(object, "spec", "type") != "LoadBalancer" {
+		return Result{Status: Healthy}
+	}
+	return balanced(object)
+}
+
+func ingress(object *unstructured.Unstructured) Result { return balanced(object) }
+
+func balanced(object *unstructured.Unstructured) Result {
+	list, _, _ := unstructured.NestedSlice(object.Object, "status", "loadBalancer", "ingress")
+	if len(list) == 0 {
+		return waiting("no address is assigned by a load balancer yet")
+	}
+	return Result{Status: Healthy}
+}
+
+func autoscaler(object *unstructured.Unstructured) Result {
+	progress := Result{Progressing, "waiting to autoscale"}
+	for _, c := range conditions(object) {
+		switch {
+		case c.kind == "AbleToScale" && c.status == "False", c.kind == "ScalingActive" && c.status == "False" &&
+			(c.reason == "FailedGetScale" || c.reason == "InvalidSelector"):
+			return Result{Degraded, c.message}
+		case c.status == "True" && (c.kind == "AbleToScale" || c.kind == "ScalingLimited"):
+			progress = Result{Healthy, c.message}
+		}
+	}
+	return progress
+}
+
+func apiService(object *unstructured.Unstructured) Result {
+	switch c := condition(object, "Available"); c.status {
+	case "True":
+		return Result{Healthy, c.message}
+	case "False":
+		return Result{Progressing, c.message}
+	}
+	return waiting("waiting to be processed")
+}
+
+func definition(object *unstructured.Unstructured) Result {
+	if c := condition(object, "Terminating"); c.status == "True" {
+		return Result{Progressing, "pending deletion"}
+	}
+	if c := condition(object, "NamesAccepted"); c.status == "False" {
+		return Result{Degraded, "names are not accepted: " + c.message}
+	}
+	if c := condition(object, "Established"); c.status != "True" {
+		return waiting("not established yet")
+	}
+	if c := condition(object, "NonStructuralSchema"); c.status == "True" {
+		return Result{Degraded, "the schema is not structural: " + c.message}
+	}
+	return Result{Status: Healthy}
+}
+
+func namespace(object *unstructured.Unstructured) Result {
+	if text(object, "status", "phase") == "Terminating" {
+		return Result{Progressing, "pending deletion"}
+	}
+	return Result{Status: Healthy}
+}
+
+// generic asks kstatus: conditions Ready, Reconciling and Stalled, and whether
+// the generation was observed.
+func generic(object *unstructured.Unstructured) Result {
+	res, err := status.Compute(object)
+	if err != nil {
+		return Result{Unknown, err.Error()}
+	}
+	switch res.Status {
+	case status.CurrentStatus:
+		return Result{Status: Healthy}
+	case status.FailedStatus:
+		return Result{Degraded, res.Message}
+	case status.InProgressStatus, status.TerminatingStatus:
+		return failedReady(object, Result{Progressing, res.Message})
+	case status.NotFoundStatus:
+		return Result{Missing, res.Message}
+	}
+	return Result{Unknown, res.Message}
+}
+
+// failedReady tells a resource that says why it failed from one that is on its
+// way: a Ready condition that is False with a reason that says so.
+func failedReady(object *unstructured.Unstructured, otherwise Result) Result {
+	c := condition(object, "Ready")
+	if c.status != "False" || !observed(object) {
+		return otherwise
+	}
+	for _, word := range []string{"Fail", "Error", "Invalid", "Denied", "NotFound"} {
+		if strings.Contains(c.reason, word) {
+			return Result{Degraded, c.message}
+		}
+	}
+	return otherwise
+}
+
+func waiting(format string, args ...any) Result {
+	return Result{Progressing, fmt.Sprintf(format, args...)}
+}
+
+type cond struct{ kind, status, reason, message string }
+
+func conditions(object *unstructured.Unstructured) []cond {
+	list, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	var all []cond
+	for _, item := range list {
+		m, ok := item.(map[string]any)
+		if !ok {
+			continue
+		}
+		get := func(key string) string { s, _ := m[key].(string); return s }
+		all = append(all, cond{get("type"), get("status"), get("reason"), get("message")})
+	}
+	return all
+}
+
+func condition(object *unstructured.Unstructured, kind string) cond {
+	for _, c := range conditions(object) {
+		if c.kind == kind {
+			return c
+		}
+	}
+	return cond{}
+}
+
+// observed is true for objects that do not say what they observed.
+func observed(object *unstructured.Unstructured) bool {
+	value, found := field(object, "status", "observedGeneration")
+	if !found {
+		return object.GetGeneration() == 0 || !needsObserved[object.GetKind()]
+	}
+	return value >= object.GetGeneration()
+}
+
+// needsObserved are kinds whose controller always says what it observed.
+var needsObserved = map[string]bool{"Deployment": true, "StatefulSet": true, "DaemonSet": true, "ReplicaSet": true}
+
+func wanted(object *unstructured.Unstructured) int64 {
+	if n, ok := field(object, "spec", "replicas"); ok {
+		return n
+	}
+	return 1
+}
+
+func number(object *unstructured.Unstructured, path ...string) int64 {
+	n, _ := field(object, path...)
+	return n
+}
+
+// field reads a number as JSON and YAML decoders leave it.
+func field(object *unstructured.Unstructured, path ...string) (int64, bool) {
+	value, found, _ := unstructured.NestedFieldNoCopy(object.Object, path...)
+	if !found {
+		return 0, false
+	}
+	switch n := value.(type) {
+	case int64:
+		return n, true
+	case int:
+		return int64(n), true
+	case int32:
+		return int64(n), true
+	case float64:
+		return int64(n), true
+	case json.Number:
+		i, err := n.Int64()
+		return i, err == nil
+	}
+	return 0, false
+}
+
+func text(object *unstructured.Unstructured, path ...string) string {
+	s, _, _ := unstructured.NestedString(object.Object, path...)
+	return s
+}
+
+func flag(object *unstructured.Unstructured, path ...string) bool {
+	b, _, _ := unstructured.NestedBool(object.Object, path...)
+	return b
+}

@@ -1,0 +1,62 @@
+package health
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// rule judges one kind.
+type rule func(object *unstructured.Unstructured) Result
+
+var rules = map[schema.GroupKind]rule{
+	{Group: "apps", Kind: "Deployment"}:                               deployment,
+	{Group: "apps", Kind: "StatefulSet"}:                              statefulSet,
+	{Group: "apps", Kind: "DaemonSet"}:                                daemonSet,
+	{Group: "apps", Kind: "ReplicaSet"}:                               replicaSet,
+	{Kind: "Pod"}:                                                     pod,
+	{Group: "batch", Kind: "Job"}:                                     job,
+	{Group: "batch", Kind: "CronJob"}:                                 cronJob,
+	{Kind: "PersistentVolumeClaim"}:                                   claim,
+	{Kind: "Service"}:                                                 service,
+	{Group: "networking.k8s.io", Kind: "Ingress"}:                     ingress,
+	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}:           autoscaler,
+	{Group: "apiregistration.k8s.io", Kind: "APIService"}:             apiService,
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: definition,
+	{Kind: "Namespace"}:                                               namespace,
+	{Group: "policy", Kind: "PodDisruptionBudget"}:                    generic,
+}
+
+// plain are the groups whose other kinds have no health: to exist is to be
+// well.
+var plain = map[string]bool{
+	"": true, "apps": true, "batch": true, "autoscaling": true, "policy": true, "networking.k8s.io": true,
+	"rbac.authorization.k8s.io": true, "storage.k8s.io": true, "scheduling.k8s.io": true,
+	"admissionregistration.k8s.io": true, "coordination.k8s.io": true, "node.k8s.io": true,
+	"discovery.k8s.io": true, "events.k8s.io": true, "certificates.k8s.io": true,
+	"apiextensions.k8s.io": true, "apiregistration.k8s.io": true, "flowcontrol.apiserver.k8s.io": true,
+}
+
+// HasRule reports whether the kind's health can be other than "it exists", so
+// that whole objects of it must be read.
+func HasRule(kind schema.GroupKind) bool { return rules[kind] != nil || !plain[kind.Group] }
+
+// Of judges one object. `axle-agent health` prints its result.
+func Of(object *unstructured.Unstructured) Result {
+	if object == nil || len(object.Object) == 0 {
+		return Result{Status: Missing}
+	}
+	kind := object.GroupVersionKind().GroupKind()
+	if kind.Kind == "" {
+		return Result{Status: Unknown, Message: "the object has no kind"}
+	}
+	if object.GetDeletionTimestamp() != nil {
+		return Result{Status: Progressing, Message: "pending deletion"}
+	}
+	if !HasRule(kind) {
+		return Result{Status: Healthy}
+	}
+	if judge := rules[kind]; judge != nil {
+		return judge(object)
+	}
+	return generic(object)
+}
