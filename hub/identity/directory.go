@@ -37,8 +37,11 @@ type Directory struct {
 	log      *slog.Logger
 
 	tokens *tokenIndex
-	boots  sync.Map
-	keys   keyRing
+	uses   *pendingUses
+	misses misses
+	// boots maps cluster ids to knownBoot.
+	boots sync.Map
+	keys  keyRing
 }
 
 // New returns a Directory that knows no token until Rebuild.
@@ -54,7 +57,7 @@ func New(c Config) (*Directory, error) {
 	}
 	return &Directory{
 		store: c.Store, writer: c.Writer, clusters: c.Clusters, sealer: c.Sealer, clock: c.Clock, log: c.Log,
-		tokens: newTokenIndex(),
+		tokens: newTokenIndex(), uses: newPendingUses(),
 	}, nil
 }
 

@@ -28,6 +28,8 @@ type AgentKey struct {
 	BootID       string
 	PastBoots    []string
 	RegisteredAt int64
+	// ConflictAt is when a second agent was last seen, 0 when none is.
+	ConflictAt int64
 }
 
 // StoredSigningKey is a signing key with its private half sealed.
@@ -77,17 +79,22 @@ type Store interface {
 type TokenStore interface {
 	// InsertToken adds a token.
 	InsertToken(ctx context.Context, t Token) error
-	// UpdateToken writes uses left, revocation and supersession of a token, or
-	// returns NotFound.
+	// UpdateToken writes a bootstrap token's terms, or returns NotFound.
 	UpdateToken(ctx context.Context, t Token) error
 	// DeleteTokens removes tokens by id; missing ones are no error.
 	DeleteTokens(ctx context.Context, ids []string) error
+	// DeleteExpiredTokens removes those that expired before.
+	DeleteExpiredTokens(ctx context.Context, before int64) error
 	// Token returns a token by id, or NotFound.
 	Token(ctx context.Context, id string) (Token, error)
+	// TokenByHash returns a token by the hash of its bearer, or NotFound.
+	TokenByHash(ctx context.Context, hash []byte) (Token, error)
+	// Tokens returns API and bootstrap tokens, newest first: an owner's, or
+	// all when the owner is empty.
+	Tokens(ctx context.Context, ownerID string) ([]Token, error)
 	// TokensByID returns those of the ids that exist.
 	TokensByID(ctx context.Context, ids []string) ([]Token, error)
-	// EachToken calls fn with every token that is neither revoked nor expired
-	// at the time.
+	// EachToken calls fn with every token that has not expired at the time.
 	EachToken(ctx context.Context, now int64, fn func(Token) error) error
 	// ClusterTokens returns the deploy tokens of a cluster and the bootstrap
 	// tokens fixed to it, newest first.

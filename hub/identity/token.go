@@ -42,12 +42,14 @@ type Token struct {
 	// it.
 	OwnerID   string
 	OwnerName string
-	Scopes    []string
+	// OwnerKind and OwnerAdmin are the owner's, filled by reads.
+	OwnerKind  Kind
+	OwnerAdmin bool
+	Scopes     []string
 	// Times are microseconds since 1970 UTC; 0 is never.
 	CreatedAt  int64
 	ExpiresAt  int64
 	LastUsedAt int64
-	RevokedAt  int64
 	// ClusterID is the cluster of a deploy token, or that a bootstrap token
 	// is fixed to; ClusterName is its name.
 	ClusterID   string

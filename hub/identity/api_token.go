@@ -1,0 +1,159 @@
+package identity
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+var allScopes = []string{ScopeRead, ScopeWrite, ScopeAdmin}
+
+// maxName bounds names of tokens and e-mail addresses.
+const maxName = 200
+
+// CreateToken makes an API token for the caller. It can never do more than the
+// token that asked for it. Invalid, Forbidden.
+func (d *Directory) CreateToken(ctx context.Context, by Principal, r TokenRequest) (CreatedToken, error) {
+	if by.Kind != KindUser && by.Kind != KindServiceAccount {
+		return CreatedToken{}, errcode.New(errcode.Forbidden, "only people and service accounts have API tokens")
+	}
+	scopes := r.Scopes
+	if len(scopes) == 0 {
+		scopes = by.Scopes
+	}
+	for _, s := range scopes {
+		if !slices.Contains(allScopes, s) {
+			return CreatedToken{}, errcode.New(errcode.Invalid, "scope %q does not exist; use read, write or admin", s)
+		}
+		if !by.HasScope(s) {
+			return CreatedToken{}, errcode.New(errcode.Forbidden, "a token without the scope %q cannot make one that has it", s)
+		}
+	}
+	lifetime, err := checkLifetime(r.Lifetime, apiLifetime)
+	if err != nil {
+		return CreatedToken{}, err
+	}
+	if strings.TrimSpace(r.Name) == "" || len(r.Name) > maxName {
+		return CreatedToken{}, errcode.New(errcode.Invalid, "a token needs a name of at most %d bytes, so that it can be told apart later", maxName)
+	}
+	t := Token{
+		Kind: TokenAPI, Name: r.Name, Scopes: scopes,
+		OwnerID: by.ID, OwnerName: by.Name, OwnerKind: by.Kind, OwnerAdmin: by.Admin,
+	}
+	return d.create(ctx, t, lifetime, event.Entry{
+		Kind: "token.created", Object: "token " + r.Name, By: by.By(), Message: "scopes " + strings.Join(scopes, ", "),
+	})
+}
+
+// checkLifetime returns the wanted lifetime or the default. Invalid when it is
+// negative or too long.
+func checkLifetime(wanted, standard time.Duration) (time.Duration, error) {
+	if wanted == 0 {
+		return standard, nil
+	}
+	if wanted < 0 || wanted > maxLifetime {
+		return 0, errcode.New(errcode.Invalid, "a token lives at most %d days", int(maxLifetime.Hours()/24))
+	}
+	return wanted, nil
+}
+
+// create stores a token of the given terms with a new secret.
+func (d *Directory) create(ctx context.Context, t Token, lifetime time.Duration, entry event.Entry) (CreatedToken, error) {
+	made := d.mint(t, lifetime)
+	err := d.writer.Write(ctx, func(ctx context.Context) error {
+		if err := d.store.InsertToken(ctx, made.Token); err != nil {
+			return err
+		}
+		if err := event.Append(ctx, change(made.Token)); err != nil {
+			return err
+		}
+		return event.Record(ctx, entry)
+	})
+	if err != nil {
+		return CreatedToken{}, fmt.Errorf("make a token: %w", err)
+	}
+	d.tokens.put(made.Token)
+	return made, nil
+}
+
+// mint gives a token its id, secret and times.
+func (d *Directory) mint(t Token, lifetime time.Duration) CreatedToken {
+	bearer := newBearer()
+	hash := hashBearer(bearer)
+	t.ID, t.Hash, t.CreatedAt = newID("tok_"), hash[:], d.now()
+	t.ExpiresAt = t.CreatedAt + lifetime.Microseconds()
+	return CreatedToken{Token: t, Secret: bearer}
+}
+
+// Tokens lists API and bootstrap tokens, newest first: all for an
+// administrator, else the caller's own.
+func (d *Directory) Tokens(ctx context.Context, by Principal) ([]Token, error) {
+	owner := by.ID
+	if by.Admin && by.HasScope(ScopeAdmin) {
+		owner = ""
+	}
+	return d.store.Tokens(ctx, owner)
+}
+
+// RevokeToken ends a token. NotFound also when it is not the caller's own and
+// he is no administrator.
+func (d *Directory) RevokeToken(ctx context.Context, by Principal, id string) error {
+	err := d.writer.Write(ctx, func(ctx context.Context) error {
+		t, err := d.store.Token(ctx, id)
+		if err != nil {
+			return err
+		}
+		listed := t.Kind == TokenAPI || t.Kind == TokenBootstrap
+		if !listed || (t.OwnerID != by.ID && !(by.Admin && by.HasScope(ScopeAdmin))) {
+			return errcode.New(errcode.NotFound, "token %s does not exist or is not yours", id)
+		}
+		if err := d.store.DeleteTokens(ctx, []string{id}); err != nil {
+			return err
+		}
+		if err := event.Append(ctx, change(t)); err != nil {
+			return err
+		}
+		return event.Record(ctx, event.Entry{Kind: "token.revoked", Object: "token " + t.Name, By: by.By()})
+	})
+	if err != nil {
+		return err
+	}
+	d.tokens.remove(id)
+	return nil
+}
+
+// RevokeCluster ends every credential of a cluster; called when a cluster is
+// deleted. It may be repeated.
+func (d *Directory) RevokeCluster(ctx context.Context, clusterID string) error {
+	var ids []string
+	err := d.writer.Write(ctx, func(ctx context.Context) error {
+		ids = nil
+		tokens, err := d.store.ClusterTokens(ctx, clusterID)
+		if err != nil {
+			return err
+		}
+		for _, t := range tokens {
+			ids = append(ids, t.ID)
+			if err := event.Append(ctx, change(t)); err != nil {
+				return err
+			}
+		}
+		if len(ids) > 0 {
+			if err := d.store.DeleteTokens(ctx, ids); err != nil {
+				return err
+			}
+		}
+		return d.store.DeleteAgentKey(ctx, clusterID)
+	})
+	if err != nil {
+		return fmt.Errorf("revoke the credentials of cluster %s: %w", clusterID, err)
+	}
+	d.tokens.remove(ids...)
+	d.boots.Delete(clusterID)
+	return nil
+}

@@ -1,0 +1,150 @@
+package identity
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+const (
+	// withoutDatabase is how long known tokens work while the database does
+	// not answer: nobody could revoke one meanwhile.
+	withoutDatabase = time.Hour
+	// coarseUse is how exact the last use of an API token is.
+	coarseUse = 5 * time.Minute
+	// missesPerSecond bounds look-ups of unknown bearers in the database.
+	missesPerSecond = 20
+	// missTimeout bounds one of them.
+	missTimeout = 2 * time.Second
+)
+
+var (
+	errNoBearer = errcode.New(errcode.Unauthorized, "no token was sent; log in, or send Authorization: Bearer <token>")
+	errUnknown  = errcode.New(errcode.Unauthorized, "the token is not known, was revoked, or has expired; log in again")
+	errLoading  = errcode.New(errcode.Unavailable, "the hub is loading its tokens; try again in a second").After(time.Second)
+	errBlind    = errcode.New(errcode.Unavailable, "the hub has not reached its database for an hour and cannot tell whether the token was revoked").After(30 * time.Second)
+)
+
+// Authenticate returns the caller of a bearer, from memory. Unauthorized when
+// nobody knows it; Unavailable while tokens are not loaded, or the database
+// has been away for more than 1 h. Only an unknown bearer may cost a look-up,
+// at most 20 a second: another replica may have made it a moment ago.
+func (d *Directory) Authenticate(ctx context.Context, bearer string) (Principal, error) {
+	if !strings.HasPrefix(bearer, bearerPrefix) {
+		return Principal{}, errNoBearer
+	}
+	hash, now := hashBearer(bearer), d.now()
+	t, found, loaded, goodAt := d.tokens.get(hash)
+	switch {
+	case !loaded:
+		return Principal{}, errLoading
+	case now-goodAt > withoutDatabase.Microseconds():
+		return Principal{}, errBlind
+	case !found:
+		var err error
+		if t, err = d.lookUp(ctx, hash[:], now); err != nil {
+			return Principal{}, err
+		}
+	}
+	if t.expired(now) {
+		return Principal{}, errUnknown
+	}
+	if d.tokens.touch(t, now, coarseUse.Microseconds()) && (t.Kind == TokenAPI || t.LastUsedAt == 0) {
+		d.uses.add(t, now)
+	}
+	return t.principal(), nil
+}
+
+// lookUp asks the database for a token that this replica may not have heard of
+// yet.
+func (d *Directory) lookUp(ctx context.Context, hash []byte, now int64) (Token, error) {
+	if !d.misses.take(now) {
+		return Token{}, errUnknown
+	}
+	ctx, cancel := context.WithTimeout(ctx, missTimeout)
+	defer cancel()
+	t, err := d.store.TokenByHash(ctx, hash)
+	if errcode.Is(err, errcode.NotFound) {
+		return Token{}, errUnknown
+	}
+	if err != nil {
+		d.log.Warn("an unknown token cannot be looked up", logkey.Error, err)
+		return Token{}, errUnknown
+	}
+	if t.expired(now) {
+		return Token{}, errUnknown
+	}
+	d.tokens.put(t)
+	return t, nil
+}
+
+func (t Token) expired(now int64) bool { return t.ExpiresAt != 0 && now >= t.ExpiresAt }
+
+func (t Token) principal() Principal {
+	p := Principal{TokenID: t.ID, TokenExpiresAt: t.ExpiresAt, Scopes: t.Scopes}
+	switch t.Kind {
+	case TokenDeploy:
+		p.Kind, p.ID, p.Name = KindCluster, t.ClusterID, t.ClusterName
+	case TokenBootstrap:
+		p.Kind, p.ID, p.Name = KindBootstrap, t.ID, t.Name
+	case TokenSetup:
+		p.Kind, p.ID, p.Name = KindSetup, t.ID, "setup"
+	default:
+		p.Kind, p.ID, p.Name, p.Admin = t.OwnerKind, t.OwnerID, t.OwnerName, t.OwnerAdmin
+	}
+	return p
+}
+
+// Rebuild loads all tokens; see event.Subscriber.
+func (d *Directory) Rebuild(ctx context.Context) error {
+	var tokens []Token
+	now := d.now()
+	err := d.store.EachToken(ctx, now, func(t Token) error {
+		tokens = append(tokens, t)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	d.tokens.replace(tokens, now)
+	d.keys.forget()
+	return nil
+}
+
+// Apply reads changed tokens again; see event.Subscriber.
+func (d *Directory) Apply(ctx context.Context, rows []event.Row) error {
+	var ids []string
+	for _, row := range rows {
+		switch row.Kind {
+		case event.KindToken:
+			ids = append(ids, row.Key)
+		case event.KindSigningKey:
+			d.keys.forget()
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	tokens, err := d.store.TokensByID(ctx, ids)
+	if err != nil {
+		return err
+	}
+	gone := map[string]bool{}
+	for _, id := range ids {
+		gone[id] = true
+	}
+	now := d.now()
+	for _, t := range tokens {
+		delete(gone, t.ID)
+		d.tokens.put(t)
+	}
+	for id := range gone {
+		d.tokens.remove(id)
+	}
+	d.tokens.good(now)
+	return nil
+}

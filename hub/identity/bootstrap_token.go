@@ -1,0 +1,62 @@
+package identity
+
+import (
+	"context"
+	"path"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// maxUses bounds how many clusters one bootstrap token may bring in.
+const maxUses = 10000
+
+// anyValue in allowed tags lets a cluster choose the value.
+const anyValue = "*"
+
+// CreateBootstrapToken makes a token with which agents may register. Invalid
+// when its terms make no sense.
+func (d *Directory) CreateBootstrapToken(ctx context.Context, by Principal, r BootstrapRequest) (CreatedToken, error) {
+	if _, err := path.Match(r.NamePattern, ""); err != nil {
+		return CreatedToken{}, errcode.New(errcode.Invalid, "name pattern %q is no glob; use * and ? as in edge-*", r.NamePattern)
+	}
+	if r.MaxUses == 0 {
+		r.MaxUses = 1
+	}
+	if r.MaxUses < 0 || r.MaxUses > maxUses || (r.ClusterID != "" && r.MaxUses != 1) {
+		return CreatedToken{}, errcode.New(errcode.Invalid, "a bootstrap token is used 1 to %d times, once when it is for one cluster", maxUses)
+	}
+	standard, name := bootstrapLifetime, "bootstrap "+r.NamePattern
+	if r.ClusterID != "" {
+		standard, name = fixedLifetime, "bootstrap "+r.ClusterName
+	}
+	lifetime, err := checkLifetime(r.Lifetime, standard)
+	if err != nil {
+		return CreatedToken{}, err
+	}
+	t := Token{
+		Kind: TokenBootstrap, Name: name, ClusterID: r.ClusterID, ClusterName: r.ClusterName,
+		OwnerID: by.ID, OwnerName: by.Name, OwnerKind: by.Kind,
+		Bootstrap: &BootstrapTerms{
+			ProjectID: r.ProjectID, Project: r.Project, NamePattern: r.NamePattern, AllowedTags: r.AllowedTags,
+			MaxUses: r.MaxUses, UsesLeft: r.MaxUses, NeedsApproval: r.MaxUses > 1 && !r.Approved,
+		},
+	}
+	return d.create(ctx, t, lifetime, event.Entry{Kind: "token.created", Object: "token " + name, By: by.By(), Cluster: r.ClusterID})
+}
+
+// check returns nil when a cluster may have the name and the tags.
+func (b BootstrapTerms) check(name string, tags map[string]string) error {
+	if b.NamePattern != "" {
+		if ok, err := path.Match(b.NamePattern, name); err != nil || !ok {
+			return errcode.New(errcode.Forbidden, "cluster name %.80q does not match %q, which the bootstrap token asks for", name, b.NamePattern)
+		}
+	}
+	for key, value := range tags {
+		allowed, ok := b.AllowedTags[key]
+		if !ok || (allowed != anyValue && allowed != value) {
+			return errcode.New(errcode.Forbidden, "tag %.80s=%.80s is not allowed by the bootstrap token; set it on the cluster after it registered, or make a token that allows it", key, value)
+		}
+	}
+	return nil
+}

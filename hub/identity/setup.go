@@ -1,0 +1,96 @@
+package identity
+
+import (
+	"context"
+	"fmt"
+	"net/mail"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// PrepareSetup returns the setup token that the hub should keep beside its
+// data: the present one while it is good, a new one when not, and "" once
+// there is a user.
+func (d *Directory) PrepareSetup(ctx context.Context, present string) (string, error) {
+	users, err := d.store.CountUsers(ctx)
+	if err != nil {
+		return "", fmt.Errorf("count users: %w", err)
+	}
+	if users > 0 {
+		return "", nil
+	}
+	if present != "" {
+		hash := hashBearer(present)
+		t, err := d.store.TokenByHash(ctx, hash[:])
+		if err == nil && t.Kind == TokenSetup && !t.expired(d.now()) {
+			return present, nil
+		}
+		if err != nil && !errcode.Is(err, errcode.NotFound) {
+			return "", err
+		}
+	}
+	made, err := d.create(ctx, Token{Kind: TokenSetup, Name: "setup"}, setupLifetime, event.Entry{
+		Kind: "hub.setup_prepared", Object: "hub", By: "hub", Message: "a setup token was written beside the hub's data",
+	})
+	return made.Secret, err
+}
+
+// Setup makes the first administrator and his API token. The bearer is a setup
+// token and works once. Unauthorized when it is not known, Conflict when there
+// is a user already, Invalid when the e-mail is none.
+func (d *Directory) Setup(ctx context.Context, bearer, email string) (CreatedToken, error) {
+	address, err := mail.ParseAddress(email)
+	if err != nil || len(email) > maxName {
+		return CreatedToken{}, errcode.New(errcode.Invalid, "%.80q is no e-mail address; the first administrator is known by one", email)
+	}
+	user := User{ID: newID("usr_"), Kind: KindUser, Name: address.Address, Admin: true, CreatedAt: d.now()}
+	made := d.mint(Token{
+		Kind: TokenAPI, Name: "setup", Scopes: allScopes,
+		OwnerID: user.ID, OwnerName: user.Name, OwnerKind: user.Kind, OwnerAdmin: true,
+	}, apiLifetime)
+	var used Token
+	err = d.writer.Write(ctx, func(ctx context.Context) error {
+		if used, err = d.setupToken(ctx, bearer); err != nil {
+			return err
+		}
+		if err := d.store.InsertUser(ctx, user); err != nil {
+			return err
+		}
+		if err := d.store.DeleteTokens(ctx, []string{used.ID}); err != nil {
+			return err
+		}
+		if err := d.store.InsertToken(ctx, made.Token); err != nil {
+			return err
+		}
+		if err := appendTokens(ctx, used, made.Token); err != nil {
+			return err
+		}
+		return event.Record(ctx, event.Entry{Kind: "user.created", Object: "user " + user.Name, By: "setup", Message: "first administrator"})
+	})
+	if err != nil {
+		return CreatedToken{}, err
+	}
+	d.tokens.remove(used.ID)
+	d.tokens.put(made.Token)
+	return made, nil
+}
+
+// setupToken returns the token of a bearer that may set the hub up.
+func (d *Directory) setupToken(ctx context.Context, bearer string) (Token, error) {
+	users, err := d.store.CountUsers(ctx)
+	if err != nil {
+		return Token{}, err
+	}
+	hash := hashBearer(bearer)
+	t, err := d.store.TokenByHash(ctx, hash[:])
+	switch {
+	case err != nil && !errcode.Is(err, errcode.NotFound):
+		return Token{}, err
+	case err == nil && t.Kind == TokenSetup && !t.expired(d.now()) && users == 0:
+		return t, nil
+	case users > 0:
+		return Token{}, errcode.New(errcode.Unauthorized, "this hub is set up already; ask an administrator for a token")
+	}
+	return Token{}, errcode.New(errcode.Unauthorized, "the setup token is not the one that the hub wrote beside its data")
+}

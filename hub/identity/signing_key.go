@@ -1,0 +1,190 @@
+package identity
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// announceFor is how long a new signing key is only announced. Agents renew
+// their tokens every 12 h and learn of keys then, so each that was on within
+// two days knows it.
+const announceFor = 48 * time.Hour
+
+// SigningKey is the public half of a key that signs what clusters are told.
+type SigningKey struct {
+	ID string
+	// PublicKey is Ed25519, 32 bytes.
+	PublicKey []byte
+}
+
+// Signature is made by the key in force.
+type Signature struct {
+	KeyID string
+	Bytes []byte
+}
+
+// keyRing holds the keys in force, opened.
+type keyRing struct {
+	mu   sync.Mutex
+	keys []openKey
+}
+
+type openKey struct {
+	StoredSigningKey
+	private ed25519.PrivateKey
+}
+
+func (r *keyRing) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.keys = nil
+}
+
+func sealPurpose(keyID string) string { return "signing-key/" + keyID }
+
+// Sign signs a payload by the key in force, making the first key when there
+// is none.
+func (d *Directory) Sign(ctx context.Context, payload []byte) (Signature, error) {
+	keys, err := d.openKeys(ctx)
+	if err != nil {
+		return Signature{}, err
+	}
+	k, now := keys[0], d.now()
+	for _, later := range keys[1:] {
+		if later.SignsFrom <= now {
+			k = later
+		}
+	}
+	return Signature{KeyID: k.ID, Bytes: ed25519.Sign(k.private, payload)}, nil
+}
+
+// SigningKeys returns all keys that agents may trust, oldest first.
+func (d *Directory) SigningKeys(ctx context.Context) ([]SigningKey, error) {
+	keys, err := d.openKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	public := make([]SigningKey, len(keys))
+	for i, k := range keys {
+		public[i] = SigningKey{ID: k.ID, PublicKey: k.PublicKey}
+	}
+	return public, nil
+}
+
+// openKeys returns the keys in force, at least one.
+func (d *Directory) openKeys(ctx context.Context) ([]openKey, error) {
+	d.keys.mu.Lock()
+	defer d.keys.mu.Unlock()
+	if len(d.keys.keys) > 0 {
+		return d.keys.keys, nil
+	}
+	stored, err := d.store.SigningKeys(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read signing keys: %w", err)
+	}
+	if len(stored) == 0 {
+		if stored, err = d.firstKey(ctx); err != nil {
+			return nil, err
+		}
+	}
+	keys := make([]openKey, len(stored))
+	for i, k := range stored {
+		seed, err := d.sealer.Open(k.Sealed, sealPurpose(k.ID))
+		if err != nil {
+			return nil, fmt.Errorf("open signing key %s: %w", k.ID, err)
+		}
+		if len(seed) != ed25519.SeedSize {
+			return nil, errcode.New(errcode.Internal, "signing key %s is damaged", k.ID)
+		}
+		keys[i] = openKey{k, ed25519.NewKeyFromSeed(seed)}
+	}
+	d.keys.keys = keys
+	return keys, nil
+}
+
+// firstKey makes a key unless another replica was faster.
+func (d *Directory) firstKey(ctx context.Context) (keys []StoredSigningKey, err error) {
+	err = d.writer.Write(ctx, func(ctx context.Context) error {
+		if keys, err = d.store.SigningKeys(ctx); err != nil || len(keys) > 0 {
+			return err
+		}
+		k, err := d.insertKey(ctx, d.now())
+		keys = []StoredSigningKey{k}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the first signing key: %w", err)
+	}
+	return keys, nil
+}
+
+func (d *Directory) insertKey(ctx context.Context, signsFrom int64) (StoredSigningKey, error) {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return StoredSigningKey{}, fmt.Errorf("make a signing key: %w", err)
+	}
+	k := StoredSigningKey{ID: newID("sig_"), PublicKey: public, CreatedAt: d.now(), SignsFrom: signsFrom}
+	if k.Sealed, err = d.sealer.Seal(private.Seed(), sealPurpose(k.ID)); err != nil {
+		return StoredSigningKey{}, fmt.Errorf("seal a signing key: %w", err)
+	}
+	if err := d.store.InsertSigningKey(ctx, k); err != nil {
+		return StoredSigningKey{}, err
+	}
+	if err := event.Append(ctx, event.Change{Kind: event.KindSigningKey, Key: k.ID}); err != nil {
+		return StoredSigningKey{}, err
+	}
+	return k, event.Record(ctx, event.Entry{Kind: "signing_key.created", Object: "signing key " + k.ID, By: "hub"})
+}
+
+// RotateSigningKey announces a new key that takes over after 48 h, when every
+// agent that polls has learned of it, and retires those before the present.
+// Conflict while a key is announced already.
+func (d *Directory) RotateSigningKey(ctx context.Context) (SigningKey, error) {
+	var made StoredSigningKey
+	err := d.writer.Write(ctx, func(ctx context.Context) error {
+		keys, err := d.store.SigningKeys(ctx)
+		if err != nil {
+			return err
+		}
+		now := d.now()
+		for i, k := range keys {
+			if k.SignsFrom > now {
+				return errcode.New(errcode.Conflict, "signing key %s was announced less than two days ago; wait until it is in force", k.ID)
+			}
+			if i < len(keys)-1 {
+				if err := d.store.RetireSigningKey(ctx, k.ID, now); err != nil {
+					return err
+				}
+			}
+		}
+		made, err = d.insertKey(ctx, now+announceFor.Microseconds())
+		return err
+	})
+	if err != nil {
+		return SigningKey{}, err
+	}
+	d.keys.forget()
+	return SigningKey{ID: made.ID, PublicKey: made.PublicKey}, nil
+}
+
+// KeysPayload is what is signed when keys are handed to an agent:
+// "axle-signing-keys\n", then per key its id, a space, its public half in hex
+// and a newline, in the order given.
+func KeysPayload(keys []SigningKey) []byte {
+	payload := []byte("axle-signing-keys\n")
+	for _, k := range keys {
+		payload = append(payload, k.ID...)
+		payload = append(payload, ' ')
+		payload = hex.AppendEncode(payload, k.PublicKey)
+		payload = append(payload, '\n')
+	}
+	return payload
+}
