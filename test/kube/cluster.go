@@ -30,6 +30,11 @@ type ClusterConfig struct {
 	// Kwok starts kwok and a node of its own. Pods of ordinary images are bound
 	// to it and become ready, or complete, without anything being run.
 	Kwok bool
+	// Binaries, unless nil, starts the process kubelet and says what it runs: an
+	// image axle.test/<name>:<version> is the file under "<name>:<version>", or
+	// else the one under "<name>". Cluster.SetBinary changes it later. Pods get
+	// a service account's token only with Controllers.
+	Binaries map[string]string
 }
 
 // User is somebody whom the API server knows by a bearer token.
@@ -51,6 +56,8 @@ type Cluster struct {
 	ca    *authority
 	port  int
 	token string // the administrator's
+
+	binaries programs
 
 	mu      sync.Mutex
 	api     *process
@@ -85,6 +92,7 @@ func (b *Bed) newCluster(cfg ClusterConfig) (*Cluster, error) {
 		return nil, fmt.Errorf("cluster %s exists already on this etcd: choose another name", cfg.Name)
 	}
 	c := &Cluster{bed: b, cfg: cfg, dir: filepath.Join(b.dir, "clusters", cfg.Name), token: newToken()}
+	c.binaries.set(cfg.Binaries)
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return nil, err
 	}

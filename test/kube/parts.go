@@ -23,7 +23,12 @@ func (c *Cluster) startParts(ctx context.Context) error {
 			return err
 		}
 	}
-	if c.cfg.Kwok {
+	if c.cfg.Binaries != nil {
+		if err := c.startKubelet(ctx, client); err != nil {
+			return err
+		}
+	}
+	if c.cfg.Kwok || c.cfg.Binaries != nil {
 		c.startBinder(client)
 	}
 	return nil
@@ -31,7 +36,7 @@ func (c *Cluster) startParts(ctx context.Context) error {
 
 // startBinder runs the binder until the cluster is closed.
 func (c *Cluster) startBinder(client kubernetes.Interface) {
-	b := &binder{client: client, log: c.bed.log, kwok: c.cfg.Kwok}
+	b := &binder{client: client, log: c.bed.log, kwok: c.cfg.Kwok, processes: c.cfg.Binaries != nil}
 	c.background(b.run)
 }
 

@@ -1,0 +1,288 @@
+package kube_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/test/kube"
+)
+
+// processes is one cluster with a process kubelet that runs greeter.
+type processes struct {
+	*kube.Cluster
+	api       *kubernetes.Clientset
+	namespace string
+}
+
+func newProcesses(t *testing.T) processes {
+	t.Helper()
+	greeter := filepath.Join(t.TempDir(), "greeter")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", greeter, "./testdata/greeter").CombinedOutput(); err != nil {
+		t.Fatalf("build greeter: %v\n%s", err, out)
+	}
+	cluster := kube.New(t, kube.ClusterConfig{Controllers: true, Kwok: true, Binaries: map[string]string{"greeter": greeter}})
+	return processes{Cluster: cluster, api: client(t, cluster.Config()), namespace: cluster.Namespace(t)}
+}
+
+// kubectl runs it as the administrator in the test's namespace.
+func (p processes) kubectl(t *testing.T, stdin io.Reader, args ...string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "kubectl", append([]string{"--kubeconfig", p.Kubeconfig(), "-n", p.namespace}, args...)...)
+	cmd.Stdin = stdin
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// run creates a pod and waits until it satisfies the condition.
+func (p processes) run(t *testing.T, pod *corev1.Pod, condition func(*corev1.Pod) bool) *corev1.Pod {
+	t.Helper()
+	// Admission refuses pods until the namespace has its service account.
+	eventually.For(t, limit, "create "+pod.Name, func() error {
+		_, err := p.api.CoreV1().Pods(p.namespace).Create(t.Context(), pod, metav1.CreateOptions{})
+		return err
+	})
+	return p.wait(t, pod.Name, condition)
+}
+
+func (p processes) wait(t *testing.T, name string, condition func(*corev1.Pod) bool) *corev1.Pod {
+	t.Helper()
+	var pod *corev1.Pod
+	eventually.For(t, limit, "pod "+name, func() error {
+		var err error
+		pod, err = p.api.CoreV1().Pods(p.namespace).Get(t.Context(), name, metav1.GetOptions{})
+		if err == nil && !condition(pod) {
+			err = fmt.Errorf("status %+v", pod.Status)
+		}
+		return err
+	})
+	return pod
+}
+
+func greeterPod(name string, policy corev1.RestartPolicy, args ...string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PodSpec{RestartPolicy: policy, Containers: []corev1.Container{{
+			Name: "greeter", Image: "axle.test/greeter:v1", Args: args,
+		}}},
+	}
+}
+
+func ready(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+func TestProcessPods(t *testing.T) {
+	p := newProcesses(t)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "login"}, StringData: map[string]string{"password": "sesame"}}
+	if _, err := p.api.CoreV1().Secrets(p.namespace).Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	pod := greeterPod("web", corev1.RestartPolicyAlways, "-read=/etc/login/password", "-write=/scratch/file", "-listen=$(POD_IP):8080")
+	c := &pod.Spec.Containers[0]
+	c.Env = []corev1.EnvVar{
+		{Name: "POD_IP", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.podIP"}}},
+		{Name: "GREETING", Value: "good-day"},
+		{Name: "SECRET", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: "login"}, Key: "password",
+		}}},
+	}
+	c.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/", Port: port(8080)}}}
+	c.SecurityContext = &corev1.SecurityContext{ReadOnlyRootFilesystem: new(true)}
+	c.VolumeMounts = []corev1.VolumeMount{{Name: "login", MountPath: "/etc/login"}, {Name: "scratch", MountPath: "/scratch"}}
+	pod.Spec.Volumes = []corev1.Volume{
+		{Name: "login", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "login"}}},
+		{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+	}
+	p.run(t, pod, ready)
+
+	t.Run("logs", func(t *testing.T) {
+		out, err := p.kubectl(t, nil, "logs", "web")
+		for _, want := range []string{
+			"hello from web, greeting=good-day secret=sesame\n", "this goes to stderr\n",
+			`file /etc/login/password: "sesame" err=<nil>`, "wrote /scratch/file: err=<nil>",
+		} {
+			if err != nil || !strings.Contains(out, want) {
+				t.Errorf("logs (%v) lack %q:\n%s", err, want, out)
+			}
+		}
+		if out, err = p.kubectl(t, nil, "logs", "web", "--tail=1", "--timestamps"); err != nil || !regexp.MustCompile(`^20\S+Z wrote /scratch/file: err=<nil>\n$`).MatchString(out) {
+			t.Errorf("the last line with its time is %q, %v", out, err)
+		}
+	})
+	for name, test := range map[string]struct {
+		stdin string
+		args  []string
+		want  string
+	}{
+		"exec sees the mounts":            {"", []string{"sh", "-c", "cat /etc/login/password /scratch/file"}, "sesamewritten"},
+		"exec passes input":               {"over here", []string{"cat"}, "over here"},
+		"exec sees its processes alone":   {"", []string{"sh", "-c", "readlink /proc/1/exe"}, "/usr/local/bin/greeter\n"},
+		"exec has the pod's variables":    {"", []string{"sh", "-c", "echo $GREETING $KUBERNETES_SERVICE_HOST"}, "good-day 127.0.0.1\n"},
+		"exec tells the exit code":        {"", []string{"sh", "-c", "exit 7"}, "command terminated with exit code 7\n"},
+		"a token is where clients look":   {"", []string{"sh", "-c", "ls /var/run/secrets/kubernetes.io/serviceaccount"}, "ca.crt\nnamespace\ntoken\n"},
+		"the root refuses to be written":  {"", []string{"sh", "-c", "touch /etc/mark 2>/dev/null || echo refused"}, "refused\n"},
+		"a Secret refuses to be written":  {"", []string{"sh", "-c", "touch /etc/login/more 2>/dev/null || echo refused"}, "refused\n"},
+		"the token is the pod's own user": {"", []string{"sh", "-c", askWhoAmI}, "system:serviceaccount:" + p.namespace + ":default\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, _ := p.kubectl(t, strings.NewReader(test.stdin), append([]string{"exec", "-i", "web", "--"}, test.args...)...)
+			if out != test.want {
+				t.Errorf("exec %q says %q, want %q", test.args, out, test.want)
+			}
+		})
+	}
+	t.Run("a terminal", func(t *testing.T) {
+		// kubectl asks for a terminal only where it has one; script gives it one.
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		defer cancel()
+		line := fmt.Sprintf("kubectl --kubeconfig %s -n %s exec -it web -- sh -c 'test -t 1 && echo on a $(ps -o tty= -p $$ | cut -c1-3)'", p.Kubeconfig(), p.namespace)
+		out, err := exec.CommandContext(ctx, "script", "-qec", line, "/dev/null").CombinedOutput()
+		if err != nil || !bytes.Contains(out, []byte("on a pts")) {
+			t.Errorf("exec -it says %q, %v", out, err)
+		}
+	})
+	t.Run("cp", func(t *testing.T) {
+		to := filepath.Join(t.TempDir(), "copy")
+		if out, err := p.kubectl(t, nil, "cp", "web:/scratch/file", to); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	})
+	t.Run("port-forward", func(t *testing.T) { portForward(t, p) })
+	t.Run("a Secret's change arrives", func(t *testing.T) {
+		secret.StringData["password"] = "changed"
+		if _, err := p.api.CoreV1().Secrets(p.namespace).Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		eventually.For(t, limit, "the new content", func() error {
+			out, err := p.kubectl(t, nil, "exec", "web", "--", "cat", "/etc/login/password")
+			if err == nil && out != "changed" {
+				err = fmt.Errorf("it is %q", out)
+			}
+			return err
+		})
+	})
+	t.Run("deletion ends it", func(t *testing.T) {
+		follow := exec.CommandContext(t.Context(), "kubectl", "--kubeconfig", p.Kubeconfig(), "-n", p.namespace, "logs", "-f", "web")
+		var log bytes.Buffer
+		follow.Stdout = &log
+		if err := follow.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := p.kubectl(t, nil, "delete", "pod", "web", "--wait"); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if err := follow.Wait(); err != nil {
+			t.Error(err)
+		}
+		if !strings.HasSuffix(log.String(), "goodbye\n") {
+			t.Errorf("the log ends without the program's last word:\n%s", log.String())
+		}
+		if _, err := p.api.CoreV1().Pods(p.namespace).Get(t.Context(), "web", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("the pod is still there: %v", err)
+		}
+	})
+	t.Run("a crash loop is counted", func(t *testing.T) {
+		crashed := p.run(t, greeterPod("crash", corev1.RestartPolicyAlways, "-exit=3"), func(pod *corev1.Pod) bool {
+			s := pod.Status.ContainerStatuses
+			return len(s) == 1 && s[0].RestartCount >= 2 && s[0].State.Waiting != nil && s[0].State.Waiting.Reason == "CrashLoopBackOff"
+		})
+		last := crashed.Status.ContainerStatuses[0].LastTerminationState.Terminated
+		if last == nil || last.ExitCode != 3 || last.Reason != "Error" {
+			t.Errorf("the last state is %+v, want exit code 3", last)
+		}
+		if out, err := p.kubectl(t, nil, "logs", "--previous", "crash"); err != nil || !strings.Contains(out, "hello from crash") {
+			t.Errorf("previous log: %v\n%s", err, out)
+		}
+	})
+	t.Run("a pod may succeed or fail for good", func(t *testing.T) {
+		p.run(t, greeterPod("good", corev1.RestartPolicyNever, "-exit=0"), func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded })
+		p.run(t, greeterPod("bad", corev1.RestartPolicyNever, "-exit=1"), func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodFailed })
+	})
+	t.Run("an unknown image waits for its binary", func(t *testing.T) {
+		later := greeterPod("later", corev1.RestartPolicyAlways)
+		later.Spec.Containers[0].Image = "axle.test/other:v2"
+		p.run(t, later, func(pod *corev1.Pod) bool {
+			s := pod.Status.ContainerStatuses
+			return len(s) == 1 && s[0].State.Waiting != nil && s[0].State.Waiting.Reason == "ErrImagePull"
+		})
+		p.SetBinary("other:v2", "/bin/sh")
+		p.wait(t, "later", func(pod *corev1.Pod) bool { return pod.Status.ContainerStatuses[0].RestartCount > 0 })
+	})
+	t.Run("a Deployment of processes is available over a restart of the API server", func(t *testing.T) {
+		createDeployment(t, p.api, p.namespace, "deployed", greeterPod("", corev1.RestartPolicyAlways).Spec)
+		if err := p.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		eventually.For(t, limit, "available replicas", func() error {
+			d, err := p.api.AppsV1().Deployments(p.namespace).Get(t.Context(), "deployed", metav1.GetOptions{})
+			if err == nil && d.Status.AvailableReplicas != 1 {
+				err = fmt.Errorf("status %+v", d.Status)
+			}
+			return err
+		})
+	})
+}
+
+// askWhoAmI asks the API server by the pod's own token, found as client-go
+// finds it.
+const askWhoAmI = `d=/var/run/secrets/kubernetes.io/serviceaccount
+kubectl --server https://$KUBERNETES_SERVICE_HOST:$KUBERNETES_SERVICE_PORT --certificate-authority $d/ca.crt --token "$(cat $d/token)" auth whoami -o jsonpath='{.status.userInfo.username}{"\n"}'`
+
+// portForward asks for the page through kubectl port-forward.
+func portForward(t *testing.T, p processes) {
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "kubectl", "--kubeconfig", p.Kubeconfig(), "-n", p.namespace, "port-forward", "web", ":8080")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cancel()
+	line := make([]byte, 256)
+	n, err := out.Read(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`127\.0\.0\.1:\d+`).Find(line[:n])
+	if found == nil {
+		t.Fatalf("port-forward says %q", line[:n])
+	}
+	client := http.Client{Timeout: 30 * time.Second}
+	resp, err := client.Get("http://" + string(found))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "a page\n" {
+		t.Errorf("the page is %q, %v", body, err)
+	}
+}
+
+func port(number int32) intstr.IntOrString { return intstr.FromInt32(number) }

@@ -1,0 +1,53 @@
+// Command greeter is a small program for the process kubelet's own tests. It
+// says what it finds in its surroundings, serves a page, and ends as it is
+// told: -exit ends it at once with that code.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+func main() {
+	exit := flag.Int("exit", -1, "end at once with this code")
+	read := flag.String("read", "", "print the content of this file")
+	write := flag.String("write", "", "write a file there")
+	listen := flag.String("listen", "", "serve a page at this address")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	host, _ := os.Hostname()
+	fmt.Printf("hello from %s, greeting=%s secret=%s\n", host, os.Getenv("GREETING"), os.Getenv("SECRET"))
+	fmt.Fprintln(os.Stderr, "this goes to stderr")
+	if *read != "" {
+		content, err := os.ReadFile(*read)
+		fmt.Printf("file %s: %q err=%v\n", *read, content, err)
+	}
+	if *write != "" {
+		fmt.Printf("wrote %s: err=%v\n", *write, os.WriteFile(*write, []byte("written"), 0o644))
+	}
+	if *exit >= 0 {
+		os.Exit(*exit)
+	}
+	if *listen != "" {
+		go serve(*listen)
+	}
+	<-ctx.Done()
+	fmt.Println("goodbye")
+}
+
+func serve(address string) {
+	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "a page") })
+	server := &http.Server{Addr: address, ReadHeaderTimeout: 10 * time.Second}
+	if err := server.ListenAndServe(); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
