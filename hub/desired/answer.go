@@ -1,0 +1,126 @@
+package desired
+
+import (
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// ETag names what a cluster's list means now. NotFound when there is no such
+// cluster, Unavailable while the index is not whole.
+func (x *Index) ETag(clusterID string) (string, error) {
+	_, l, err := x.place()
+	if err != nil {
+		return "", err
+	}
+	x.mu.RLock()
+	c, err := x.known(clusterID)
+	if err == nil && c.etag != "" && c.life == l {
+		etag := c.etag
+		x.mu.RUnlock()
+		return etag, nil
+	}
+	x.mu.RUnlock()
+	if err != nil {
+		return "", err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if c, err = x.known(clusterID); err != nil {
+		return "", err
+	}
+	c.refresh(l)
+	return c.etag, nil
+}
+
+// For returns a cluster's list. Errors are those of ETag.
+func (x *Index) For(clusterID string) (List, error) {
+	at, l, err := x.place()
+	if err != nil {
+		return List{}, err
+	}
+	incarnation := x.feed.Incarnation()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	c, err := x.known(clusterID)
+	if err != nil {
+		return List{}, err
+	}
+	c.refresh(l)
+	list := List{
+		ClusterID: c.id, ClusterName: c.name, ETag: c.etag, Pending: c.pending,
+		Position: at, Incarnation: incarnation,
+	}
+	if c.pending {
+		return list, nil
+	}
+	list.Services = make([]Service, 0, len(c.entries))
+	for _, e := range c.entries {
+		if e.mode != "" {
+			list.Tombstones = append(list.Tombstones, Tombstone{ServiceID: e.id, TombstoneID: e.tombstoneID, Mode: e.mode, Name: e.name, Namespace: e.namespace})
+			continue
+		}
+		list.Services = append(list.Services, Service{
+			ID: e.id, Name: e.name, Namespace: e.namespace,
+			TarballDigest: e.tarball.String(), TarballBytes: e.bytes, SpecDigest: e.spec.String(), Paused: e.paused,
+		})
+	}
+	return list, nil
+}
+
+// MayFetch reports whether a tarball is in the cluster's present list, or in
+// one of the 3 that were given out before it.
+func (x *Index) MayFetch(clusterID, digest string) bool {
+	s, err := packSum(digest)
+	if err != nil || s == (sum{}) {
+		return false
+	}
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	c, err := x.known(clusterID)
+	return err == nil && !c.pending && c.has(s)
+}
+
+// Pending reports whether a cluster waits for a person. Errors are those of
+// ETag.
+func (x *Index) Pending(clusterID string) (bool, error) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	c, err := x.known(clusterID)
+	if err != nil {
+		return false, err
+	}
+	return c.pending, nil
+}
+
+// place reads where this replica is, before any entry is read, so that a list
+// can only be newer than its position.
+func (x *Index) place() (event.Position, life, error) {
+	at, incarnation := x.feed.Position(), x.feed.Incarnation()
+	if at.Incarnation != incarnation.ID {
+		return event.Position{}, life{}, errLoading
+	}
+	return at, life{incarnation.ID, incarnation.Confirmed}, nil
+}
+
+func (x *Index) known(clusterID string) (*cluster, error) {
+	if x.table == nil {
+		return nil, errLoading
+	}
+	c := x.table.clusters[clusterID]
+	if c == nil || !c.known {
+		return nil, errcode.New(errcode.NotFound, "cluster %s is not known here; it may have been deleted", clusterID)
+	}
+	return c, nil
+}
+
+// refresh makes the etag again when a part changed.
+func (c *cluster) refresh(l life) {
+	if c.etag != "" && c.life == l {
+		return
+	}
+	etag := c.makeETag(l)
+	if etag != c.given {
+		c.give()
+	}
+	c.etag, c.given, c.life = etag, etag, l
+}

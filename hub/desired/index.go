@@ -1,0 +1,199 @@
+package desired
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// Fleet is where entries come from.
+type Fleet interface {
+	// LoadAll streams every service, deleting ones too.
+	LoadAll(ctx context.Context, fn func(fleet.Row) error) error
+	// LoadRows returns those of the services that exist.
+	LoadRows(ctx context.Context, ids []string) ([]fleet.Row, error)
+	// LoadClusters streams every cluster.
+	LoadClusters(ctx context.Context, fn func(fleet.ClusterRow) error) error
+	// LoadCluster returns one cluster, or NotFound.
+	LoadCluster(ctx context.Context, id string) (fleet.ClusterRow, error)
+}
+
+// Feed is where this replica is.
+type Feed interface {
+	// Position is what every subscriber has applied.
+	Position() event.Position
+	// Incarnation is the life of the database that is followed.
+	Incarnation() event.Incarnation
+}
+
+// Config of an Index. Fleet and Feed are needed.
+type Config struct {
+	Fleet Fleet
+	Feed  Feed
+	// Gate may hold a row back: it returns what the cluster should run for
+	// now, the row itself or one with an earlier digest. It is asked whenever
+	// a row is read, under no lock. Nil holds nothing back. Dependencies on
+	// services of other clusters are its use.
+	Gate func(fleet.Row) fleet.Row
+	Log  *slog.Logger
+}
+
+// Index is what every cluster should run. It is an event.Subscriber.
+type Index struct {
+	fleet Fleet
+	feed  Feed
+	gate  func(fleet.Row) fleet.Row
+	log   *slog.Logger
+
+	mu sync.RWMutex
+	// table is nil until the first Rebuild.
+	table *table
+}
+
+var _ event.Subscriber = (*Index)(nil)
+
+// New returns an Index that answers nothing until Rebuild.
+func New(c Config) (*Index, error) {
+	if c.Fleet == nil || c.Feed == nil {
+		return nil, errors.New("desired: an index needs a fleet and a feed")
+	}
+	if c.Gate == nil {
+		c.Gate = func(r fleet.Row) fleet.Row { return r }
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Index{fleet: c.Fleet, feed: c.Feed, gate: c.Gate, log: c.Log}, nil
+}
+
+// Rebuild loads everything anew, beside the table that still answers.
+func (x *Index) Rebuild(ctx context.Context) error {
+	start := time.Now()
+	t := newTable()
+	if err := x.fleet.LoadClusters(ctx, func(r fleet.ClusterRow) error {
+		t.putCluster(r)
+		return nil
+	}); err != nil {
+		return fmt.Errorf("load clusters: %w", err)
+	}
+	if err := x.fleet.LoadAll(ctx, func(r fleet.Row) error {
+		x.put(t, x.gate(r))
+		return nil
+	}); err != nil {
+		return fmt.Errorf("load services: %w", err)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.table != nil {
+		t.keepHistory(x.table)
+	}
+	x.table = t
+	x.log.Info("desired lists are loaded", logkey.Count, len(t.services), logkey.Duration, time.Since(start))
+	return nil
+}
+
+// Apply reads again what the rows name.
+func (x *Index) Apply(ctx context.Context, rows []event.Row) error {
+	services, clusters := map[string]bool{}, map[string]bool{}
+	for _, r := range rows {
+		switch r.Kind {
+		case event.KindService:
+			services[r.Key] = true
+		case event.KindCluster:
+			clusters[r.Key] = true
+		}
+	}
+	if len(services)+len(clusters) == 0 {
+		return nil
+	}
+	if err := x.applyClusters(ctx, slices.Sorted(maps.Keys(clusters))); err != nil {
+		return err
+	}
+	return x.applyServices(ctx, slices.Sorted(maps.Keys(services)))
+}
+
+func (x *Index) applyClusters(ctx context.Context, ids []string) error {
+	for _, id := range ids {
+		row, err := x.fleet.LoadCluster(ctx, id)
+		gone := errcode.Is(err, errcode.NotFound)
+		if err != nil && !gone {
+			return fmt.Errorf("load cluster %s: %w", id, err)
+		}
+		x.mu.Lock()
+		if gone {
+			x.table.dropCluster(id)
+		} else {
+			x.table.putCluster(row)
+		}
+		x.mu.Unlock()
+	}
+	return nil
+}
+
+func (x *Index) applyServices(ctx context.Context, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	rows, err := x.fleet.LoadRows(ctx, ids)
+	if err != nil {
+		return fmt.Errorf("load services: %w", err)
+	}
+	gone := map[string]bool{}
+	for _, id := range ids {
+		gone[id] = true
+	}
+	for i, r := range rows {
+		delete(gone, r.ID)
+		rows[i] = x.gate(r)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, r := range rows {
+		x.put(x.table, r)
+	}
+	for id := range gone {
+		x.table.drop(id)
+	}
+	return nil
+}
+
+// put takes a row. One that this version cannot read leaves the service as it
+// was, or out of the list, which an agent takes as "hold"; it must not keep
+// every other service from being answered.
+func (x *Index) put(t *table, r fleet.Row) {
+	if err := t.put(r); err != nil {
+		x.log.Error("a service cannot be put into its list", logkey.Service, r.ID, logkey.Cluster, r.ClusterID, logkey.Error, err)
+	}
+}
+
+var errLoading = errcode.New(errcode.Unavailable, "the hub is loading what clusters should run; try again in a second").After(time.Second)
+
+// Ready is nil once lists can be given out.
+func (x *Index) Ready() error {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if x.table == nil {
+		return errLoading
+	}
+	return nil
+}
+
+// Size returns how many clusters and services are known.
+func (x *Index) Size() (clusters, services int) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if x.table == nil {
+		return 0, 0
+	}
+	return len(x.table.clusters), len(x.table.services)
+}

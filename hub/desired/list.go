@@ -1,0 +1,44 @@
+package desired
+
+import "github.com/axle-cd/axle/hub/event"
+
+// List is what one cluster should run.
+type List struct {
+	ClusterID   string
+	ClusterName string
+	// ETag names what the list means, quoted as HTTP wants it. It is weak: the
+	// bytes of two answers differ by position and signature.
+	ETag string
+	// Position is a place in the feed that the list is not older than.
+	Position event.Position
+	// Incarnation is the life of the database that the position is in.
+	Incarnation event.Incarnation
+	// Pending waits for a person; the list is then empty.
+	Pending bool
+	// Services and Tombstones are in order of id.
+	Services   []Service
+	Tombstones []Tombstone
+}
+
+// Service is one deployment of a list.
+type Service struct {
+	ID        string
+	Name      string
+	Namespace string
+	// TarballDigest is empty while the source was never produced.
+	TarballDigest string
+	TarballBytes  int64
+	SpecDigest    string
+	Paused        bool
+}
+
+// Tombstone makes a service leave its cluster; it is repeated until the agent
+// has reported it.
+type Tombstone struct {
+	ServiceID   string
+	TombstoneID string
+	// Mode is drain or detach.
+	Mode      string
+	Name      string
+	Namespace string
+}
