@@ -1,0 +1,168 @@
+package agentapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// The headers of the protocol, in the form that net/http keeps them.
+const (
+	seenHeader     = "Axle-Seen"
+	positionName   = "Axle-Position"
+	statusName     = "Axle-Status"
+	authorization  = "Authorization"
+	bearerScheme   = "Bearer "
+	mendPauseTime  = 10 * time.Second
+	maxBearerBytes = 512
+)
+
+// first is Header.Get without its canonical form, for constant names.
+func first(h http.Header, name string) string {
+	if v := h[name]; len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}
+
+// admit waits until this replica is as new as the caller has seen, then says
+// which cluster calls. The order matters: a token, or a cluster, that this
+// replica does not know yet must not be refused by an older view.
+func (s *Server) admit(ctx context.Context, h http.Header) (identity.Principal, error) {
+	if err := s.catchUp(ctx, h); err != nil {
+		return identity.Principal{}, err
+	}
+	p, err := s.Identity.Authenticate(ctx, bearer(h))
+	if err != nil {
+		return identity.Principal{}, err
+	}
+	if p.Kind != identity.KindCluster {
+		return identity.Principal{}, errcode.New(errcode.Forbidden, "this address is for agents; a token of kind %s does not work here", p.Kind)
+	}
+	return p, nil
+}
+
+// catchUp makes sure that the answer is not older than Axle-Seen.
+func (s *Server) catchUp(ctx context.Context, h http.Header) error {
+	if err := s.Feed.Ready(); err != nil {
+		return err
+	}
+	seen, err := event.ParsePosition(first(h, seenHeader))
+	if err != nil {
+		return err
+	}
+	if !s.Feed.Position().Before(seen) {
+		return nil
+	}
+	if err = s.Feed.WaitFor(ctx, seen); err != nil && ctx.Err() == nil {
+		s.mend(ctx, h, seen)
+	}
+	return err
+}
+
+// mend asks the database itself about a place that a known agent has seen and
+// the feed does not reach: it may have lost its last seconds.
+func (s *Server) mend(ctx context.Context, h http.Header, seen event.Position) {
+	if _, err := s.Identity.Authenticate(ctx, bearer(h)); err != nil || !s.mended.due() {
+		return
+	}
+	if err := s.Batcher.Mend(ctx, seen, true); err != nil {
+		s.log.Warn("a position that an agent has seen cannot be checked", logkey.Position, seen.String(), logkey.Error, err)
+	}
+}
+
+// mendPause lets one check through now and then.
+type mendPause struct {
+	clock clock.Clock
+	mu    sync.Mutex
+	last  time.Time
+}
+
+func (m *mendPause) due() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.clock.Now()
+	if now.Sub(m.last) < mendPauseTime {
+		return false
+	}
+	m.last = now
+	return true
+}
+
+func bearer(h http.Header) string {
+	text := first(h, authorization)
+	if len(text) > maxBearerBytes || len(text) < len(bearerScheme) || !strings.EqualFold(text[:len(bearerScheme)], bearerScheme) {
+		return ""
+	}
+	return text[len(bearerScheme):]
+}
+
+// signedIn lets only agents reach the calls behind it, before their bodies are
+// read.
+func (s *Server) signedIn(next http.Handler) http.Handler {
+	refusals := connect.NewErrorWriter()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
+		defer cancel()
+		p, err := s.admit(ctx, r.Header)
+		if err != nil {
+			s.position.set(w.Header(), s.Feed.Position())
+			// The caller may be gone; then nobody misses the answer.
+			_ = refusals.Write(w, r, s.rpcError(ctx, r.URL.Path, err))
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(identity.WithPrincipal(ctx, p)))
+	})
+}
+
+// edge is what all calls have in common: a deadline, the position, and one
+// place where errors become codes.
+type edge struct{ *Server }
+
+// WrapUnary implements connect.Interceptor.
+func (e *edge) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		ctx, receipt := event.WithReceipt(ctx)
+		resp, err := next(ctx, req)
+		at := e.Feed.Position()
+		if committed := receipt.Position(); at.Before(committed) {
+			at = committed
+		}
+		if err != nil {
+			err = e.rpcError(ctx, req.Spec().Procedure, err)
+			var coded *connect.Error
+			if errors.As(err, &coded) {
+				coded.Meta().Set(positionName, at.String())
+			}
+			return nil, err
+		}
+		if resp.Header().Get(positionName) == "" {
+			resp.Header().Set(positionName, at.String())
+		}
+		resp.Header().Set("Cache-Control", "no-store")
+		return resp, nil
+	}
+}
+
+// WrapStreamingClient implements connect.Interceptor.
+func (e *edge) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+
+// WrapStreamingHandler implements connect.Interceptor.
+func (e *edge) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return next
+}

@@ -1,0 +1,137 @@
+package agentapi
+
+import (
+	"context"
+
+	"connectrpc.com/connect"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// maxIDs bounds what one call of Services asks for; an agent with more asks in
+// turns.
+const maxIDs = 500
+
+// calls is the agents' service.
+type calls struct{ *Server }
+
+// Register trades a bootstrap token for an identity.
+func (c calls) Register(ctx context.Context, req *connect.Request[agentv1.RegisterRequest]) (*connect.Response[agentv1.RegisterResponse], error) {
+	if err := c.limit.allow(req.Peer().Addr); err != nil {
+		return nil, err
+	}
+	if err := c.catchUp(ctx, req.Header()); err != nil {
+		return nil, err
+	}
+	m := req.Msg
+	out, err := c.Identity.Register(ctx, bearer(req.Header()), identity.Registration{
+		PublicKey: m.GetPublicKey(), ClusterUID: m.GetClusterUid(), Name: m.GetName(), Tags: m.GetTags(),
+		BootID: m.GetBootId(), AgentVersion: m.GetAgentVersion(), Proof: m.GetProof(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&agentv1.RegisterResponse{
+		ClusterId: out.ClusterID, ClusterName: out.ClusterName,
+		DeployToken: out.DeployToken, DeployTokenExpiresAt: out.DeployTokenExpiresAt,
+		SigningKeys: keyMessages(out.SigningKeys), Pending: out.Pending,
+		PollIntervalMicros: c.PollInterval.Microseconds(),
+	}), nil
+}
+
+// Renew trades a signed request for a new deploy token. The signature is the
+// identity; the old token may have ended long ago.
+func (c calls) Renew(ctx context.Context, req *connect.Request[agentv1.RenewRequest]) (*connect.Response[agentv1.RenewResponse], error) {
+	if err := c.catchUp(ctx, req.Header()); err != nil {
+		return nil, err
+	}
+	m := req.Msg
+	out, err := c.Identity.Renew(ctx, identity.Renewal{
+		ClusterID: m.GetClusterId(), ClusterUID: m.GetClusterUid(), BootID: m.GetBootId(),
+		At: m.GetAt(), Nonce: m.GetNonce(), Signature: m.GetSignature(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&agentv1.RenewResponse{
+		DeployToken: out.DeployToken, DeployTokenExpiresAt: out.DeployTokenExpiresAt,
+		SigningKeys:          keyMessages(out.SigningKeys),
+		SigningKeysSignature: out.Signature.Bytes, SigningKeysSignedBy: out.Signature.KeyID,
+	}), nil
+}
+
+// Services returns specs with their secrets.
+func (c calls) Services(ctx context.Context, req *connect.Request[agentv1.ServicesRequest]) (*connect.Response[agentv1.ServicesResponse], error) {
+	p, err := caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ids := req.Msg.GetIds()
+	if len(ids) > maxIDs {
+		return nil, errcode.New(errcode.Invalid, "%d services asked for at once; ask for at most %d", len(ids), maxIDs)
+	}
+	pending, err := c.Desired.Pending(p.ID)
+	if err != nil {
+		return nil, err
+	}
+	if pending {
+		return nil, errcode.New(errcode.Forbidden, "cluster %s waits for a person's approval and gets no services yet", p.Name)
+	}
+	// Read before the specs are, so that they are at least as new.
+	at := c.Feed.Position()
+	specs, missing, err := c.Fleet.AgentSpecs(ctx, p.ID, ids)
+	if err != nil {
+		return nil, err
+	}
+	out := &agentv1.ServicesResponse{Missing: missing, Position: positionMessage(at)}
+	for _, spec := range specs {
+		out.Services = append(out.Services, specMessage(spec))
+	}
+	return connect.NewResponse(out), nil
+}
+
+// Ping stores what the agent knows of its cluster.
+func (c calls) Ping(ctx context.Context, req *connect.Request[agentv1.PingRequest]) (*connect.Response[agentv1.PingResponse], error) {
+	p, err := caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := req.Msg
+	if err := c.Identity.CheckBoot(ctx, p.ID, m.GetBootId()); err != nil {
+		return nil, err
+	}
+	err = c.Batcher.WriteBatched(ctx, func(ctx context.Context) error {
+		return c.Fleet.Ping(ctx, p.ID, fleet.ClusterPing{
+			AgentVersion: m.GetAgentVersion(), KubernetesVersion: m.GetKubernetesVersion(), Distro: m.GetDistro(),
+			Nodes: int(m.GetNodes()), PollInterval: m.GetPollIntervalMicros(),
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&agentv1.PingResponse{}), nil
+}
+
+func caller(ctx context.Context) (identity.Principal, error) {
+	p, ok := identity.FromContext(ctx)
+	if !ok {
+		return p, errcode.New(errcode.Internal, "a call of an agent arrived without its caller")
+	}
+	return p, nil
+}
+
+func keyMessages(keys []identity.SigningKey) []*agentv1.SigningKey {
+	out := make([]*agentv1.SigningKey, 0, len(keys))
+	for _, k := range keys {
+		out = append(out, &agentv1.SigningKey{Id: k.ID, PublicKey: k.PublicKey})
+	}
+	return out
+}
+
+func positionMessage(p event.Position) *agentv1.Position {
+	return &agentv1.Position{Incarnation: p.Incarnation, Sequence: p.Sequence}
+}

@@ -1,0 +1,166 @@
+package agentapi
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"google.golang.org/protobuf/proto"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/hub/desired"
+	"github.com/axle-cd/axle/internal/clock"
+)
+
+// signaturePrefix keeps a signature of a list from being one of anything else.
+const signaturePrefix = "axle-desired\n"
+
+// compressFrom is the size below which compression is not worth its header.
+const compressFrom = 1024
+
+// noDate is net/http's way to leave the Date header out: an idle poll is paid
+// by the byte, and agents take the time from elsewhere.
+var noDate []string
+
+// desired answers GET /agent/v1/desired. The first part is all that most polls
+// ever reach.
+func (s *Server) desired(w http.ResponseWriter, r *http.Request) {
+	ctx, h := r.Context(), w.Header()
+	p, err := s.admit(ctx, r.Header)
+	// Read before the list is, so that the list is at least as new.
+	s.position.set(h, s.Feed.Position())
+	if err != nil {
+		s.metrics.pollRefused.Inc()
+		s.refuse(w, r, err)
+		return
+	}
+	etag, err := s.Desired.ETag(p.ID)
+	if err != nil {
+		s.metrics.pollRefused.Inc()
+		s.refuse(w, r, err)
+		return
+	}
+	s.Fleet.Seen(p.ID, s.Clock.Now())
+	kept := s.kept.get(p.ID, etag, s.Fleet.StatusHash(p.ID))
+	h["Date"] = noDate
+	h["Etag"] = kept.etag
+	h[statusName] = kept.status
+	if first(r.Header, "If-None-Match") == etag {
+		s.metrics.pollUnchanged.Inc()
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	s.metrics.pollChanged.Inc()
+	s.list(ctx, w, r, p.ID)
+}
+
+// list sends a cluster's whole list, signed.
+func (s *Server) list(ctx context.Context, w http.ResponseWriter, r *http.Request, clusterID string) {
+	list, err := s.Desired.For(clusterID)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	body, err := s.sign(ctx, list)
+	if err != nil {
+		delete(w.Header(), "Etag")
+		s.refuse(w, r, err)
+		return
+	}
+	h := w.Header()
+	s.position.set(h, list.Position)
+	h.Set("Etag", list.ETag)
+	h.Set("Content-Type", "application/x-protobuf")
+	h.Set("Cache-Control", "private, no-cache")
+	h.Set("Vary", "Accept-Encoding")
+	if encoding := chooseEncoding(first(r.Header, "Accept-Encoding")); encoding != "" && len(body) >= compressFrom {
+		if body, err = compress(body, encoding); err != nil {
+			delete(h, "Etag")
+			s.refuse(w, r, err)
+			return
+		}
+		h.Set("Content-Encoding", encoding)
+	}
+	// An agent that went away polls again.
+	_, _ = w.Write(body)
+}
+
+func (s *Server) sign(ctx context.Context, list desired.List) ([]byte, error) {
+	inner, err := proto.Marshal(listMessage(list))
+	if err != nil {
+		return nil, fmt.Errorf("encode a list: %w", err)
+	}
+	signature, err := s.Identity.Sign(ctx, append([]byte(signaturePrefix), inner...))
+	if err != nil {
+		return nil, err
+	}
+	body, err := proto.Marshal(&agentv1.SignedDesired{Desired: inner, Signature: signature.Bytes, KeyId: signature.KeyID})
+	if err != nil {
+		return nil, fmt.Errorf("encode a signed list: %w", err)
+	}
+	return body, nil
+}
+
+func listMessage(list desired.List) *agentv1.Desired {
+	life := list.Incarnation
+	m := &agentv1.Desired{
+		ClusterId: list.ClusterID, Pending: list.Pending,
+		Position: positionMessage(list.Position),
+		Incarnation: &agentv1.Incarnation{
+			Id: life.ID, StartedAt: clock.Micros(life.StartedAt), ParentId: life.ParentID,
+			ParentKeptSequence: life.ParentKeptSequence, ParentKeptAt: clock.Micros(life.ParentKeptAt), Confirmed: life.Confirmed,
+		},
+		Services: make([]*agentv1.DesiredService, 0, len(list.Services)),
+	}
+	for _, v := range list.Services {
+		m.Services = append(m.Services, &agentv1.DesiredService{
+			Id: v.ID, Name: v.Name, Namespace: v.Namespace, TarballDigest: v.TarballDigest,
+			SpecDigest: v.SpecDigest, Paused: v.Paused, TarballBytes: v.TarballBytes,
+		})
+	}
+	for _, t := range list.Tombstones {
+		m.Tombstones = append(m.Tombstones, &agentv1.Tombstone{
+			ServiceId: t.ServiceID, TombstoneId: t.TombstoneID, Mode: t.Mode, Name: t.Name, Namespace: t.Namespace,
+		})
+	}
+	return m
+}
+
+// chooseEncoding takes the first of ours that the client names. Quality values
+// are not weighed: our clients send none.
+func chooseEncoding(accept string) string {
+	for _, encoding := range []string{"zstd", "gzip"} {
+		if strings.Contains(accept, encoding) {
+			return encoding
+		}
+	}
+	return ""
+}
+
+var zstdWriter = sync.OnceValues(func() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<17))
+})
+
+func compress(body []byte, encoding string) ([]byte, error) {
+	if encoding == "zstd" {
+		w, err := zstdWriter()
+		if err != nil {
+			return nil, fmt.Errorf("start zstd: %w", err)
+		}
+		return w.EncodeAll(body, nil), nil
+	}
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	if _, err := w.Write(body); err != nil {
+		return nil, fmt.Errorf("compress a list: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("compress a list: %w", err)
+	}
+	return out.Bytes(), nil
+}

@@ -1,0 +1,91 @@
+package agentapi
+
+import (
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const (
+	// registerRate and registerBurst bound registrations per address. Many
+	// agents may share one behind NAT and all come at once, so the burst is a
+	// large site; what is bounded is the work of guessing.
+	registerRate  = 5
+	registerBurst = 200
+	// registerAddresses bounds the memory of the limit.
+	registerAddresses = 10_000
+)
+
+// addressLimit is a token bucket per client address.
+type addressLimit struct {
+	clock clock.Clock
+
+	mu      sync.Mutex
+	buckets map[string]*bucket
+}
+
+type bucket struct {
+	*rate.Limiter
+	used time.Time
+}
+
+func newAddressLimit(c clock.Clock) *addressLimit {
+	return &addressLimit{clock: c, buckets: map[string]*bucket{}}
+}
+
+// allow takes one token of the caller's address.
+func (l *addressLimit) allow(remote string) error {
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		host = remote
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.clock.Now()
+	b := l.buckets[host]
+	if b == nil {
+		l.makeRoom(now)
+		b = &bucket{Limiter: rate.NewLimiter(registerRate, registerBurst)}
+		l.buckets[host] = b
+	}
+	b.used = now
+	if !b.AllowN(now, 1) {
+		return errcode.New(errcode.Exhausted, "too many registrations from %s; try again in a few seconds", host).After(5 * time.Second)
+	}
+	return nil
+}
+
+// makeRoom forgets addresses whose bucket is full again; when every one is
+// busy it forgets all, which costs an attacker more than it gives.
+func (l *addressLimit) makeRoom(now time.Time) {
+	if len(l.buckets) < registerAddresses {
+		return
+	}
+	full := time.Duration(registerBurst/registerRate) * time.Second
+	for host, b := range l.buckets {
+		if now.Sub(b.used) > full {
+			delete(l.buckets, host)
+		}
+	}
+	if len(l.buckets) >= registerAddresses {
+		clear(l.buckets)
+	}
+}
+
+// limitBody bounds a request and the time that its body may take.
+func limitBody(next http.Handler, bytes int64, within time.Duration) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rc := http.NewResponseController(w)
+		// Writers that know no deadline (tests) are as good without.
+		_ = rc.SetReadDeadline(time.Now().Add(within))
+		_ = rc.SetWriteDeadline(time.Now().Add(2 * within))
+		r.Body = http.MaxBytesReader(w, r.Body, bytes)
+		next.ServeHTTP(w, r)
+	})
+}

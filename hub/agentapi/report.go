@@ -1,0 +1,151 @@
+package agentapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// The bounds of one report.
+const (
+	maxReports    = 500
+	maxDrained    = 500
+	maxStatus     = 96 << 10
+	maxComponents = 64 << 10
+	maxErrors     = 50
+	maxText       = 4 << 10
+)
+
+// Report stores statuses; its answer means that they are committed.
+func (c calls) Report(ctx context.Context, req *connect.Request[agentv1.ReportRequest]) (*connect.Response[agentv1.ReportResponse], error) {
+	p, err := caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	batch, err := reportBatch(p.ID, req.Msg)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Identity.CheckBoot(ctx, p.ID, req.Msg.GetBootId()); err != nil {
+		return nil, err
+	}
+	ctx, receipt := event.WithReceipt(ctx)
+	// Only a caller that waited to the end may read what fn left here.
+	results := make(chan fleet.ReportResult, 1)
+	err = c.Batcher.WriteBatched(ctx, func(ctx context.Context) error {
+		result, err := c.Fleet.StoreReports(ctx, batch)
+		if err != nil {
+			return err
+		}
+		select {
+		case <-results: // an earlier try of the same transaction
+		default:
+		}
+		results <- result
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	result := <-results
+	at := c.Feed.Position()
+	if committed := receipt.Position(); at.Before(committed) {
+		at = committed
+	}
+	c.metrics.reports.Add(float64(len(batch.Reports) - len(result.Resync)))
+	c.metrics.resyncs.Add(float64(len(result.Resync)))
+	resp := connect.NewResponse(&agentv1.ReportResponse{Resync: result.Resync, StatusHash: result.StatusHash, Position: positionMessage(at)})
+	resp.Header().Set(positionName, at.String())
+	return resp, nil
+}
+
+func reportBatch(clusterID string, m *agentv1.ReportRequest) (fleet.ReportBatch, error) {
+	b := fleet.ReportBatch{ClusterID: clusterID, Whole: m.GetWhole(), Drained: m.GetDrainedTombstones()}
+	if len(m.GetServices()) > maxReports || len(b.Drained) > maxDrained {
+		return b, errcode.New(errcode.Invalid, "a report carries at most %d services and %d tombstones; send it in parts", maxReports, maxDrained)
+	}
+	for _, r := range m.GetServices() {
+		one, err := report(r)
+		if err != nil {
+			return b, err
+		}
+		b.Reports = append(b.Reports, one)
+	}
+	return b, nil
+}
+
+// report checks one status against its hash and opens it.
+func report(r *agentv1.ServiceReport) (fleet.Report, error) {
+	out := fleet.Report{ServiceID: r.GetServiceId(), BaseHash: r.GetBaseHash(), NewHash: r.GetNewHash()}
+	if out.ServiceID == "" {
+		return out, errcode.New(errcode.Invalid, "a report names no service")
+	}
+	if len(r.GetStatus()) > maxStatus {
+		return out, errcode.New(errcode.Invalid, "the status of service %s has %d bytes; at most %d are taken", out.ServiceID, len(r.GetStatus()), maxStatus)
+	}
+	hash := sha256.Sum256(r.GetStatus())
+	if hex.EncodeToString(hash[:]) != out.NewHash {
+		return out, errcode.New(errcode.Invalid, "the status of service %s does not have the hash that came with it", out.ServiceID)
+	}
+	var m agentv1.ServiceStatus
+	if err := proto.Unmarshal(r.GetStatus(), &m); err != nil {
+		return out, errcode.New(errcode.Invalid, "the status of service %s cannot be read: %w", out.ServiceID, err)
+	}
+	if len(m.GetComponents()) > maxComponents {
+		return out, errcode.New(errcode.Invalid, "the components of service %s have %d bytes; at most %d are taken", out.ServiceID, len(m.GetComponents()), maxComponents)
+	}
+	out.Status = status(&m)
+	return out, nil
+}
+
+func status(m *agentv1.ServiceStatus) fleet.Status {
+	s := fleet.Status{
+		Sync: syncOf(m.GetSync()), Reason: clean(m.GetReason()), Health: healthOf(m.GetHealth()), Message: clean(m.GetMessage()),
+		TarballDigest: clean(m.GetTarballDigest()), SpecDigest: clean(m.GetSpecDigest()),
+		Revision: m.GetRevision(), SourceRevision: clean(m.GetSourceRevision()), AppliedAt: m.GetAppliedAt(),
+		Components: m.GetComponents(),
+	}
+	for _, e := range m.GetErrors()[:min(maxErrors, len(m.GetErrors()))] {
+		s.Errors = append(s.Errors, fleet.StatusError{Source: clean(e.GetSource()), Message: clean(e.GetMessage()), Since: e.GetSince(), Warning: e.GetWarning()})
+	}
+	if n := m.GetCounts(); n != nil {
+		s.Counts = fleet.Counts{Total: int(n.GetTotal()), Healthy: int(n.GetHealthy()), Progressing: int(n.GetProgressing()), Degraded: int(n.GetDegraded()), Other: int(n.GetOther())}
+	}
+	return s
+}
+
+// syncOf keeps the closed list closed: a word of a newer agent that this hub
+// does not know is shown as work under way, with the reason it came with.
+func syncOf(word string) fleet.Sync {
+	switch s := fleet.Sync(word); s {
+	case fleet.Synced, fleet.Pending, fleet.Applying, fleet.Drifted, fleet.Failed, fleet.Held, fleet.Paused:
+		return s
+	}
+	return fleet.Pending
+}
+
+// healthOf is like syncOf.
+func healthOf(word string) fleet.Health {
+	switch h := fleet.Health(word); h {
+	case fleet.Healthy, fleet.Progressing, fleet.Degraded, fleet.Suspended, fleet.Missing:
+		return h
+	}
+	return fleet.HealthUnknown
+}
+
+// clean bounds a text and drops what a database refuses.
+func clean(text string) string {
+	if len(text) > maxText {
+		text = strings.ToValidUTF8(text[:maxText], "") + "…"
+	}
+	return strings.ReplaceAll(text, "\x00", "")
+}

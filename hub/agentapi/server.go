@@ -1,0 +1,149 @@
+package agentapi
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/axle-cd/axle/api/agent/v1/agentv1connect"
+	"github.com/axle-cd/axle/hub/desired"
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/digest"
+)
+
+// Identity says who calls and signs what is answered.
+type Identity interface {
+	Authenticate(ctx context.Context, bearer string) (identity.Principal, error)
+	Register(ctx context.Context, bearer string, r identity.Registration) (identity.Registered, error)
+	Renew(ctx context.Context, r identity.Renewal) (identity.Renewed, error)
+	CheckBoot(ctx context.Context, clusterID, bootID string) error
+	Sign(ctx context.Context, payload []byte) (identity.Signature, error)
+}
+
+// Fleet takes what agents say and gives what they need.
+type Fleet interface {
+	Seen(clusterID string, at time.Time)
+	StatusHash(clusterID string) string
+	AgentSpecs(ctx context.Context, clusterID string, ids []string) ([]fleet.AgentSpec, []string, error)
+	StoreReports(ctx context.Context, b fleet.ReportBatch) (fleet.ReportResult, error)
+	Ping(ctx context.Context, clusterID string, p fleet.ClusterPing) error
+}
+
+// Desired is what each cluster should run.
+type Desired interface {
+	ETag(clusterID string) (string, error)
+	For(clusterID string) (desired.List, error)
+	MayFetch(clusterID, digest string) bool
+	Pending(clusterID string) (bool, error)
+}
+
+// Tarballs gives the bytes of a digest.
+type Tarballs interface {
+	// Fetch returns NotFound, Unprocessable, Unavailable or Exhausted errors.
+	Fetch(ctx context.Context, d digest.Digest) (*gitcache.Tarball, error)
+}
+
+// Feed is where this replica is.
+type Feed interface {
+	Position() event.Position
+	Ready() error
+	// WaitFor returns Unavailable when the position is not reached within 2 s.
+	WaitFor(ctx context.Context, p event.Position) error
+}
+
+// Batcher shares commits between small writes.
+type Batcher interface {
+	WriteBatched(ctx context.Context, fn func(ctx context.Context) error) error
+	// Mend looks whether the database lost a place that an agent has seen.
+	Mend(ctx context.Context, seen event.Position, claimed bool) error
+}
+
+// Config of a Server. All but the last four are needed.
+type Config struct {
+	Identity Identity
+	Fleet    Fleet
+	Desired  Desired
+	Tarballs Tarballs
+	Feed     Feed
+	Batcher  Batcher
+
+	// PollInterval is told to agents that register; zero is 2 min.
+	PollInterval time.Duration
+	Clock        clock.Clock
+	Log          *slog.Logger
+	// Registerer takes the metrics; nil registers none.
+	Registerer prometheus.Registerer
+}
+
+// Server answers agents.
+type Server struct {
+	Config
+	log      *slog.Logger
+	limit    *addressLimit
+	position positionHeader
+	kept     keptHeaders
+	mended   mendPause
+	metrics  *metrics
+	routes   http.Handler
+}
+
+// The bounds of request bodies and of the time that a request may take.
+const (
+	smallBody   = 64 << 10
+	reportBody  = 8 << 20
+	bodyTimeout = 30 * time.Second
+	// callTimeout bounds a call, its wait for the feed included.
+	callTimeout = 20 * time.Second
+	// defaultPollInterval is the product's: most changes come by hint.
+	defaultPollInterval = 2 * time.Minute
+)
+
+// New returns a Server that answers 503 until the feed is ready.
+func New(c Config) (*Server, error) {
+	if c.Identity == nil || c.Fleet == nil || c.Desired == nil || c.Tarballs == nil || c.Feed == nil || c.Batcher == nil {
+		return nil, errors.New("agentapi: identity, fleet, desired lists, tarballs, a feed and a batcher are needed")
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Real{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.PollInterval == 0 {
+		c.PollInterval = defaultPollInterval
+	}
+	s := &Server{Config: c, log: c.Log, limit: newAddressLimit(c.Clock), mended: mendPause{clock: c.Clock}}
+	s.metrics = newMetrics(c.Registerer)
+	s.routes = s.mux()
+	return s, nil
+}
+
+// ServeHTTP answers everything below /agent/v1/ and the agents' service.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.routes.ServeHTTP(w, r) }
+
+// Paths are the prefixes that belong to agents.
+func Paths() []string {
+	return []string{"/agent/v1/", "/" + agentv1connect.AgentServiceName + "/"}
+}
+
+func (s *Server) mux() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /agent/v1/desired", s.desired)
+	mux.HandleFunc("GET /agent/v1/tarballs/{digest}", s.tarball)
+	path, rpc := agentv1connect.NewAgentServiceHandler(calls{s},
+		connect.WithInterceptors(&edge{s}), connect.WithReadMaxBytes(reportBody), connect.WithCompressMinBytes(1024))
+	mux.Handle(path, limitBody(s.signedIn(rpc), reportBody, bodyTimeout))
+	for _, open := range []string{agentv1connect.AgentServiceRegisterProcedure, agentv1connect.AgentServiceRenewProcedure} {
+		mux.Handle(open, limitBody(rpc, smallBody, bodyTimeout))
+	}
+	return mux
+}

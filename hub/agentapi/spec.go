@@ -1,0 +1,68 @@
+package agentapi
+
+import (
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/hub/fleet"
+)
+
+// specMessage is everything of a service but its files.
+func specMessage(a fleet.AgentSpec) *agentv1.ServiceSpec {
+	v, spec := a.Service, a.Service.Spec
+	return &agentv1.ServiceSpec{
+		Id: v.ID, Name: v.Name, Namespace: v.Namespace, SpecDigest: v.SpecDigest, Project: v.Project,
+		Entry: v.Desired.Entry, Render: renderMessage(spec), SyncConfig: syncMessage(spec.SyncConfig),
+		Configuration: spec.Configuration, Secrets: a.Secrets, Dependencies: dependencyMessages(spec.Dependencies),
+		Cluster: &agentv1.ClusterData{
+			Id: a.Cluster.ID, Handle: a.Cluster.Handle, Name: a.Cluster.Name, Tags: a.Cluster.Tags,
+			Metadata: a.Cluster.Metadata, Distro: a.Cluster.Distro, KubernetesMinor: a.Cluster.KubernetesMinor,
+		},
+		Adopt: spec.Adopt, Protect: spec.Protect, Drift: spec.Drift, ServiceAccount: spec.ServiceAccount,
+		Display: &agentv1.Display{
+			Revision: v.Revision, SourceRevision: v.Desired.SourceRevision, Message: v.Desired.Message,
+			Author: v.Desired.Author, CommittedAt: v.Desired.CommittedAt, CreatedAt: a.RevisionCreatedAt,
+		},
+		PruneApproval: v.PruneApproval, SyncRequest: v.SyncRequest,
+	}
+}
+
+func renderMessage(spec fleet.Spec) *agentv1.Render {
+	out := &agentv1.Render{Helm: helmMessage(spec.Helm), Templated: spec.Templated}
+	if k := spec.Kustomize; k != nil {
+		out.Kustomize = &agentv1.Kustomize{Path: k.Path, EnableHelm: k.EnableHelm, Envsubst: k.Envsubst}
+	}
+	for _, r := range spec.Renderers {
+		out.Renderers = append(out.Renderers, &agentv1.Renderer{Path: r.Path, Type: r.Type, Helm: helmMessage(r.Helm)})
+	}
+	return out
+}
+
+func helmMessage(h *fleet.Helm) *agentv1.Helm {
+	if h == nil {
+		return nil
+	}
+	return &agentv1.Helm{Release: h.Release, Values: h.Values, ValuesFiles: h.ValuesFiles, IgnoreHooks: h.IgnoreHooks, IgnoreCrds: h.IgnoreCRDs}
+}
+
+func syncMessage(c *fleet.SyncConfig) *agentv1.SyncConfig {
+	if c == nil {
+		return nil
+	}
+	out := &agentv1.SyncConfig{
+		CreateNamespace: c.CreateNamespace, DeleteNamespace: c.DeleteNamespace, EnforceNamespace: c.EnforceNamespace,
+		RequireOwnership: c.RequireOwnership, Labels: c.Labels, Annotations: c.Annotations,
+	}
+	for _, d := range c.DiffNormalizers {
+		out.DiffNormalizers = append(out.DiffNormalizers, &agentv1.DiffNormalizer{
+			Name: d.Name, Kind: d.Kind, Namespace: d.Namespace, JsonPointers: d.JSONPointers, Backfill: d.Backfill,
+		})
+	}
+	return out
+}
+
+func dependencyMessages(all []fleet.Dependency) []*agentv1.Dependency {
+	out := make([]*agentv1.Dependency, 0, len(all))
+	for _, d := range all {
+		out = append(out, &agentv1.Dependency{Name: d.Name, Cluster: d.Cluster})
+	}
+	return out
+}

@@ -1,0 +1,80 @@
+package agentapi
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const (
+	// slowestLink is the least rate, in bytes a second, at which a tarball may
+	// be read; slower readers are cut off and come back with a range.
+	slowestLink = 16 << 10
+	// tarballGrace is added for every download.
+	tarballGrace = time.Minute
+)
+
+// tarball answers GET /agent/v1/tarballs/{digest}. The parameter have is taken
+// and not used: whoever sends it takes the whole as well.
+func (s *Server) tarball(w http.ResponseWriter, r *http.Request) {
+	p, err := s.admit(r.Context(), r.Header)
+	s.position.set(w.Header(), s.Feed.Position())
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	name := r.PathValue("digest")
+	d, err := digest.Parse(name)
+	// A tarball of another cluster and one that is nowhere look the same.
+	if err != nil || !s.Desired.MayFetch(p.ID, name) {
+		s.refuse(w, r, errcode.New(errcode.NotFound, "no tarball %.80s for this cluster; poll for the present list", name))
+		return
+	}
+	t, err := s.Tarballs.Fetch(r.Context(), d)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	defer t.Close() //nolint:errcheck // it was only read
+	rc := http.NewResponseController(w)
+	limit := tarballGrace + time.Duration(t.Size/slowestLink)*time.Second
+	// Writers without deadlines (tests) are as good.
+	_ = rc.SetWriteDeadline(time.Now().Add(limit))
+	h := w.Header()
+	h.Set("Content-Type", t.ContentType)
+	h.Set("Etag", t.ETag)
+	h.Set("Cache-Control", "private, max-age=31536000, immutable")
+	s.metrics.tarballs.Inc()
+	http.ServeContent(countBytes{w, s.metrics.tarballBytes}, withoutLooseRange(r), "", time.Time{}, t)
+}
+
+// withoutLooseRange drops a Range that does not say of which bytes: two hubs
+// may hold the same content compressed differently. Only one range is served.
+func withoutLooseRange(r *http.Request) *http.Request {
+	ranges := r.Header.Get("Range")
+	if ranges == "" || (r.Header.Get("If-Range") != "" && !strings.Contains(ranges, ",")) {
+		return r
+	}
+	whole := r.Clone(r.Context())
+	whole.Header.Del("Range")
+	return whole
+}
+
+// countBytes counts what goes out.
+type countBytes struct {
+	http.ResponseWriter
+	total interface{ Add(float64) }
+}
+
+// Write implements io.Writer.
+func (c countBytes) Write(b []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(b)
+	c.total.Add(float64(n))
+	return n, err
+}
+
+// Unwrap is for http.ResponseController.
+func (c countBytes) Unwrap() http.ResponseWriter { return c.ResponseWriter }
