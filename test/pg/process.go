@@ -1,0 +1,73 @@
+package pg
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+)
+
+// packaged is where Debian puts the programs, which are not on PATH there.
+const packaged = "/usr/lib/postgresql/15/bin"
+
+// program finds one of Postgres' programs.
+func program(name string) (string, error) {
+	path := filepath.Join(packaged, name)
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", fmt.Errorf("Postgres' program %s is not in %s nor on PATH; run `make deps`", name, packaged)
+	}
+	return path, nil
+}
+
+// credential returns whom to run the server as: Postgres refuses root, so root
+// becomes the user postgres, and anyone else stays himself (nil).
+func credential() (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		return nil, fmt.Errorf("Postgres does not run as root and there is no user postgres; run `make deps`: %w", err)
+	}
+	uid, uerr := strconv.ParseUint(u.Uid, 10, 32)
+	gid, gerr := strconv.ParseUint(u.Gid, 10, 32)
+	if err := errors.Join(uerr, gerr); err != nil {
+		return nil, err
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+}
+
+// spawner starts children from one operating system thread that never ends:
+// the signal of a parent's death is sent when the thread that forked ends, and
+// ordinary threads come and go.
+type spawner struct {
+	once  sync.Once
+	start chan func()
+}
+
+var spawn spawner
+
+func (s *spawner) Start(cmd *exec.Cmd) error {
+	s.once.Do(func() {
+		s.start = make(chan func())
+		go func() {
+			runtime.LockOSThread()
+			for f := range s.start {
+				f()
+			}
+		}()
+	})
+	done := make(chan error, 1)
+	s.start <- func() { done <- cmd.Start() }
+	return <-done
+}

@@ -1,0 +1,285 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/axle-cd/axle/internal/eventually"
+)
+
+// ready bounds a start, on a machine that does much else.
+const ready = 60 * time.Second
+
+// prefix starts the name of every server's folder.
+const prefix = "axle-pg-"
+
+// settings make the server fast and small; nothing survives a crash of the
+// machine, which is no loss.
+var settings = []string{
+	"fsync=off", "synchronous_commit=off", "full_page_writes=off",
+	"max_connections=300", "shared_buffers=32MB", "wal_level=minimal", "max_wal_senders=0",
+	"autovacuum=off", "log_min_messages=warning", "jit=off",
+}
+
+// Server is a running Postgres.
+type Server struct {
+	dir  string
+	port int
+	as   *syscall.Credential
+
+	mu     sync.Mutex
+	cmd    *exec.Cmd
+	ended  chan struct{}
+	clones int
+}
+
+// Start makes a new, empty server in a folder of its own and waits until it
+// answers. Close ends it.
+func Start(ctx context.Context) (*Server, error) {
+	as, err := credential()
+	if err != nil {
+		return nil, err
+	}
+	sweep()
+	dir, err := os.MkdirTemp("", prefix+"*")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{dir: dir, as: as}
+	if as != nil {
+		if err := os.Chown(dir, int(as.Uid), int(as.Gid)); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.initialise(ctx); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if s.port, err = freePort(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if err := s.run(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// sweep removes the folders of servers whose parent was killed: no
+// server runs on them, and they are not being made just now.
+func sweep() {
+	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*"))
+	for _, dir := range dirs {
+		info, err := os.Stat(dir)
+		if err != nil || time.Since(info.ModTime()) < 10*time.Minute {
+			continue
+		}
+		var pid int
+		text, err := os.ReadFile(filepath.Join(dir, "data", "postmaster.pid"))
+		if _, serr := fmt.Sscan(string(text), &pid); err == nil && serr == nil && syscall.Kill(pid, 0) == nil {
+			continue
+		}
+		_ = os.RemoveAll(dir) // another process may be doing the same
+	}
+}
+
+func (s *Server) initialise(ctx context.Context) error {
+	initdb, err := program("initdb")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, initdb, "--pgdata", s.data(), "--username", "axle", "--auth", "trust", "--encoding", "UTF8", "--locale", "C.UTF-8", "--no-sync", "--no-instructions")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.as}
+	cmd.Dir = s.dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w:\n%s", err, out)
+	}
+	return nil
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+func (s *Server) log() string  { return filepath.Join(s.dir, "server.log") }
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// run starts the server's process and waits until it answers.
+func (s *Server) run(ctx context.Context) error {
+	postgres, err := program("postgres")
+	if err != nil {
+		return err
+	}
+	args := []string{"-D", s.data(), "-h", "127.0.0.1", "-p", fmt.Sprint(s.port), "-k", s.dir}
+	for _, setting := range settings {
+		args = append(args, "-c", setting)
+	}
+	out, err := os.OpenFile(s.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	cmd := exec.Command(postgres, args...)
+	cmd.Stdout, cmd.Stderr, cmd.Dir = out, out, s.dir
+	// Its own group, so that Ctrl-C reaches the parent alone. SIGQUIT makes the
+	// server take its children along at once; SIGKILL would leave them.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.as, Setpgid: true, Pdeathsig: syscall.SIGQUIT}
+	if err := spawn.Start(cmd); err != nil {
+		return fmt.Errorf("start postgres: %w", err)
+	}
+	ended := make(chan struct{})
+	s.mu.Lock()
+	s.cmd, s.ended = cmd, ended
+	s.mu.Unlock()
+	go func() {
+		_ = cmd.Wait() // how it ended is in its log
+		close(ended)
+	}()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-ended:
+			cancel(errors.New("it ended"))
+		case <-ctx.Done():
+		}
+	}()
+	if err := eventually.Wait(ctx, ready, func() error { return s.exec(ctx, "SELECT 1") }); err != nil {
+		return fmt.Errorf("postgres is not ready: %w; end of its log:\n%s", err, s.tail())
+	}
+	return nil
+}
+
+func (s *Server) tail() string {
+	text, err := os.ReadFile(s.log())
+	if err != nil {
+		return err.Error()
+	}
+	return strings.TrimSpace(string(text[max(0, len(text)-2048):]))
+}
+
+// URL returns the address of a database.
+func (s *Server) URL(database string) string {
+	return fmt.Sprintf("postgres://axle@127.0.0.1:%d/%s?sslmode=disable", s.port, database)
+}
+
+// exec runs one statement in the database that holds nothing of ours.
+func (s *Server) exec(ctx context.Context, statement string) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, s.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, statement)
+	return errors.Join(err, conn.Close(ctx))
+}
+
+// Clone makes a new database and returns its URL and a function that removes
+// it with all its connections.
+func (s *Server) Clone(ctx context.Context) (url string, drop func(), err error) {
+	s.mu.Lock()
+	s.clones++
+	name := fmt.Sprintf("clone_%d", s.clones)
+	s.mu.Unlock()
+	if err := s.exec(ctx, "CREATE DATABASE "+name+" TEMPLATE template0"); err != nil {
+		return "", nil, fmt.Errorf("make database %s: %w", name, err)
+	}
+	return s.URL(name), func() {
+		// The server may be stopped already, and then it goes with its folder.
+		_ = s.exec(context.WithoutCancel(ctx), "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
+	}, nil
+}
+
+// Pause stops the server's processes where they are, as a machine that hangs,
+// and returns a function that lets them go on.
+func (s *Server) Pause() (resume func(), err error) {
+	pids, err := s.processes()
+	if err != nil {
+		return nil, err
+	}
+	signal := func(sig syscall.Signal) error {
+		var errs []error
+		for _, pid := range pids {
+			if err := syscall.Kill(pid, sig); !errors.Is(err, syscall.ESRCH) {
+				errs = append(errs, err)
+			}
+		}
+		return errors.Join(errs...)
+	}
+	return func() { _ = signal(syscall.SIGCONT) }, signal(syscall.SIGSTOP)
+}
+
+// processes returns the server's process and its children; each child has a
+// process group of its own, so a signal to the group would miss them.
+func (s *Server) processes() ([]int, error) {
+	s.mu.Lock()
+	pid := s.cmd.Process.Pid
+	s.mu.Unlock()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		return nil, err
+	}
+	pids := []int{pid}
+	for _, field := range strings.Fields(string(text)) {
+		var child int
+		if _, err := fmt.Sscan(field, &child); err == nil {
+			pids = append(pids, child)
+		}
+	}
+	return pids, nil
+}
+
+// Stop ends the server at once and all connections with it. What was committed
+// is there after Restart.
+func (s *Server) Stop() error { return s.signal(syscall.SIGINT) }
+
+// Crash ends the server without the chance to tidy up; Restart recovers.
+func (s *Server) Crash() error { return s.signal(syscall.SIGQUIT) }
+
+func (s *Server) signal(sig syscall.Signal) error {
+	s.mu.Lock()
+	cmd, ended := s.cmd, s.ended
+	s.mu.Unlock()
+	if cmd == nil {
+		return nil
+	}
+	if err := cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	select {
+	case <-ended:
+		return nil
+	case <-time.After(ready):
+		return fmt.Errorf("postgres did not end; end of its log:\n%s", s.tail())
+	}
+}
+
+// Restart ends the server and starts it again on the same port and folder.
+func (s *Server) Restart(ctx context.Context) error {
+	if err := s.Stop(); err != nil {
+		return err
+	}
+	return s.run(ctx)
+}
+
+// Close ends the server and removes its folder.
+func (s *Server) Close() error {
+	return errors.Join(s.signal(syscall.SIGQUIT), os.RemoveAll(s.dir))
+}
