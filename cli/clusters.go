@@ -1,0 +1,285 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+)
+
+func (a *app) clusters() *cobra.Command {
+	return noun("clusters", "Clusters that services run on", []string{"cluster"},
+		a.clustersList(), a.clustersGet(), a.clustersCreate(), a.clustersConnect(), a.clustersUpdate(), a.clustersApprove(), a.clustersDelete())
+}
+
+// clusterView is a cluster as -o json and -o yaml show it.
+type clusterView struct {
+	Name              string            `json:"name"`
+	Handle            string            `json:"handle"`
+	Project           string            `json:"project"`
+	Tags              map[string]string `json:"tags"`
+	Registered        bool              `json:"registered"`
+	Pending           bool              `json:"pending"`
+	Freshness         string            `json:"freshness"`
+	PolledAt          string            `json:"polledAt"`
+	PolledAge         string            `json:"polledAge"`
+	Tunnel            string            `json:"tunnel"`
+	KubernetesVersion string            `json:"kubernetesVersion"`
+	Distro            string            `json:"distro"`
+	AgentVersion      string            `json:"agentVersion"`
+	Nodes             int32             `json:"nodes"`
+	Services          int32             `json:"services"`
+	ServicesHealthy   int32             `json:"servicesHealthy"`
+	ServicesFailed    int32             `json:"servicesFailed"`
+	PingedAt          string            `json:"pingedAt"`
+	CreatedAt         string            `json:"createdAt"`
+	CreatedAge        string            `json:"createdAge"`
+	Message           string            `json:"message"`
+	ID                string            `json:"id"`
+}
+
+func (a *app) clusterView(c *hubv1.Cluster) clusterView {
+	tags := c.GetTags()
+	if tags == nil {
+		tags = map[string]string{}
+	}
+	return clusterView{
+		Name: c.GetName(), Handle: c.GetHandle(), Project: c.GetProject(), Tags: tags,
+		Registered: c.GetRegistered(), Pending: c.GetPending(), Freshness: c.GetFreshness(),
+		PolledAt: stamp(c.GetPolledAt()), PolledAge: a.age(c.GetPolledAt()), Tunnel: c.GetTunnel(),
+		KubernetesVersion: c.GetKubernetesVersion(), Distro: c.GetDistro(), AgentVersion: c.GetAgentVersion(), Nodes: c.GetNodes(),
+		Services: c.GetServices(), ServicesHealthy: c.GetServicesHealthy(), ServicesFailed: c.GetServicesFailed(),
+		PingedAt: stamp(c.GetPingedAt()), CreatedAt: stamp(c.GetCreatedAt()), CreatedAge: a.age(c.GetCreatedAt()),
+		Message: c.GetMessage(), ID: c.GetId(),
+	}
+}
+
+// state is what a person asks first: does it poll, and if not, why.
+func (c clusterView) state() string {
+	switch {
+	case c.Pending:
+		return "Awaiting approval"
+	case !c.Registered:
+		return "Not connected"
+	}
+	return c.Freshness
+}
+
+func joinMap(m map[string]string) string {
+	var parts []string
+	for _, k := range sortedKeys(m) {
+		parts = append(parts, k+"="+m[k])
+	}
+	return strings.Join(parts, ",")
+}
+
+func (a *app) printClusters(views []clusterView) error {
+	return printList(a, views, func(v clusterView) string { return v.Name },
+		column[clusterView]{"NAME", func(v clusterView) string { return v.Name }},
+		column[clusterView]{"STATE", clusterView.state},
+		column[clusterView]{"POLLED", func(v clusterView) string { return v.PolledAge }},
+		column[clusterView]{"SERVICES", func(v clusterView) string { return fmt.Sprintf("%d/%d", v.ServicesHealthy, v.Services) }},
+		column[clusterView]{"KUBERNETES", func(v clusterView) string { return v.KubernetesVersion }},
+		column[clusterView]{"AGENT", func(v clusterView) string { return v.AgentVersion }},
+		column[clusterView]{"TAGS", func(v clusterView) string { return joinMap(v.Tags) }},
+	)
+}
+
+func (a *app) printCluster(c *hubv1.Cluster) error {
+	return printOne(a, a.clusterView(c), func(v clusterView) string { return v.Name },
+		column[clusterView]{"Name", func(v clusterView) string { return v.Name }},
+		column[clusterView]{"Handle", func(v clusterView) string { return v.Handle }},
+		column[clusterView]{"Project", func(v clusterView) string { return v.Project }},
+		column[clusterView]{"State", clusterView.state},
+		column[clusterView]{"Last poll", func(v clusterView) string { return ago(v.PolledAge) }},
+		column[clusterView]{"Message", func(v clusterView) string { return v.Message }},
+		column[clusterView]{"Tags", func(v clusterView) string { return joinMap(v.Tags) }},
+		column[clusterView]{"Kubernetes", func(v clusterView) string { return v.KubernetesVersion + " " + v.Distro }},
+		column[clusterView]{"Nodes", func(v clusterView) string { return strconv.Itoa(int(v.Nodes)) }},
+		column[clusterView]{"Agent", func(v clusterView) string { return v.AgentVersion }},
+		column[clusterView]{"Tunnel", func(v clusterView) string { return v.Tunnel }},
+		column[clusterView]{"Services", func(v clusterView) string {
+			return fmt.Sprintf("%d, %d healthy, %d failed", v.Services, v.ServicesHealthy, v.ServicesFailed)
+		}},
+		column[clusterView]{"Created", func(v clusterView) string { return ago(v.CreatedAge) }},
+	)
+}
+
+func ago(age string) string {
+	if age == "" {
+		return "never"
+	}
+	return age + " ago"
+}
+
+func (a *app) clustersList() *cobra.Command {
+	var project string
+	var tags map[string]string
+	c := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List clusters and how long ago each polled", Args: noArgs,
+		Example: "  axle clusters list --tag tier=edge -o json",
+		RunE: func(c *cobra.Command, _ []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			list, err := client.Clusters.List(c.Context(), connect.NewRequest(&hubv1.ListClustersRequest{Project: project, Tags: tags}))
+			if err != nil {
+				return err
+			}
+			views := []clusterView{}
+			for _, cluster := range list.Msg.GetClusters() {
+				views = append(views, a.clusterView(cluster))
+			}
+			return a.printClusters(views)
+		},
+	}
+	c.Flags().StringVar(&project, "project", "", "only of this project")
+	c.Flags().StringToStringVar(&tags, "tag", nil, "only with these tags, key=value")
+	return c
+}
+
+func (a *app) clustersGet() *cobra.Command {
+	return &cobra.Command{
+		Use: "get NAME", Short: "Show one cluster", Args: exactly(1), ValidArgsFunction: a.completeClusters,
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			cluster, err := client.Clusters.Get(c.Context(), connect.NewRequest(&hubv1.GetClusterRequest{Name: args[0]}))
+			if err != nil {
+				return err
+			}
+			return a.printCluster(cluster.Msg)
+		},
+	}
+}
+
+func (a *app) clustersCreate() *cobra.Command {
+	request := &hubv1.CreateClusterRequest{}
+	c := &cobra.Command{
+		Use: "create NAME", Short: "Make a cluster ahead of its agent, and print its bootstrap token",
+		Long: `Make a cluster ahead of its agent, and print the bootstrap token that the agent
+uses once, within the hour. axle clusters connect does this and installs the
+agent too.`,
+		Args: exactly(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			request.Name = args[0]
+			made, err := client.Clusters.Create(c.Context(), connect.NewRequest(request))
+			if err != nil {
+				return err
+			}
+			if a.output != "table" {
+				return printOne(a, map[string]string{"name": made.Msg.GetCluster().GetName(), "bootstrapToken": made.Msg.GetBootstrapToken(), "expiresAt": stamp(made.Msg.GetBootstrapExpiresAt()), "hubUrl": made.Msg.GetHubUrl()},
+					func(m map[string]string) string { return m["bootstrapToken"] })
+			}
+			fmt.Fprintf(a.Err, "cluster %s made; its agent can register until %s with the bootstrap token:\n", made.Msg.GetCluster().GetName(), stamp(made.Msg.GetBootstrapExpiresAt()))
+			_, err = fmt.Fprintln(a.Out, made.Msg.GetBootstrapToken())
+			return err
+		},
+	}
+	clusterFlags(c, request)
+	c.Flags().BoolVar(&request.RenewToken, "renew-token", false, "a new token for a cluster that exists and has no agent")
+	return c
+}
+
+// clusterFlags are what create and connect have in common.
+func clusterFlags(c *cobra.Command, request *hubv1.CreateClusterRequest) {
+	c.Flags().StringVar(&request.Handle, "handle", "", "short unique name (default: NAME)")
+	c.Flags().StringVar(&request.Project, "project", "", "project of the cluster (default: default)")
+	c.Flags().StringToStringVar(&request.Tags, "tag", nil, "tags, key=value")
+	c.Flags().StringVar(&request.Metadata, "metadata", "", "JSON object that templates can read")
+}
+
+func (a *app) clustersUpdate() *cobra.Command {
+	request := &hubv1.UpdateClusterRequest{}
+	c := &cobra.Command{
+		Use: "update NAME", Short: "Change a cluster's handle, tags or metadata", Args: exactly(1), ValidArgsFunction: a.completeClusters,
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			request.Name = args[0]
+			request.SetTags, request.SetMetadata = c.Flags().Changed("tag"), c.Flags().Changed("metadata")
+			cluster, err := client.Clusters.Update(c.Context(), connect.NewRequest(request))
+			if err != nil {
+				return err
+			}
+			return a.printCluster(cluster.Msg)
+		},
+	}
+	c.Flags().StringVar(&request.Handle, "handle", "", "short unique name")
+	c.Flags().StringToStringVar(&request.Tags, "tag", nil, "all tags, key=value; replaces what was there")
+	c.Flags().StringVar(&request.Metadata, "metadata", "", "JSON object that templates can read")
+	return c
+}
+
+func (a *app) clustersApprove() *cobra.Command {
+	return &cobra.Command{
+		Use: "approve NAME", Short: "Let a cluster that registered with a shared token receive services", Args: exactly(1), ValidArgsFunction: a.completeClusters,
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			cluster, err := client.Clusters.Approve(c.Context(), connect.NewRequest(&hubv1.ApproveClusterRequest{Name: args[0]}))
+			if err != nil {
+				return err
+			}
+			return a.printCluster(cluster.Msg)
+		},
+	}
+}
+
+func (a *app) clustersDelete() *cobra.Command {
+	var detach bool
+	c := &cobra.Command{
+		Use: "delete NAME", Short: "Forget a cluster and revoke its tokens",
+		Long: `Forget a cluster and revoke its tokens. Its services must be deleted first;
+with --detach they are forgotten too and their objects stay on the cluster.`,
+		Args: exactly(1), ValidArgsFunction: a.completeClusters,
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			if _, err := client.Clusters.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteClusterRequest{Name: args[0], Detach: detach})); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.Err, "cluster %s deleted\n", args[0])
+			return err
+		},
+	}
+	c.Flags().BoolVar(&detach, "detach", false, "forget its services too and leave their objects")
+	return c
+}
+
+// completeClusters offers cluster names for the first argument.
+func (a *app) completeClusters(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	client, err := a.client()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	list, err := client.Clusters.List(c.Context(), connect.NewRequest(&hubv1.ListClustersRequest{}))
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, cluster := range list.Msg.GetClusters() {
+		names = append(names, cluster.GetName())
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,214 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/sdk/manifest"
+)
+
+type hubView struct {
+	Version      string        `json:"version"`
+	Database     string        `json:"database"`
+	Position     string        `json:"position"`
+	DeletesHeld  bool          `json:"deletesHeld"`
+	RestoredFrom string        `json:"restoredFrom"`
+	StartedAt    string        `json:"startedAt"`
+	Age          string        `json:"age"`
+	Replicas     []replicaView `json:"replicas"`
+}
+
+type replicaView struct {
+	Name         string `json:"name"`
+	URL          string `json:"url"`
+	SeenAge      string `json:"seenAge"`
+	Repositories int32  `json:"repositories"`
+	Draining     bool   `json:"draining"`
+}
+
+func (a *app) hub() *cobra.Command {
+	status := &cobra.Command{
+		Use: "status", Short: "Show the hub's version, database and replicas", Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			s, err := client.Hub.Status(c.Context(), connect.NewRequest(&hubv1.HubStatusRequest{}))
+			if err != nil {
+				return err
+			}
+			m := s.Msg
+			view := hubView{m.GetVersion(), m.GetDatabase(), fmt.Sprintf("%s.%d", m.GetIncarnation(), m.GetSequence()), m.GetDeletesHeld(), m.GetRestoredFrom(), stamp(m.GetStartedAt()), a.age(m.GetStartedAt()), []replicaView{}}
+			for _, r := range m.GetReplicas() {
+				view.Replicas = append(view.Replicas, replicaView{r.GetName(), r.GetUrl(), a.age(r.GetSeenAt()), r.GetRepositories(), r.GetDraining()})
+			}
+			return printOne(a, view, func(v hubView) string { return v.Version },
+				column[hubView]{"Version", func(v hubView) string { return v.Version }},
+				column[hubView]{"Running for", func(v hubView) string { return v.Age }},
+				column[hubView]{"Database", func(v hubView) string { return v.Database }},
+				column[hubView]{"Position", func(v hubView) string { return v.Position }},
+				column[hubView]{"Deletes", func(v hubView) string {
+					if v.DeletesHeld {
+						return "held since the restore; axle hub confirm-restore releases them"
+					}
+					return ""
+				}},
+				column[hubView]{"Replicas", func(v hubView) string {
+					var lines []string
+					for _, r := range v.Replicas {
+						lines = append(lines, fmt.Sprintf("%s  %s  seen %s, %d repositories", r.Name, r.URL, ago(r.SeenAge), r.Repositories))
+					}
+					return strings.Join(lines, "\n")
+				}},
+			)
+		},
+	}
+	confirm := &cobra.Command{
+		Use: "confirm-restore", Short: "After a restore from backup: let agents delete again",
+		Long: `After a restore from backup agents follow the hub again by themselves, but hold
+every delete: what the backup does not know may have been made since. Look at
+the services that are Held, then confirm once.`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			r, err := client.Hub.ConfirmRestore(c.Context(), connect.NewRequest(&hubv1.ConfirmRestoreRequest{}))
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.Err, "restore confirmed; agents follow incarnation %s\n", r.Msg.GetIncarnation())
+			return err
+		},
+	}
+	return noun("hub", "The hub itself", nil, status, confirm)
+}
+
+type eventView struct {
+	ID      int64  `json:"id"`
+	At      string `json:"at"`
+	Age     string `json:"age"`
+	Kind    string `json:"kind"`
+	Object  string `json:"object"`
+	By      string `json:"by"`
+	Message string `json:"message"`
+}
+
+func (a *app) events() *cobra.Command {
+	request := &hubv1.ListEventsRequest{}
+	var follow bool
+	c := &cobra.Command{
+		Use: "events", Short: "List what happened, newest first", Args: noArgs,
+		Example: "  axle events --cluster edge-1 --follow",
+		RunE: func(c *cobra.Command, _ []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			for {
+				list, err := client.Events.List(c.Context(), connect.NewRequest(request))
+				if err != nil {
+					return err
+				}
+				views := []eventView{}
+				for _, e := range list.Msg.GetEvents() {
+					views = append(views, eventView{e.GetId(), stamp(e.GetAt()), a.age(e.GetAt()), e.GetKind(), e.GetObject(), e.GetBy(), e.GetMessage()})
+					request.After = max(request.After, e.GetId())
+				}
+				if !follow || len(views) > 0 {
+					if err := a.printEvents(views); err != nil {
+						return err
+					}
+				}
+				if !follow {
+					return nil
+				}
+				if _, err := a.pollUntil(c.Context(), 1500*time.Millisecond, func(context.Context) (bool, error) { return false, nil }); err != nil {
+					return nil
+				}
+			}
+		},
+	}
+	c.Flags().StringVar(&request.Cluster, "cluster", "", "only of this cluster")
+	c.Flags().StringVar(&request.Service, "service", "", "only of this service (with --cluster)")
+	c.Flags().Int32Var(&request.Limit, "limit", 0, "how many (default 100, at most 1000)")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with new ones")
+	return c
+}
+
+func (a *app) printEvents(views []eventView) error {
+	return printList(a, views, func(v eventView) string { return fmt.Sprint(v.ID) },
+		column[eventView]{"AGE", func(v eventView) string { return v.Age }},
+		column[eventView]{"EVENT", func(v eventView) string { return v.Kind }},
+		column[eventView]{"OBJECT", func(v eventView) string { return v.Object }},
+		column[eventView]{"BY", func(v eventView) string { return v.By }},
+		column[eventView]{"MESSAGE", func(v eventView) string { return v.Message }},
+	)
+}
+
+type appliedView struct {
+	Kind      string   `json:"kind"`
+	Name      string   `json:"name"`
+	Result    string   `json:"result"`
+	Where     string   `json:"where"`
+	NotActing []string `json:"notActing"`
+}
+
+func (a *app) apply() *cobra.Command {
+	var files []string
+	var dryRun bool
+	c := &cobra.Command{
+		Use: "apply -f FILE|DIR", Short: "Make the hub hold what manifests say",
+		Long: `Read GitRepository, Cluster and ServiceDeployment objects of
+deployments.plural.sh/v1alpha1 and bring the hub to what they say. Secrets that
+they refer to are read from Secret objects of the same files. Nothing that is
+not in the files is deleted.`,
+		Example: "  axle apply -f fleet/ --dry-run\n  axle apply -f fleet/",
+		Args:    noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if len(files) == 0 {
+				return usagef("name what to apply with -f FILE|DIR|-")
+			}
+			items, err := manifest.Read(files, a.readIn)
+			if err != nil {
+				return err
+			}
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			views := []appliedView{}
+			failed := 0
+			for _, item := range items {
+				view := appliedView{Kind: item.Kind, Name: item.Name, Where: item.Where, NotActing: append([]string{}, item.NotActing...)}
+				if err := applyItem(c.Context(), client, item, dryRun, &view); err != nil {
+					failed++
+					view.Result = "failed: " + err.Error()
+				}
+				views = append(views, view)
+			}
+			err = printList(a, views, func(v appliedView) string { return v.Kind + "/" + v.Name },
+				column[appliedView]{"KIND", func(v appliedView) string { return v.Kind }},
+				column[appliedView]{"NAME", func(v appliedView) string { return v.Name }},
+				column[appliedView]{"RESULT", func(v appliedView) string { return v.Result }},
+				column[appliedView]{"NOT ACTING YET", func(v appliedView) string { return strings.Join(v.NotActing, ", ") }},
+			)
+			if err == nil && failed > 0 {
+				err = errcode.New(errcode.Invalid, "%d of %d objects were not applied", failed, len(items))
+			}
+			return err
+		},
+	}
+	c.Flags().StringSliceVarP(&files, "filename", "f", nil, "files, folders, or - for standard input")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "check everything, store nothing")
+	return c
+}

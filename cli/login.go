@@ -1,0 +1,235 @@
+package cli
+
+import (
+	"bufio"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/buildinfo"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/sdk"
+)
+
+func (a *app) login() *cobra.Command {
+	var name, setupFile, email string
+	c := &cobra.Command{
+		Use:   "login URL",
+		Short: "Remember a hub and an API token for it",
+		Long: `Remember a hub and an API token for it. The token is read from --token-file,
+from standard input, or asked for on a terminal; never from an argument, where
+other users of the machine could read it.
+
+The first login to a new hub trades the setup token, which the hub wrote to
+setup-token in its data folder, for an administrator's API token.`,
+		Example: `  axle login http://127.0.0.1:8080 --setup-token-file data/setup-token --email me@example.com
+  axle login https://hub.example.com --ca data/ca.pem --token-file token
+  axle tokens create laptop -o name | axle login https://hub.example.com`,
+		Args: exactly(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			parsed, err := url.Parse(args[0])
+			if err != nil || parsed.Host == "" {
+				return usagef("%q is not a URL such as https://hub.example.com", args[0])
+			}
+			t := target{URL: strings.TrimSuffix(args[0], "/")}
+			if path := first(a.caFile, a.getenv("AXLE_CA_FILE")); path != "" {
+				pem, err := os.ReadFile(path)
+				if err != nil {
+					return errcode.New(errcode.Invalid, "read the certificate authority: %w", err)
+				}
+				t.CA = string(pem)
+			}
+			if setupFile != "" {
+				t.Token, err = a.setup(c, t, setupFile, email)
+			} else {
+				t.Token, err = a.secret("token", a.tokenFile)
+			}
+			if err != nil {
+				return err
+			}
+			return a.remember(c, first(name, a.contextName, parsed.Host), t)
+		},
+	}
+	c.Flags().StringVar(&name, "name", "", "name of the context (default: the URL's host)")
+	c.Flags().StringVar(&setupFile, "setup-token-file", "", "setup token of a new hub")
+	c.Flags().StringVar(&email, "email", "admin@localhost", "e-mail of the administrator that setup makes")
+	return c
+}
+
+// setup trades the setup token for an API token.
+func (a *app) setup(c *cobra.Command, t target, file, email string) (string, error) {
+	token, err := a.secret("setup token", file)
+	if err != nil {
+		return "", err
+	}
+	client, err := sdk.New(sdk.Config{URL: t.URL, CAPEM: []byte(t.CA), UserAgent: "axle/" + buildinfo.Version})
+	if err != nil {
+		return "", err
+	}
+	made, err := client.Sessions.Setup(c.Context(), connect.NewRequest(&hubv1.SetupRequest{SetupToken: token, Email: email}))
+	if err != nil {
+		return "", err
+	}
+	return made.Msg.GetSecret(), nil
+}
+
+// remember checks the token and keeps it as the current context.
+func (a *app) remember(c *cobra.Command, name string, t target) error {
+	client, err := sdk.New(sdk.Config{URL: t.URL, Token: t.Token, CAPEM: []byte(t.CA), UserAgent: "axle/" + buildinfo.Version})
+	if err != nil {
+		return err
+	}
+	who, err := client.Sessions.WhoAmI(c.Context(), connect.NewRequest(&hubv1.WhoAmIRequest{}))
+	if err != nil {
+		return err
+	}
+	s, err := a.loadSettings()
+	if err != nil {
+		return err
+	}
+	s.Contexts[name], s.Current = t, name
+	if err := a.saveSettings(s); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.Err, "logged in to %s as %s (context %s)\n", t.URL, who.Msg.GetName(), name)
+	return err
+}
+
+// secret reads a secret from a file, a prompt or standard input.
+func (a *app) secret(what, file string) (string, error) {
+	if file != "" && file != "-" {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return "", errcode.New(errcode.Invalid, "read the %s: %w", what, err)
+		}
+		return strings.TrimSpace(string(data)), nil
+	}
+	if f, ok := a.In.(*os.File); ok && file == "" && term.IsTerminal(int(f.Fd())) {
+		fmt.Fprintf(a.Err, "%s: ", what)
+		data, err := term.ReadPassword(int(f.Fd()))
+		fmt.Fprintln(a.Err)
+		return strings.TrimSpace(string(data)), err
+	}
+	line, err := bufio.NewReader(a.In).ReadString('\n')
+	if strings.TrimSpace(line) == "" {
+		return "", usagef("no %s: pass a file, or give it on standard input (%v)", what, err)
+	}
+	return strings.TrimSpace(line), nil
+}
+
+func (a *app) logout() *cobra.Command {
+	return &cobra.Command{
+		Use:   "logout [CONTEXT]",
+		Short: "Forget a hub and its token",
+		Args:  atMost(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			s, err := a.loadSettings()
+			if err != nil {
+				return err
+			}
+			name := first(a.contextName, s.Current)
+			if len(args) == 1 {
+				name = args[0]
+			}
+			if _, ok := s.Contexts[name]; !ok {
+				return errcode.New(errcode.NotFound, "not logged in as context %q", name)
+			}
+			delete(s.Contexts, name)
+			if s.Current == name {
+				s.Current = ""
+				if left := sortedKeys(s.Contexts); len(left) > 0 {
+					s.Current = left[0]
+				}
+			}
+			if err := a.saveSettings(s); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.Err, "forgot %s; the token stays valid until axle tokens revoke\n", name)
+			return err
+		},
+	}
+}
+
+type identityView struct {
+	Kind       string   `json:"kind"`
+	Name       string   `json:"name"`
+	ID         string   `json:"id"`
+	Admin      bool     `json:"admin"`
+	TokenID    string   `json:"tokenId"`
+	Scopes     []string `json:"scopes"`
+	ExpiresAt  string   `json:"tokenExpiresAt"`
+	Hub        string   `json:"hub"`
+	HubVersion string   `json:"hubVersion"`
+}
+
+func (a *app) whoami() *cobra.Command {
+	return &cobra.Command{
+		Use:   "whoami",
+		Short: "Show who the hub takes you for",
+		Args:  noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			who, err := client.Sessions.WhoAmI(c.Context(), connect.NewRequest(&hubv1.WhoAmIRequest{}))
+			if err != nil {
+				return err
+			}
+			t, _ := a.target()
+			m := who.Msg
+			view := identityView{m.GetKind(), m.GetName(), m.GetId(), m.GetAdmin(), m.GetTokenId(), m.GetScopes(), stamp(m.GetTokenExpiresAt()), t.URL, m.GetHubVersion()}
+			return printOne(a, view, func(v identityView) string { return v.Name },
+				column[identityView]{"Name", func(v identityView) string { return v.Name }},
+				column[identityView]{"Kind", func(v identityView) string { return v.Kind }},
+				column[identityView]{"Administrator", func(v identityView) string { return yesNo(v.Admin) }},
+				column[identityView]{"Scopes", func(v identityView) string { return strings.Join(v.Scopes, ", ") }},
+				column[identityView]{"Token expires", func(v identityView) string { return v.ExpiresAt }},
+				column[identityView]{"Hub", func(v identityView) string { return v.Hub + " (" + v.HubVersion + ")" }},
+			)
+		},
+	}
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+func (a *app) version() *cobra.Command {
+	var client bool
+	c := &cobra.Command{
+		Use:   "version",
+		Short: "Show the versions of this command and of the hub",
+		Args:  noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			fmt.Fprintf(a.Out, "axle %s (%s, %s)\n", buildinfo.Version, buildinfo.Commit(), buildinfo.Go())
+			if client {
+				return nil
+			}
+			hub, err := a.client()
+			if errcode.Is(err, errcode.Unauthorized) {
+				return nil // not logged in: only this command's version is known
+			}
+			if err != nil {
+				return err
+			}
+			status, err := hub.Hub.Status(c.Context(), connect.NewRequest(&hubv1.HubStatusRequest{}))
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.Out, "hub  %s\n", status.Msg.GetVersion())
+			return err
+		},
+	}
+	c.Flags().BoolVar(&client, "client", false, "do not ask the hub")
+	return c
+}

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// progress shows that something takes time: after a second a line that counts
+// on a terminal, and a line every ten seconds elsewhere. say changes its text.
+type progress struct {
+	a       *app
+	started time.Time
+	stop    chan struct{}
+	done    sync.WaitGroup
+
+	mu   sync.Mutex
+	text string
+}
+
+// begin starts a progress line; the caller must call end.
+func (a *app) begin(format string, args ...any) *progress {
+	p := &progress{a: a, started: a.now(), stop: make(chan struct{}), text: fmt.Sprintf(format, args...)}
+	if !a.quiet {
+		p.done.Go(p.show)
+	}
+	return p
+}
+
+// say changes the text; elsewhere than on a terminal a change is a new line.
+func (p *progress) say(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	p.mu.Lock()
+	changed := text != p.text
+	p.text = text
+	p.mu.Unlock()
+	if changed && !p.a.quiet && !isTerminal(p.a.Err) {
+		fmt.Fprintf(p.a.Err, "%s (%s)\n", text, brief(p.a.now().Sub(p.started)))
+	}
+}
+
+// end removes the line.
+func (p *progress) end() {
+	close(p.stop)
+	p.done.Wait()
+}
+
+func (p *progress) show() {
+	terminal := isTerminal(p.a.Err)
+	every := 10 * time.Second
+	if terminal {
+		every = time.Second
+	}
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	shown := false
+	for {
+		select {
+		case <-p.stop:
+			if shown && terminal {
+				fmt.Fprint(p.a.Err, "\r\x1b[K")
+			}
+			return
+		case <-ticker.C:
+			p.mu.Lock()
+			text := p.text
+			p.mu.Unlock()
+			took := brief(p.a.now().Sub(p.started))
+			if terminal {
+				fmt.Fprintf(p.a.Err, "\r\x1b[K%s … %s", text, took)
+			} else {
+				fmt.Fprintf(p.a.Err, "%s (%s)\n", text, took)
+			}
+			shown = true
+		}
+	}
+}
+
+// pollUntil asks again each second until done says so, the time is over or the
+// command is interrupted. What the last answer lacked is the error.
+func (a *app) pollUntil(ctx context.Context, limit time.Duration, done func(ctx context.Context) (bool, error)) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		ok, err := done(ctx)
+		if ok || err != nil {
+			return ok, err
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			if context.Cause(ctx) == context.DeadlineExceeded {
+				return false, nil
+			}
+			return false, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,323 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+func (a *app) repos() *cobra.Command {
+	return noun("repos", "Repositories that services come from", []string{"repo", "repositories"},
+		a.reposList(), a.reposGet(), a.reposAdd(), a.reposUpdate(), a.reposRefresh(), a.reposDelete())
+}
+
+// repoView is a repository as -o json and -o yaml show it.
+type repoView struct {
+	Name           string     `json:"name"`
+	Project        string     `json:"project"`
+	Type           string     `json:"type"`
+	URL            string     `json:"url"`
+	Auth           string     `json:"auth"`
+	Health         string     `json:"health"`
+	Message        string     `json:"message"`
+	LastFetchAt    string     `json:"lastFetchAt"`
+	LastFetchAge   string     `json:"lastFetchAge"`
+	LastAttemptAt  string     `json:"lastAttemptAt"`
+	LastAttemptAge string     `json:"lastAttemptAge"`
+	NextFetchAt    string     `json:"nextFetchAt"`
+	FailingSince   string     `json:"failingSince"`
+	FailingAge     string     `json:"failingAge"`
+	Owner          string     `json:"owner"`
+	Services       int32      `json:"services"`
+	Heads          []headView `json:"heads"`
+	CreatedAt      string     `json:"createdAt"`
+	ID             string     `json:"id"`
+}
+
+type headView struct {
+	Ref       string `json:"ref"`
+	Folder    string `json:"folder"`
+	Revision  string `json:"revision"`
+	Digest    string `json:"digest"`
+	FetchedAt string `json:"fetchedAt"`
+	Age       string `json:"age"`
+	Message   string `json:"message"`
+	Error     string `json:"error"`
+}
+
+func (a *app) repoView(r *hubv1.Repository) repoView {
+	v := repoView{
+		Name: r.GetName(), Project: r.GetProject(), Type: r.GetType(), URL: r.GetUrl(), Auth: r.GetAuth(), Health: r.GetHealth(), Message: r.GetMessage(),
+		LastFetchAt: stamp(r.GetLastFetchAt()), LastFetchAge: a.age(r.GetLastFetchAt()), LastAttemptAt: stamp(r.GetLastAttemptAt()), LastAttemptAge: a.age(r.GetLastAttemptAt()),
+		NextFetchAt: stamp(r.GetNextFetchAt()), FailingSince: stamp(r.GetFailingSince()), FailingAge: a.age(r.GetFailingSince()),
+		Owner: r.GetOwner(), Services: r.GetServices(), Heads: []headView{}, CreatedAt: stamp(r.GetCreatedAt()), ID: r.GetId(),
+	}
+	for _, h := range r.GetHeads() {
+		v.Heads = append(v.Heads, headView{h.GetRef(), h.GetFolder(), h.GetRevision(), h.GetDigest(), stamp(h.GetFetchedAt()), a.age(h.GetFetchedAt()), h.GetMessage(), h.GetError()})
+	}
+	return v
+}
+
+func (a *app) printRepo(r *hubv1.Repository) error {
+	return printOne(a, a.repoView(r), func(v repoView) string { return v.Name },
+		column[repoView]{"Name", func(v repoView) string { return v.Name }},
+		column[repoView]{"URL", func(v repoView) string { return v.URL }},
+		column[repoView]{"Type", func(v repoView) string { return v.Type }},
+		column[repoView]{"Project", func(v repoView) string { return v.Project }},
+		column[repoView]{"Login", func(v repoView) string { return v.Auth }},
+		column[repoView]{"Health", func(v repoView) string { return v.Health }},
+		column[repoView]{"Message", func(v repoView) string { return v.Message }},
+		column[repoView]{"Failing since", func(v repoView) string { return v.FailingAge }},
+		column[repoView]{"Last fetch", func(v repoView) string { return ago(v.LastFetchAge) }},
+		column[repoView]{"Next fetch", func(v repoView) string { return v.NextFetchAt }},
+		column[repoView]{"Owner", func(v repoView) string { return v.Owner }},
+		column[repoView]{"Services", func(v repoView) string { return strconv.Itoa(int(v.Services)) }},
+		column[repoView]{"Heads", func(v repoView) string {
+			var lines []string
+			for _, h := range v.Heads {
+				line := fmt.Sprintf("%s %s  %s", h.Ref, first(h.Folder, "."), short(h.Revision))
+				if h.Error != "" {
+					line += "  " + h.Error
+				}
+				lines = append(lines, line)
+			}
+			return strings.Join(lines, "\n")
+		}},
+	)
+}
+
+func (a *app) reposList() *cobra.Command {
+	var project string
+	c := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List repositories and how old the last fetch of each is", Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			list, err := client.Repositories.List(c.Context(), connect.NewRequest(&hubv1.ListRepositoriesRequest{Project: project}))
+			if err != nil {
+				return err
+			}
+			views := []repoView{}
+			for _, r := range list.Msg.GetRepositories() {
+				views = append(views, a.repoView(r))
+			}
+			return printList(a, views, func(v repoView) string { return v.Name },
+				column[repoView]{"NAME", func(v repoView) string { return v.Name }},
+				column[repoView]{"TYPE", func(v repoView) string { return v.Type }},
+				column[repoView]{"HEALTH", func(v repoView) string { return v.Health }},
+				column[repoView]{"FETCHED", func(v repoView) string { return v.LastFetchAge }},
+				column[repoView]{"SERVICES", func(v repoView) string { return strconv.Itoa(int(v.Services)) }},
+				column[repoView]{"URL", func(v repoView) string { return v.URL }},
+				column[repoView]{"MESSAGE", func(v repoView) string { return v.Message }},
+			)
+		},
+	}
+	c.Flags().StringVar(&project, "project", "", "only of this project")
+	return c
+}
+
+func (a *app) reposGet() *cobra.Command {
+	return &cobra.Command{
+		Use: "get NAME", Short: "Show one repository, its health and its heads", Args: exactly(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			r, err := client.Repositories.Get(c.Context(), connect.NewRequest(&hubv1.GetRepositoryRequest{Name: args[0]}))
+			if err != nil {
+				return err
+			}
+			return a.printRepo(r.Msg)
+		},
+	}
+}
+
+// login flags of a repository; secrets come from files.
+type repoLogin struct {
+	username, passwordFile, keyFile, passphraseFile, knownHostsFile, caFile string
+}
+
+func (l *repoLogin) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&l.username, "username", "", "user name for https; any when the password is a token")
+	f.StringVar(&l.passwordFile, "password-file", "", "file with the password or token; - is standard input")
+	f.StringVar(&l.keyFile, "ssh-key-file", "", "file with the private key for ssh")
+	f.StringVar(&l.passphraseFile, "ssh-passphrase-file", "", "file with the key's passphrase")
+	f.StringVar(&l.knownHostsFile, "known-hosts-file", "", "file with the server's host keys for ssh")
+	f.StringVar(&l.caFile, "ca-cert-file", "", "certificate authority of the Git server")
+}
+
+func (a *app) repoCredentials(l repoLogin) (*hubv1.RepositoryCredentials, error) {
+	out := &hubv1.RepositoryCredentials{Username: l.username}
+	for _, f := range []struct {
+		path string
+		into *string
+		trim bool
+	}{
+		{l.passwordFile, &out.Password, true}, {l.keyFile, &out.PrivateKey, false}, {l.passphraseFile, &out.Passphrase, true},
+		{l.knownHostsFile, &out.KnownHosts, false}, {l.caFile, &out.CaPem, false},
+	} {
+		if f.path == "" {
+			continue
+		}
+		if f.path == "-" {
+			text, err := a.secret("password", "-")
+			if err != nil {
+				return nil, err
+			}
+			*f.into = text
+			continue
+		}
+		data, err := os.ReadFile(f.path)
+		if err != nil {
+			return nil, errcode.New(errcode.Invalid, "%w", err)
+		}
+		*f.into = string(data)
+		if f.trim {
+			*f.into = strings.TrimSpace(*f.into)
+		}
+	}
+	if out.GetUsername() == "" && out.GetPassword() == "" && out.GetPrivateKey() == "" && out.GetKnownHosts() == "" && out.GetCaPem() == "" {
+		return nil, nil
+	}
+	return out, nil
+}
+
+func (a *app) reposAdd() *cobra.Command {
+	request := &hubv1.CreateRepositoryRequest{}
+	var login repoLogin
+	var wait time.Duration
+	c := &cobra.Command{
+		Use: "add NAME URL", Aliases: []string{"create"}, Short: "Register a repository and wait for its first fetch",
+		Example: `  axle repos add fleet https://git.example.com/platform/fleet.git
+  axle repos add fleet https://git.example.com/platform/fleet.git --username ci --password-file token
+  axle repos add fleet ssh://git@git.example.com/platform/fleet.git --ssh-key-file id_ed25519 --known-hosts-file known_hosts`,
+		Args: exactly(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			request.Name, request.Url = args[0], args[1]
+			if request.Credentials, err = a.repoCredentials(login); err != nil {
+				return err
+			}
+			made, err := client.Repositories.Create(c.Context(), connect.NewRequest(request))
+			if err != nil {
+				return err
+			}
+			if wait == 0 {
+				return a.printRepo(made.Msg)
+			}
+			p := a.begin("fetching %s for the first time", request.GetUrl())
+			last := made.Msg
+			_, err = a.pollUntil(c.Context(), wait, func(ctx context.Context) (bool, error) {
+				r, err := client.Repositories.Get(ctx, connect.NewRequest(&hubv1.GetRepositoryRequest{Name: request.GetName()}))
+				if err != nil {
+					return false, err
+				}
+				last = r.Msg
+				return last.GetLastFetchAt() > 0 || last.GetHealth() == "Failed", nil
+			})
+			p.end()
+			if err != nil {
+				return err
+			}
+			if err := a.printRepo(last); err != nil {
+				return err
+			}
+			if last.GetHealth() == "Failed" {
+				return errcode.New(errcode.Unavailable, "repository %s is registered, but cannot be fetched: %s; the hub keeps trying. Mend it with axle repos update", request.GetName(), last.GetMessage())
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&request.Type, "type", "git", "git; helm, oci and bucket come later")
+	c.Flags().StringVar(&request.Project, "project", "", "project of the repository (default: default)")
+	c.Flags().DurationVar(&wait, "timeout", 5*time.Minute, "how long to wait for the first fetch; 0 does not wait")
+	login.flags(c)
+	return c
+}
+
+func (a *app) reposUpdate() *cobra.Command {
+	var login repoLogin
+	c := &cobra.Command{
+		Use: "update NAME", Short: "Change how the hub logs in to a repository", Args: exactly(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			credentials, err := a.repoCredentials(login)
+			if err != nil {
+				return err
+			}
+			r, err := client.Repositories.Update(c.Context(), connect.NewRequest(&hubv1.UpdateRepositoryRequest{Name: args[0], Credentials: credentials}))
+			if err != nil {
+				return err
+			}
+			return a.printRepo(r.Msg)
+		},
+	}
+	login.flags(c)
+	return c
+}
+
+func (a *app) reposRefresh() *cobra.Command {
+	var wait bool
+	c := &cobra.Command{
+		Use: "refresh NAME", Short: "Fetch a repository now instead of within two minutes", Args: exactly(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(c.Context(), 5*time.Minute)
+			defer cancel()
+			if wait {
+				p := a.begin("fetching %s", args[0])
+				defer p.end()
+			}
+			r, err := client.Repositories.Refresh(ctx, connect.NewRequest(&hubv1.RefreshRepositoryRequest{Name: args[0], Wait: wait}))
+			if err != nil {
+				return err
+			}
+			if wait {
+				return a.printRepo(r.Msg)
+			}
+			_, err = fmt.Fprintf(a.Err, "fetch of %s asked for\n", args[0])
+			return err
+		},
+	}
+	c.Flags().BoolVar(&wait, "wait", false, "until the fetch has ended")
+	return c
+}
+
+func (a *app) reposDelete() *cobra.Command {
+	return &cobra.Command{
+		Use: "delete NAME", Short: "Forget a repository that no service uses", Args: exactly(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			if _, err := client.Repositories.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteRepositoryRequest{Name: args[0]})); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.Err, "repository %s deleted\n", args[0])
+			return err
+		},
+	}
+}

@@ -1,0 +1,333 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/sdk"
+)
+
+func (a *app) services() *cobra.Command {
+	return noun("services", "Services: what is delivered to one cluster", []string{"service", "svc"},
+		a.servicesList(), a.servicesGet(), a.servicesCreate(), a.servicesUpdate(),
+		a.serviceVerb("sync", "Fetch and apply now instead of at the next poll", "sync asked for",
+			func(ctx context.Context, c *sdk.Client, ref *hubv1.ServiceRef) (*connect.Response[hubv1.Service], error) {
+				return c.Services.Sync(ctx, connect.NewRequest(&hubv1.SyncServiceRequest{Ref: ref}))
+			}),
+		a.serviceVerb("pause", "Stop applying, healing and deleting", "paused",
+			func(ctx context.Context, c *sdk.Client, ref *hubv1.ServiceRef) (*connect.Response[hubv1.Service], error) {
+				return c.Services.Pause(ctx, connect.NewRequest(&hubv1.PauseServiceRequest{Ref: ref}))
+			}),
+		a.serviceVerb("resume", "End a pause, or the pin that a rollback made", "resumed",
+			func(ctx context.Context, c *sdk.Client, ref *hubv1.ServiceRef) (*connect.Response[hubv1.Service], error) {
+				return c.Services.Resume(ctx, connect.NewRequest(&hubv1.ResumeServiceRequest{Ref: ref}))
+			}),
+		a.serviceVerb("approve-prune", "Let a held prune delete what it named", "prune approved",
+			func(ctx context.Context, c *sdk.Client, ref *hubv1.ServiceRef) (*connect.Response[hubv1.Service], error) {
+				return c.Services.ApprovePrune(ctx, connect.NewRequest(&hubv1.ApprovePruneRequest{Ref: ref}))
+			}),
+		a.servicesRollback(), a.servicesRevisions(), a.servicesWait(), a.servicesDelete())
+}
+
+// serviceView is a service as -o json and -o yaml show it.
+type serviceView struct {
+	Cluster         string             `json:"cluster"`
+	Name            string             `json:"name"`
+	Namespace       string             `json:"namespace"`
+	DesiredRevision string             `json:"desiredRevision"`
+	AppliedRevision string             `json:"appliedRevision"`
+	Sync            string             `json:"sync"`
+	Reason          string             `json:"reason"`
+	Health          string             `json:"health"`
+	Freshness       string             `json:"freshness"`
+	PolledAt        string             `json:"polledAt"`
+	PolledAge       string             `json:"polledAge"`
+	ReportedAt      string             `json:"reportedAt"`
+	ReportedAge     string             `json:"reportedAge"`
+	Message         string             `json:"message"`
+	Errors          []serviceErrorView `json:"errors"`
+	Project         string             `json:"project"`
+	Repository      string             `json:"repository"`
+	Ref             string             `json:"ref"`
+	Folder          string             `json:"folder"`
+	Revision        int64              `json:"revision"`
+	PinnedRevision  int64              `json:"pinnedRevision"`
+	Paused          bool               `json:"paused"`
+	Deleting        bool               `json:"deleting"`
+	DesiredDigest   string             `json:"desiredDigest"`
+	AppliedDigest   string             `json:"appliedDigest"`
+	CommitMessage   string             `json:"commitMessage"`
+	CommitAuthor    string             `json:"commitAuthor"`
+	CommittedAt     string             `json:"committedAt"`
+	NotActing       []string           `json:"notActing"`
+	Objects         objectCounts       `json:"objects"`
+	Components      []componentView    `json:"components,omitempty"`
+	UpdatedAt       string             `json:"updatedAt"`
+	ID              string             `json:"id"`
+}
+
+type serviceErrorView struct {
+	Source  string `json:"source"`
+	Message string `json:"message"`
+	Since   string `json:"since"`
+	Age     string `json:"age"`
+	Warning bool   `json:"warning"`
+}
+
+type objectCounts struct {
+	Total       int32 `json:"total"`
+	Healthy     int32 `json:"healthy"`
+	Progressing int32 `json:"progressing"`
+	Degraded    int32 `json:"degraded"`
+}
+
+type componentView struct {
+	Group     string `json:"group"`
+	Version   string `json:"version"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Synced    bool   `json:"synced"`
+	Health    string `json:"health"`
+	Message   string `json:"message"`
+}
+
+func (a *app) serviceView(s *hubv1.Service) serviceView {
+	v := serviceView{
+		Cluster: s.GetCluster(), Name: s.GetName(), Namespace: s.GetNamespace(), DesiredRevision: s.GetDesiredRevision(), AppliedRevision: s.GetAppliedRevision(),
+		Sync: s.GetSync(), Reason: s.GetReason(), Health: s.GetHealth(), Freshness: s.GetFreshness(),
+		PolledAt: stamp(s.GetPolledAt()), PolledAge: a.age(s.GetPolledAt()), ReportedAt: stamp(s.GetReportedAt()), ReportedAge: a.age(s.GetReportedAt()),
+		Message: s.GetMessage(), Errors: []serviceErrorView{}, Project: s.GetProject(),
+		Repository: s.GetSpec().GetRepository(), Ref: s.GetSpec().GetGit().GetRef(), Folder: s.GetSpec().GetGit().GetFolder(),
+		Revision: s.GetRevision(), PinnedRevision: s.GetPinnedRevision(), Paused: s.GetPaused(), Deleting: s.GetDeleting(),
+		DesiredDigest: s.GetDesiredDigest(), AppliedDigest: s.GetAppliedDigest(), CommitMessage: s.GetCommitMessage(), CommitAuthor: s.GetCommitAuthor(),
+		CommittedAt: stamp(s.GetCommittedAt()), NotActing: append([]string{}, s.GetNotActing()...), UpdatedAt: stamp(s.GetUpdatedAt()), ID: s.GetId(),
+		Objects: objectCounts{s.GetCounts().GetTotal(), s.GetCounts().GetHealthy(), s.GetCounts().GetProgressing(), s.GetCounts().GetDegraded()},
+	}
+	for _, e := range s.GetErrors() {
+		v.Errors = append(v.Errors, serviceErrorView{e.GetSource(), e.GetMessage(), stamp(e.GetSince()), a.age(e.GetSince()), e.GetWarning()})
+	}
+	for _, c := range s.GetComponents() {
+		v.Components = append(v.Components, componentView{c.GetGroup(), c.GetVersion(), c.GetKind(), c.GetNamespace(), c.GetName(), c.GetSynced(), c.GetHealth(), c.GetMessage()})
+	}
+	return v
+}
+
+// syncText is the sync state with its reason, as one word for a table.
+func (v serviceView) syncText() string {
+	if v.Deleting {
+		return "Deleting"
+	}
+	if v.Reason != "" && v.Sync == "Held" {
+		return v.Sync + "/" + v.Reason
+	}
+	return v.Sync
+}
+
+// problem is the one sentence to read first.
+func (v serviceView) problem() string {
+	if v.Message == "" && len(v.Errors) > 0 {
+		return v.Errors[0].Source + ": " + v.Errors[0].Message
+	}
+	return v.Message
+}
+
+func (a *app) printServices(views []serviceView) error {
+	return printList(a, views, func(v serviceView) string { return v.Cluster + "/" + v.Name },
+		column[serviceView]{"CLUSTER", func(v serviceView) string { return v.Cluster }},
+		column[serviceView]{"SERVICE", func(v serviceView) string { return v.Name }},
+		column[serviceView]{"SYNC", serviceView.syncText},
+		column[serviceView]{"HEALTH", func(v serviceView) string { return v.Health }},
+		column[serviceView]{"APPLIED", func(v serviceView) string { return short(v.AppliedRevision) }},
+		column[serviceView]{"DESIRED", func(v serviceView) string {
+			if v.PinnedRevision > 0 {
+				return short(v.DesiredRevision) + " (pinned)"
+			}
+			return short(v.DesiredRevision)
+		}},
+		column[serviceView]{"FRESHNESS", func(v serviceView) string { return v.Freshness }},
+		column[serviceView]{"POLLED", func(v serviceView) string { return v.PolledAge }},
+		column[serviceView]{"MESSAGE", serviceView.problem},
+	)
+}
+
+func (a *app) printService(s *hubv1.Service) error {
+	return printOne(a, a.serviceView(s), func(v serviceView) string { return v.Cluster + "/" + v.Name },
+		column[serviceView]{"Service", func(v serviceView) string { return v.Cluster + "/" + v.Name }},
+		column[serviceView]{"Namespace", func(v serviceView) string { return v.Namespace }},
+		column[serviceView]{"Source", func(v serviceView) string { return v.Repository + " " + v.Ref + " " + first(v.Folder, ".") }},
+		column[serviceView]{"Sync", serviceView.syncText},
+		column[serviceView]{"Health", func(v serviceView) string { return v.Health }},
+		column[serviceView]{"Freshness", func(v serviceView) string { return v.Freshness + ", polled " + ago(v.PolledAge) }},
+		column[serviceView]{"Reported", func(v serviceView) string { return ago(v.ReportedAge) }},
+		column[serviceView]{"Desired", func(v serviceView) string { return v.DesiredRevision }},
+		column[serviceView]{"Applied", func(v serviceView) string { return v.AppliedRevision }},
+		column[serviceView]{"Commit", func(v serviceView) string { return strings.SplitN(v.CommitMessage, "\n", 2)[0] }},
+		column[serviceView]{"Author", func(v serviceView) string { return v.CommitAuthor }},
+		column[serviceView]{"Revision", func(v serviceView) string {
+			if v.PinnedRevision > 0 {
+				return fmt.Sprintf("%d, pinned to %d (axle services resume unpins)", v.Revision, v.PinnedRevision)
+			}
+			return strconv.FormatInt(v.Revision, 10)
+		}},
+		column[serviceView]{"Message", func(v serviceView) string { return v.Message }},
+		column[serviceView]{"Errors", func(v serviceView) string {
+			var lines []string
+			for _, e := range v.Errors {
+				lines = append(lines, fmt.Sprintf("%s: %s (since %s)", e.Source, e.Message, first(e.Age, "?")))
+			}
+			return strings.Join(lines, "\n")
+		}},
+		column[serviceView]{"Not acting yet", func(v serviceView) string { return strings.Join(v.NotActing, ", ") }},
+		column[serviceView]{"Objects", func(v serviceView) string {
+			lines := []string{fmt.Sprintf("%d, %d healthy, %d progressing, %d degraded", v.Objects.Total, v.Objects.Healthy, v.Objects.Progressing, v.Objects.Degraded)}
+			for _, c := range v.Components {
+				lines = append(lines, strings.TrimSpace(fmt.Sprintf("%-12s %s %s  %s", c.Health, c.Kind, strings.TrimPrefix(c.Namespace+"/"+c.Name, "/"), c.Message)))
+			}
+			return strings.Join(lines, "\n")
+		}},
+	)
+}
+
+// serviceRef reads CLUSTER/NAME, or NAME with --cluster.
+func serviceRef(argument, cluster string) (*hubv1.ServiceRef, error) {
+	if before, after, ok := strings.Cut(argument, "/"); ok {
+		if cluster != "" && cluster != before {
+			return nil, usagef("%q names another cluster than --cluster %s", argument, cluster)
+		}
+		return &hubv1.ServiceRef{Cluster: before, Name: after}, nil
+	}
+	if cluster == "" {
+		return nil, usagef("name the service as CLUSTER/%s, or add --cluster", argument)
+	}
+	return &hubv1.ServiceRef{Cluster: cluster, Name: argument}, nil
+}
+
+func (a *app) servicesList() *cobra.Command {
+	request := &hubv1.ListServicesRequest{PageSize: 500}
+	c := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List services: desired and applied revision, sync, health, and how old that is", Args: noArgs,
+		Example: `  axle services list --cluster edge-1
+  axle services list -o json | jq '.[] | select(.health != "Healthy")'`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			all, err := listServices(c.Context(), client, request)
+			if err != nil {
+				return err
+			}
+			views := []serviceView{}
+			for _, s := range all {
+				views = append(views, a.serviceView(s))
+			}
+			return a.printServices(views)
+		},
+	}
+	c.Flags().StringVar(&request.Cluster, "cluster", "", "only on this cluster")
+	c.Flags().StringVar(&request.Project, "project", "", "only of this project")
+	c.Flags().StringVar(&request.Name, "name", "", "only of this name")
+	return c
+}
+
+// listServices reads all pages.
+func listServices(ctx context.Context, client *sdk.Client, request *hubv1.ListServicesRequest) ([]*hubv1.Service, error) {
+	var all []*hubv1.Service
+	request.PageToken = ""
+	for {
+		page, err := client.Services.List(ctx, connect.NewRequest(request))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.Msg.GetServices()...)
+		if request.PageToken = page.Msg.GetNextPageToken(); request.PageToken == "" {
+			return all, nil
+		}
+	}
+}
+
+func (a *app) servicesGet() *cobra.Command {
+	var cluster string
+	c := &cobra.Command{
+		Use: "get CLUSTER/NAME", Short: "Show one service and its objects", Args: exactly(1), ValidArgsFunction: a.completeServices,
+		RunE: func(c *cobra.Command, args []string) error {
+			ref, err := serviceRef(args[0], cluster)
+			if err != nil {
+				return err
+			}
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			s, err := client.Services.Get(c.Context(), connect.NewRequest(&hubv1.GetServiceRequest{Ref: ref}))
+			if err != nil {
+				return err
+			}
+			return a.printService(s.Msg)
+		},
+	}
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
+	return c
+}
+
+// serviceVerb is a command that does one thing to each named service.
+func (a *app) serviceVerb(verb, about, done string, call func(context.Context, *sdk.Client, *hubv1.ServiceRef) (*connect.Response[hubv1.Service], error)) *cobra.Command {
+	var cluster string
+	var wait waiting
+	c := &cobra.Command{
+		Use: verb + " CLUSTER/NAME…", Short: about, Args: atLeast(1), ValidArgsFunction: a.completeServices,
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			var refs []*hubv1.ServiceRef
+			for _, argument := range args {
+				ref, err := serviceRef(argument, cluster)
+				if err != nil {
+					return err
+				}
+				refs = append(refs, ref)
+			}
+			for _, ref := range refs {
+				if _, err := call(c.Context(), client, ref); err != nil {
+					return fmt.Errorf("%s/%s: %w", ref.GetCluster(), ref.GetName(), err)
+				}
+				fmt.Fprintf(a.Err, "%s/%s: %s\n", ref.GetCluster(), ref.GetName(), done)
+			}
+			if wait.wanted {
+				return a.waitFor(c.Context(), client, refs, wait)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the arguments are only NAMEs")
+	if verb == "sync" || verb == "resume" {
+		wait.flags(c)
+	}
+	return c
+}
+
+// completeServices offers CLUSTER/NAME.
+func (a *app) completeServices(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	client, err := a.client()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	all, err := listServices(c.Context(), client, &hubv1.ListServicesRequest{PageSize: 500})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, s := range all {
+		names = append(names, s.GetCluster()+"/"+s.GetName())
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// specFlags are the parts of a service's spec that have a flag. fields names
+// the spec field behind each, as the hub's update takes it.
+type specFlags struct {
+	spec                 *hubv1.ServiceSpec
+	ref, folder          string
+	files                []string
+	release              string
+	valuesFile           string
+	values               []string
+	kustomize            string
+	secretFiles          map[string]string
+	dependencies         []string
+	createNamespace      bool
+	ignoreHooks, ignoreC bool
+}
+
+var fieldOfFlag = map[string]string{
+	"repo": "repository", "ref": "git.ref", "folder": "git.folder", "file": "git.files", "namespace": "namespace",
+	"release": "helm.release", "values-file": "helm.values", "values": "helm.valuesFiles", "ignore-hooks": "helm.ignoreHooks", "ignore-crds": "helm.ignoreCrds",
+	"kustomize": "kustomize.path", "set": "configuration", "secret-file": "secrets", "depends-on": "dependencies",
+	"create-namespace": "syncConfig.createNamespace", "protect": "protect", "adopt": "adopt", "drift": "drift", "service-account": "serviceAccount",
+}
+
+func (s *specFlags) flags(c *cobra.Command) {
+	s.spec = &hubv1.ServiceSpec{}
+	f := c.Flags()
+	f.StringVar(&s.spec.Repository, "repo", "", "repository, by name")
+	f.StringVar(&s.ref, "ref", "", "branch, tag or commit")
+	f.StringVar(&s.folder, "folder", "", "folder in the repository")
+	f.StringSliceVar(&s.files, "file", nil, "more files of the repository, added at the root")
+	f.StringVar(&s.spec.Namespace, "namespace", "", "namespace on the cluster (default: NAME)")
+	f.StringVar(&s.release, "release", "", "Helm release name (default: NAME)")
+	f.StringVar(&s.valuesFile, "values-file", "", "file on this machine with Helm values that override all others")
+	f.StringSliceVar(&s.values, "values", nil, "values files in the repository's folder, later ones win")
+	f.BoolVar(&s.ignoreHooks, "ignore-hooks", false, "leave Helm hooks out")
+	f.BoolVar(&s.ignoreC, "ignore-crds", false, "leave the chart's crds folder out")
+	f.StringVar(&s.kustomize, "kustomize", "", "path of the kustomization in the folder, when it is not its root")
+	f.StringToStringVar(&s.spec.Configuration, "set", nil, "plain values for templates, key=value")
+	f.StringToStringVar(&s.secretFiles, "secret-file", nil, "secret values for templates, key=file")
+	f.StringSliceVar(&s.dependencies, "depends-on", nil, "services of the same cluster that must be healthy first")
+	f.BoolVar(&s.createNamespace, "create-namespace", true, "make the namespace")
+	f.BoolVar(&s.spec.Protect, "protect", false, "refuse deletion")
+	f.BoolVar(&s.spec.Adopt, "adopt", false, "take over objects that somebody else made")
+	f.StringVar(&s.spec.Drift, "drift", "", "report (default) or strict")
+	f.StringVar(&s.spec.ServiceAccount, "service-account", "", "service account to act as, NAMESPACE/NAME")
+}
+
+// build fills the spec and returns the fields whose flags were given.
+func (s *specFlags) build(c *cobra.Command) (*hubv1.ServiceSpec, []string, error) {
+	spec := s.spec
+	changed := func(names ...string) bool {
+		return slices.ContainsFunc(names, c.Flags().Changed)
+	}
+	if changed("ref", "folder", "file") {
+		spec.Git = &hubv1.Git{Ref: s.ref, Folder: s.folder, Files: s.files}
+	}
+	if changed("release", "values-file", "values", "ignore-hooks", "ignore-crds") {
+		spec.Helm = &hubv1.Helm{Release: s.release, ValuesFiles: s.values, IgnoreHooks: s.ignoreHooks, IgnoreCrds: s.ignoreC}
+	}
+	if s.valuesFile != "" {
+		data, err := os.ReadFile(s.valuesFile)
+		if err != nil {
+			return nil, nil, errcode.New(errcode.Invalid, "%w", err)
+		}
+		spec.Helm.Values = string(data)
+	}
+	if s.kustomize != "" {
+		spec.Kustomize = &hubv1.Kustomize{Path: s.kustomize}
+	}
+	if changed("create-namespace") {
+		spec.SyncConfig = &hubv1.SyncConfig{CreateNamespace: &s.createNamespace}
+	}
+	for _, name := range s.dependencies {
+		spec.Dependencies = append(spec.Dependencies, &hubv1.Dependency{Name: name})
+	}
+	for key, file := range s.secretFiles {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, nil, errcode.New(errcode.Invalid, "secret %s: %w", key, err)
+		}
+		if spec.Secrets == nil {
+			spec.Secrets = map[string]string{}
+		}
+		spec.Secrets[key] = strings.TrimSuffix(string(data), "\n")
+	}
+	var fields []string
+	for flag, field := range fieldOfFlag {
+		if changed(flag) {
+			fields = append(fields, field)
+		}
+	}
+	slices.Sort(fields)
+	return spec, fields, nil
+}
+
+func (a *app) servicesCreate() *cobra.Command {
+	var flags specFlags
+	var wait waiting
+	var cluster, project string
+	var dryRun bool
+	c := &cobra.Command{
+		Use: "create CLUSTER/NAME", Short: "Deliver a folder of a repository to a cluster",
+		Long: `Deliver a folder of a repository to a cluster. A folder with a Chart.yaml is
+rendered by Helm, one with a kustomization.yaml by Kustomize, any other is
+applied as it is.`,
+		Example: `  axle services create edge-1/web --repo fleet --ref main --folder apps/web --wait
+  axle services create web --cluster edge-1 --repo fleet --ref v1.2.0 --folder charts/web --values-file my-values.yaml`,
+		Args: exactly(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			ref, err := serviceRef(args[0], cluster)
+			if err != nil {
+				return err
+			}
+			spec, _, err := flags.build(c)
+			if err != nil {
+				return err
+			}
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			s, err := client.Services.Create(c.Context(), connect.NewRequest(&hubv1.CreateServiceRequest{Ref: ref, Spec: spec, Project: project, DryRun: dryRun}))
+			if err != nil {
+				return err
+			}
+			if dryRun {
+				fmt.Fprintf(a.Err, "%s/%s can be created (dry run, nothing stored)\n", ref.GetCluster(), ref.GetName())
+				return a.printService(s.Msg)
+			}
+			fmt.Fprintf(a.Err, "service %s/%s created\n", ref.GetCluster(), ref.GetName())
+			for _, field := range s.Msg.GetNotActing() {
+				fmt.Fprintf(a.Err, "Warning: %s is kept, but does not act yet\n", field)
+			}
+			if wait.wanted {
+				return a.waitFor(c.Context(), client, []*hubv1.ServiceRef{ref}, wait)
+			}
+			return nil
+		},
+	}
+	flags.flags(c)
+	wait.flags(c)
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
+	c.Flags().StringVar(&project, "project", "", "project (default: the cluster's)")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "check everything, store nothing")
+	return c
+}
+
+func (a *app) servicesUpdate() *cobra.Command {
+	var flags specFlags
+	var wait waiting
+	var cluster string
+	var dryRun bool
+	c := &cobra.Command{
+		Use: "update CLUSTER/NAME", Short: "Change what the given flags name, and nothing else", ValidArgsFunction: a.completeServices,
+		Example: "  axle services update edge-1/web --ref v1.3.0 --wait",
+		Args:    exactly(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			ref, err := serviceRef(args[0], cluster)
+			if err != nil {
+				return err
+			}
+			spec, fields, err := flags.build(c)
+			if err != nil {
+				return err
+			}
+			if len(fields) == 0 {
+				return usagef("name what to change, such as --ref")
+			}
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			s, err := client.Services.Update(c.Context(), connect.NewRequest(&hubv1.UpdateServiceRequest{Ref: ref, Spec: spec, Fields: fields, DryRun: dryRun}))
+			if err != nil {
+				return err
+			}
+			if dryRun {
+				fmt.Fprintf(a.Err, "%s/%s can be changed (dry run, nothing stored)\n", ref.GetCluster(), ref.GetName())
+				return a.printService(s.Msg)
+			}
+			fmt.Fprintf(a.Err, "service %s/%s updated, revision %d\n", ref.GetCluster(), ref.GetName(), s.Msg.GetRevision())
+			if wait.wanted {
+				return a.waitFor(c.Context(), client, []*hubv1.ServiceRef{ref}, wait)
+			}
+			return nil
+		},
+	}
+	flags.flags(c)
+	wait.flags(c)
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "check everything, store nothing")
+	return c
+}

@@ -1,0 +1,270 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/sdk"
+)
+
+// waiting is what to wait for, and how long.
+type waiting struct {
+	wanted  bool
+	timeout time.Duration
+}
+
+func (w *waiting) flags(c *cobra.Command) {
+	c.Flags().BoolVar(&w.wanted, "wait", false, "until it is synced and healthy")
+	c.Flags().DurationVar(&w.timeout, "timeout", 10*time.Minute, "how long to wait")
+}
+
+func (a *app) servicesWait() *cobra.Command {
+	var wait waiting
+	var cluster, revision string
+	var all bool
+	c := &cobra.Command{
+		Use: "wait [CLUSTER/NAME…]", Short: "Wait until services are synced and healthy at their desired revision", ValidArgsFunction: a.completeServices,
+		Example: `  axle services wait edge-1/web edge-2/web --timeout 5m
+  axle services wait --all --revision 3f2a9c1`,
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			var refs []*hubv1.ServiceRef
+			for _, argument := range args {
+				ref, err := serviceRef(argument, cluster)
+				if err != nil {
+					return err
+				}
+				refs = append(refs, ref)
+			}
+			if len(refs) == 0 && !all {
+				return usagef("name services, or add --all")
+			}
+			return a.waitUntil(c.Context(), client, refs, cluster, revision, wait.timeout)
+		},
+	}
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster of the arguments, or with --all only of this cluster")
+	c.Flags().BoolVar(&all, "all", false, "all services")
+	c.Flags().StringVar(&revision, "revision", "", "and run this revision (or one that starts so)")
+	c.Flags().DurationVar(&wait.timeout, "timeout", 10*time.Minute, "how long to wait")
+	return c
+}
+
+func (a *app) waitFor(ctx context.Context, client *sdk.Client, refs []*hubv1.ServiceRef, w waiting) error {
+	return a.waitUntil(ctx, client, refs, "", "", w.timeout)
+}
+
+// waitUntil waits until each service runs what it should, or fails with what
+// still lacks.
+func (a *app) waitUntil(ctx context.Context, client *sdk.Client, refs []*hubv1.ServiceRef, cluster, revision string, limit time.Duration) error {
+	p := a.begin("waiting for services")
+	defer p.end()
+	var lacking []string
+	count := 0
+	ok, err := a.pollUntil(ctx, limit, func(ctx context.Context) (bool, error) {
+		services, err := getServices(ctx, client, refs, cluster)
+		if err != nil {
+			return false, err
+		}
+		lacking, count = lacking[:0], len(services)
+		for _, s := range services {
+			if why := a.serviceView(s).lacks(revision); why != "" {
+				lacking = append(lacking, fmt.Sprintf("%s/%s: %s", s.GetCluster(), s.GetName(), why))
+			}
+		}
+		if len(lacking) > 0 {
+			p.say("%d of %d ready; %s", count-len(lacking), count, lacking[0])
+		}
+		return len(lacking) == 0, nil
+	})
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return errcode.New(errcode.Unavailable, "not ready within %s:\n  %s", limit, strings.Join(lacking, "\n  "))
+	}
+	_, err = fmt.Fprintf(a.Err, "%d service(s) synced and healthy\n", count)
+	return err
+}
+
+func getServices(ctx context.Context, client *sdk.Client, refs []*hubv1.ServiceRef, cluster string) ([]*hubv1.Service, error) {
+	if len(refs) == 0 {
+		return listServices(ctx, client, &hubv1.ListServicesRequest{Cluster: cluster, PageSize: 500})
+	}
+	var services []*hubv1.Service
+	for _, ref := range refs {
+		s, err := client.Services.Get(ctx, connect.NewRequest(&hubv1.GetServiceRequest{Ref: ref}))
+		if err != nil {
+			return nil, err
+		}
+		services = append(services, s.Msg)
+	}
+	return services, nil
+}
+
+// lacks says why a service is not ready, empty when it is. What an agent said
+// long ago does not count.
+func (v serviceView) lacks(revision string) string {
+	switch {
+	case revision != "" && !strings.HasPrefix(v.AppliedRevision, revision):
+		return fmt.Sprintf("applied %s, not %s", first(short(v.AppliedRevision), "nothing"), revision)
+	case v.Sync != "Synced":
+		return strings.TrimSpace(v.syncText() + " " + v.problem())
+	case v.AppliedRevision != v.DesiredRevision && v.AppliedDigest != v.DesiredDigest:
+		return fmt.Sprintf("applied %s, desired %s", short(v.AppliedRevision), short(v.DesiredRevision))
+	case v.Health != "Healthy":
+		return strings.TrimSpace(v.Health + " " + v.problem())
+	case v.Freshness == "Stale":
+		return "its cluster has not polled since " + ago(v.PolledAge)
+	}
+	return ""
+}
+
+func (a *app) servicesRollback() *cobra.Command {
+	var cluster string
+	var revision int64
+	var wait waiting
+	c := &cobra.Command{
+		Use: "rollback CLUSTER/NAME", Short: "Go back to an earlier revision and stay there",
+		Long: `Go back to an earlier revision: its commit and its settings. The service is
+pinned to it and follows its branch no more until axle services resume.`,
+		Example: "  axle services rollback edge-1/web --revision 12 --wait",
+		Args:    exactly(1), ValidArgsFunction: a.completeServices,
+		RunE: func(c *cobra.Command, args []string) error {
+			ref, err := serviceRef(args[0], cluster)
+			if err != nil {
+				return err
+			}
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			s, err := client.Services.Rollback(c.Context(), connect.NewRequest(&hubv1.RollbackServiceRequest{Ref: ref, Revision: revision}))
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Err, "%s is pinned to revision %d (%s); axle services resume %s follows its branch again\n", args[0], s.Msg.GetPinnedRevision(), short(s.Msg.GetDesiredRevision()), args[0])
+			if wait.wanted {
+				return a.waitFor(c.Context(), client, []*hubv1.ServiceRef{ref}, wait)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
+	c.Flags().Int64Var(&revision, "revision", 0, "revision to go back to (default: the one before)")
+	wait.flags(c)
+	return c
+}
+
+type revisionView struct {
+	Number         int64  `json:"number"`
+	Current        bool   `json:"current"`
+	SourceRevision string `json:"sourceRevision"`
+	Digest         string `json:"digest"`
+	Cause          string `json:"cause"`
+	By             string `json:"by"`
+	Message        string `json:"message"`
+	Author         string `json:"author"`
+	CommittedAt    string `json:"committedAt"`
+	CreatedAt      string `json:"createdAt"`
+	Age            string `json:"age"`
+}
+
+func (a *app) servicesRevisions() *cobra.Command {
+	var cluster string
+	c := &cobra.Command{
+		Use: "revisions CLUSTER/NAME", Short: "List the last 20 revisions, newest first", Args: exactly(1), ValidArgsFunction: a.completeServices,
+		RunE: func(c *cobra.Command, args []string) error {
+			ref, err := serviceRef(args[0], cluster)
+			if err != nil {
+				return err
+			}
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			list, err := client.Services.ListRevisions(c.Context(), connect.NewRequest(&hubv1.ListRevisionsRequest{Ref: ref}))
+			if err != nil {
+				return err
+			}
+			views := []revisionView{}
+			for _, r := range list.Msg.GetRevisions() {
+				views = append(views, revisionView{r.GetNumber(), r.GetCurrent(), r.GetSourceRevision(), r.GetDigest(), r.GetCause(), r.GetBy(), r.GetMessage(), r.GetAuthor(), stamp(r.GetCommittedAt()), stamp(r.GetCreatedAt()), a.age(r.GetCreatedAt())})
+			}
+			return printList(a, views, func(v revisionView) string { return fmt.Sprint(v.Number) },
+				column[revisionView]{"REVISION", func(v revisionView) string {
+					if v.Current {
+						return fmt.Sprintf("%d *", v.Number)
+					}
+					return fmt.Sprint(v.Number)
+				}},
+				column[revisionView]{"COMMIT", func(v revisionView) string { return short(v.SourceRevision) }},
+				column[revisionView]{"CAUSE", func(v revisionView) string { return v.Cause }},
+				column[revisionView]{"BY", func(v revisionView) string { return first(v.By, v.Author) }},
+				column[revisionView]{"AGE", func(v revisionView) string { return v.Age }},
+				column[revisionView]{"MESSAGE", func(v revisionView) string { return strings.SplitN(v.Message, "\n", 2)[0] }},
+			)
+		},
+	}
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
+	return c
+}
+
+func (a *app) servicesDelete() *cobra.Command {
+	var cluster string
+	var detach bool
+	var wait time.Duration
+	c := &cobra.Command{
+		Use: "delete CLUSTER/NAME", Short: "Delete a service and its objects, and wait until they are gone",
+		Long: `Delete a service. Its agent removes the objects and says so; until then the
+service is shown as Deleting. With --detach the objects stay.`,
+		Args: exactly(1), ValidArgsFunction: a.completeServices,
+		RunE: func(c *cobra.Command, args []string) error {
+			ref, err := serviceRef(args[0], cluster)
+			if err != nil {
+				return err
+			}
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			if _, err := client.Services.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteServiceRequest{Ref: ref, Detach: detach})); err != nil {
+				return err
+			}
+			if wait == 0 {
+				_, err = fmt.Fprintf(a.Err, "service %s is being deleted\n", args[0])
+				return err
+			}
+			p := a.begin("waiting for the agent to remove %s", args[0])
+			defer p.end()
+			gone, err := a.pollUntil(c.Context(), wait, func(ctx context.Context) (bool, error) {
+				_, err := client.Services.Get(ctx, connect.NewRequest(&hubv1.GetServiceRequest{Ref: ref}))
+				if sdk.IsNotFound(err) {
+					return true, nil
+				}
+				return false, err
+			})
+			if err != nil {
+				return err
+			}
+			if !gone {
+				return errcode.New(errcode.Unavailable, "service %s is still being deleted after %s; axle services get %s says what it waits for", args[0], wait, args[0])
+			}
+			_, err = fmt.Fprintf(a.Err, "service %s deleted\n", args[0])
+			return err
+		},
+	}
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
+	c.Flags().BoolVar(&detach, "detach", false, "leave the objects on the cluster")
+	c.Flags().DurationVar(&wait, "timeout", 5*time.Minute, "how long to wait; 0 does not wait")
+	return c
+}

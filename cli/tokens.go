@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+)
+
+type tokenView struct {
+	ID          string   `json:"id"`
+	Kind        string   `json:"kind"`
+	Name        string   `json:"name"`
+	Owner       string   `json:"owner"`
+	Scopes      []string `json:"scopes"`
+	CreatedAt   string   `json:"createdAt"`
+	ExpiresAt   string   `json:"expiresAt"`
+	LastUsedAt  string   `json:"lastUsedAt"`
+	LastUsedAge string   `json:"lastUsedAge"`
+	Project     string   `json:"project"`
+	UsesLeft    int32    `json:"usesLeft"`
+	NamePattern string   `json:"namePattern"`
+	// Secret is only there when the token was just made.
+	Secret string `json:"secret,omitempty"`
+}
+
+func (a *app) tokenView(t *hubv1.Token) tokenView {
+	return tokenView{
+		ID: t.GetId(), Kind: t.GetKind(), Name: t.GetName(), Owner: t.GetOwner(), Scopes: append([]string{}, t.GetScopes()...),
+		CreatedAt: stamp(t.GetCreatedAt()), ExpiresAt: stamp(t.GetExpiresAt()), LastUsedAt: stamp(t.GetLastUsedAt()), LastUsedAge: a.age(t.GetLastUsedAt()),
+		Project: t.GetProject(), UsesLeft: t.GetUsesLeft(), NamePattern: t.GetNamePattern(),
+	}
+}
+
+func (a *app) tokens() *cobra.Command {
+	list := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List tokens; secrets are never shown again", Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			all, err := client.Tokens.List(c.Context(), connect.NewRequest(&hubv1.ListTokensRequest{}))
+			if err != nil {
+				return err
+			}
+			views := []tokenView{}
+			for _, t := range all.Msg.GetTokens() {
+				views = append(views, a.tokenView(t))
+			}
+			return printList(a, views, func(v tokenView) string { return v.ID },
+				column[tokenView]{"ID", func(v tokenView) string { return v.ID }},
+				column[tokenView]{"KIND", func(v tokenView) string { return v.Kind }},
+				column[tokenView]{"NAME", func(v tokenView) string { return v.Name }},
+				column[tokenView]{"OWNER", func(v tokenView) string { return v.Owner }},
+				column[tokenView]{"SCOPES", func(v tokenView) string { return strings.Join(v.Scopes, ",") }},
+				column[tokenView]{"EXPIRES", func(v tokenView) string { return v.ExpiresAt }},
+				column[tokenView]{"LAST USED", func(v tokenView) string { return ago(v.LastUsedAge) }},
+				column[tokenView]{"USES LEFT", func(v tokenView) string {
+					if v.Kind != "bootstrap" {
+						return ""
+					}
+					return strconv.Itoa(int(v.UsesLeft))
+				}},
+			)
+		},
+	}
+	revoke := &cobra.Command{
+		Use: "revoke ID…", Short: "Make tokens invalid, within 5 s everywhere", Args: atLeast(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			for _, id := range args {
+				if _, err := client.Tokens.Revoke(c.Context(), connect.NewRequest(&hubv1.RevokeTokenRequest{Id: id})); err != nil {
+					return fmt.Errorf("%s: %w", id, err)
+				}
+				fmt.Fprintf(a.Err, "token %s revoked\n", id)
+			}
+			return nil
+		},
+	}
+	return noun("tokens", "API tokens of people and programs, bootstrap tokens of new clusters", []string{"token"}, list, a.tokensCreate(), revoke)
+}
+
+func (a *app) tokensCreate() *cobra.Command {
+	request := &hubv1.CreateTokenRequest{}
+	boot := &hubv1.CreateBootstrapTokenRequest{}
+	var bootstrap bool
+	var expires time.Duration
+	c := &cobra.Command{
+		Use: "create [NAME]", Short: "Make a token and show it once",
+		Long: `Make a token and show it once: the secret alone goes to standard output.
+With --bootstrap it is one that new clusters register with; a token for more
+than one use leaves each cluster waiting for axle clusters approve.`,
+		Example: `  axle tokens create ci --scope read --expires 720h
+  axle tokens create --bootstrap --name-pattern 'edge-*' --max-uses 50 --allow-tag tier=edge`,
+		Args: atMost(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			var made *connect.Response[hubv1.CreatedToken]
+			if bootstrap {
+				boot.LifetimeMicros = expires.Microseconds()
+				made, err = client.Tokens.CreateBootstrap(c.Context(), connect.NewRequest(boot))
+			} else {
+				if len(args) == 0 {
+					return usagef("name the token after what will use it")
+				}
+				request.Name, request.LifetimeMicros = args[0], expires.Microseconds()
+				made, err = client.Tokens.Create(c.Context(), connect.NewRequest(request))
+			}
+			if err != nil {
+				return err
+			}
+			view := a.tokenView(made.Msg.GetToken())
+			view.Secret = made.Msg.GetSecret()
+			if a.output == "json" || a.output == "yaml" {
+				return a.encode(view)
+			}
+			fmt.Fprintf(a.Err, "token %s made, good until %s; it is shown only now:\n", view.ID, view.ExpiresAt)
+			_, err = fmt.Fprintln(a.Out, view.Secret)
+			return err
+		},
+	}
+	f := c.Flags()
+	f.StringSliceVar(&request.Scopes, "scope", nil, "read, write or admin (default: your own)")
+	f.DurationVar(&expires, "expires", 0, "lifetime (default: 90 days; 24h with --bootstrap)")
+	f.BoolVar(&bootstrap, "bootstrap", false, "a token that new clusters register with")
+	f.StringVar(&boot.Project, "project", "", "project of the clusters (with --bootstrap)")
+	f.StringVar(&boot.NamePattern, "name-pattern", "", "glob that their names must match (with --bootstrap)")
+	f.StringToStringVar(&boot.AllowedTags, "allow-tag", nil, "tags they may have, key=value or key=* (with --bootstrap)")
+	f.Int32Var(&boot.MaxUses, "max-uses", 1, "how many clusters (with --bootstrap)")
+	f.BoolVar(&boot.Approved, "approved", false, "clusters need no approval (with --bootstrap)")
+	return c
+}
