@@ -214,7 +214,10 @@ type File struct {
 	Content    []byte                 `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
 	Executable bool                   `protobuf:"varint,3,opt,name=executable,proto3" json:"executable,omitempty"`
 	// Set for a symbolic link: its target, and no content.
-	Link          string `protobuf:"bytes,4,opt,name=link,proto3" json:"link,omitempty"`
+	Link string `protobuf:"bytes,4,opt,name=link,proto3" json:"link,omitempty"`
+	// Size of a file whose content was left out because no renderer reads files
+	// that large; to read it fails, to have it does not.
+	OmittedBytes  int64 `protobuf:"varint,5,opt,name=omitted_bytes,json=omittedBytes,proto3" json:"omitted_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -275,6 +278,13 @@ func (x *File) GetLink() string {
 		return x.Link
 	}
 	return ""
+}
+
+func (x *File) GetOmittedBytes() int64 {
+	if x != nil {
+		return x.OmittedBytes
+	}
+	return 0
 }
 
 // Begin ends the files and starts the pass.
@@ -826,7 +836,10 @@ type Object struct {
 	// Where it came from: a file, a template.
 	Source string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
 	// From a chart's crds folder.
-	Crd           bool `protobuf:"varint,3,opt,name=crd,proto3" json:"crd,omitempty"`
+	Crd bool `protobuf:"varint,3,opt,name=crd,proto3" json:"crd,omitempty"`
+	// JSON pointers to values that differ each time they are rendered, such as
+	// generated passwords: an object that exists keeps its value there.
+	Volatile      []string `protobuf:"bytes,4,rep,name=volatile,proto3" json:"volatile,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -880,6 +893,13 @@ func (x *Object) GetCrd() bool {
 		return x.Crd
 	}
 	return false
+}
+
+func (x *Object) GetVolatile() []string {
+	if x != nil {
+		return x.Volatile
+	}
+	return nil
 }
 
 type Failure struct {
@@ -956,14 +976,15 @@ const file_render_v1_render_proto_rawDesc = "" +
 	"\bToParent\x120\n" +
 	"\x06lookup\x18\x01 \x01(\v2\x16.axle.render.v1.LookupH\x00R\x06lookup\x120\n" +
 	"\x06result\x18\x02 \x01(\v2\x16.axle.render.v1.ResultH\x00R\x06resultB\t\n" +
-	"\amessage\"h\n" +
+	"\amessage\"\x8d\x01\n" +
 	"\x04File\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +
 	"\acontent\x18\x02 \x01(\fR\acontent\x12\x1e\n" +
 	"\n" +
 	"executable\x18\x03 \x01(\bR\n" +
 	"executable\x12\x12\n" +
-	"\x04link\x18\x04 \x01(\tR\x04link\"\xe6\x03\n" +
+	"\x04link\x18\x04 \x01(\tR\x04link\x12#\n" +
+	"\romitted_bytes\x18\x05 \x01(\x03R\fomittedBytes\"\xe6\x03\n" +
 	"\x05Begin\x12\x12\n" +
 	"\x04pass\x18\x01 \x01(\tR\x04pass\x12\x1d\n" +
 	"\n" +
@@ -1011,11 +1032,12 @@ const file_render_v1_render_proto_rawDesc = "" +
 	"\aobjects\x18\x01 \x03(\v2\x16.axle.render.v1.ObjectR\aobjects\x12\x1a\n" +
 	"\bwarnings\x18\x02 \x03(\tR\bwarnings\x121\n" +
 	"\afailure\x18\x03 \x01(\v2\x17.axle.render.v1.FailureR\afailure\x12,\n" +
-	"\x12api_versions_asked\x18\x04 \x03(\tR\x10apiVersionsAsked\"F\n" +
+	"\x12api_versions_asked\x18\x04 \x03(\tR\x10apiVersionsAsked\"b\n" +
 	"\x06Object\x12\x12\n" +
 	"\x04json\x18\x01 \x01(\fR\x04json\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x10\n" +
-	"\x03crd\x18\x03 \x01(\bR\x03crd\"K\n" +
+	"\x03crd\x18\x03 \x01(\bR\x03crd\x12\x1a\n" +
+	"\bvolatile\x18\x04 \x03(\tR\bvolatile\"K\n" +
 	"\aFailure\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x12\n" +
 	"\x04file\x18\x02 \x01(\tR\x04file\x12\x12\n" +

@@ -1,0 +1,149 @@
+package render
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// stderrBytes is how much of a child's last words is kept.
+const stderrBytes = 4 << 10
+
+// child is one running axle-render.
+type child struct {
+	project string
+	born    time.Time
+	passes  int
+
+	cmd    *exec.Cmd
+	in     *os.File
+	out    *os.File
+	writer *bufio.Writer
+	reader *bufio.Reader
+	stderr *tail
+
+	// done is closed when the process has ended; state is set before.
+	done  chan struct{}
+	state *os.ProcessState
+	once  sync.Once
+}
+
+// start runs the program in a process group of its own. It dies with the
+// agent: the kernel kills it when the thread that started it ends, so that
+// thread is kept for as long as the child lives.
+func start(binary, project string) (*child, error) {
+	inRead, inWrite, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	outRead, outWrite, err := os.Pipe()
+	if err != nil {
+		inRead.Close()
+		inWrite.Close()
+		return nil, err
+	}
+	c := &child{
+		project: project, born: time.Now(), in: inWrite, out: outRead,
+		writer: bufio.NewWriterSize(inWrite, 64<<10), reader: bufio.NewReaderSize(outRead, 64<<10),
+		stderr: &tail{limit: stderrBytes}, done: make(chan struct{}),
+	}
+	c.cmd = &exec.Cmd{
+		Path: binary, Args: []string{"axle-render"}, Env: []string{}, Dir: "/",
+		Stdin: inRead, Stdout: outWrite, Stderr: c.stderr,
+		// Whoever else holds stderr must not keep Wait from returning.
+		WaitDelay:   time.Second,
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+	}
+	started := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := c.cmd.Start()
+		inRead.Close()
+		outWrite.Close()
+		started <- err
+		if err != nil {
+			return
+		}
+		// The exit is told by state; Wait's error adds nothing.
+		_ = c.cmd.Wait()
+		c.state = c.cmd.ProcessState
+		close(c.done)
+	}()
+	if err := <-started; err != nil {
+		inWrite.Close()
+		outRead.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// interrupt kills the process group; whoever talks to the child then gets an
+// error from its pipe.
+func (c *child) interrupt() {
+	select {
+	case <-c.done:
+	default:
+		_ = syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL)
+	}
+}
+
+// settle gives a child whose pipe broke a moment to end by itself, so that its
+// exit and its last words are its own and not those of a kill.
+func (c *child) settle(err error) {
+	var pipe *pipeError
+	if !errors.As(err, &pipe) {
+		return
+	}
+	select {
+	case <-c.done:
+	case <-time.After(2 * time.Second):
+	}
+}
+
+// close ends the child and waits until it is gone.
+func (c *child) close() {
+	c.once.Do(func() {
+		c.interrupt()
+		<-c.done
+		c.in.Close()
+		c.out.Close()
+	})
+}
+
+// ended says how the process ended and what it last wrote.
+func (c *child) ended() (how, lastWords string) {
+	<-c.done
+	return fmt.Sprint(c.state), c.stderr.String()
+}
+
+// tail keeps the last bytes written to it.
+type tail struct {
+	mu    sync.Mutex
+	limit int
+	text  []byte
+}
+
+// Write keeps what fits, and always takes all.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, p...)
+	if extra := len(t.text) - t.limit; extra > 0 {
+		t.text = append(t.text[:0], t.text[extra:]...)
+	}
+	return len(p), nil
+}
+
+// String is what was kept.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.text)
+}

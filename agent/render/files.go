@@ -1,0 +1,111 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	renderv1 "github.com/axle-cd/axle/api/render/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/frame"
+)
+
+const (
+	// maxFileBytes is the largest file whose content is sent: manifests and
+	// charts are far smaller, and a child's memory is 512 MiB in all.
+	maxFileBytes = 16 << 20
+	// maxTreeBytes is how much one pass may send together.
+	maxTreeBytes = 192 << 20
+)
+
+// sender streams a folder to the child.
+type sender struct {
+	root  *os.Root
+	out   io.Writer
+	total int64
+}
+
+// sendFiles sends every file below folder in the order of their paths. Nothing
+// outside the folder is read: the root is opened once and links are sent as
+// links, for the child to resolve inside the tree.
+func sendFiles(folder string, out io.Writer) error {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return errcode.Hide(errcode.Internal, err, "the service's unpacked files cannot be opened; the agent fetches them again on its next poll")
+	}
+	defer root.Close()
+	s := &sender{root: root, out: out}
+	return fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return fmt.Errorf("read the service's files: %w", err)
+		}
+		return s.send(name, entry)
+	})
+}
+
+func (s *sender) send(name string, entry fs.DirEntry) error {
+	file := &renderv1.File{Path: name}
+	switch {
+	case entry.IsDir():
+		return nil
+	case entry.Type()&fs.ModeSymlink != 0:
+		target, err := s.root.Readlink(name)
+		if err != nil {
+			return fmt.Errorf("read the service's files: %w", err)
+		}
+		file.Link = target
+	case entry.Type().IsRegular():
+		if err := s.fill(file, name); err != nil {
+			return err
+		}
+	default:
+		return errcode.New(errcode.Invalid, "%s: neither a file, a folder nor a link; a service cannot hold such", name)
+	}
+	return s.frame(file)
+}
+
+// fill puts a file's content into the frame, or its size when it is too large.
+func (s *sender) fill(file *renderv1.File, name string) error {
+	f, err := s.root.Open(name)
+	if err != nil {
+		return fmt.Errorf("read the service's files: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("read the service's files: %w", err)
+	}
+	file.Executable = info.Mode()&0o111 != 0
+	if info.Size() > maxFileBytes {
+		file.OmittedBytes = info.Size()
+		return nil
+	}
+	if s.total += info.Size(); s.total > maxTreeBytes {
+		return errcode.New(errcode.Exhausted,
+			"the service's files have more than %d MiB together; point the service at a smaller folder", maxTreeBytes>>20)
+	}
+	file.Content, err = io.ReadAll(io.LimitReader(f, maxFileBytes))
+	if err != nil {
+		return fmt.Errorf("read the service's files: %w", err)
+	}
+	return nil
+}
+
+func (s *sender) frame(file *renderv1.File) error {
+	err := frame.Write(s.out, &renderv1.ToChild{Message: &renderv1.ToChild_File{File: file}})
+	if err != nil {
+		return &pipeError{err}
+	}
+	return nil
+}
+
+// pipeError marks an error of the pipe, which tells of the child, not of the
+// files.
+type pipeError struct{ cause error }
+
+// Error is the cause's text.
+func (e *pipeError) Error() string { return e.cause.Error() }
+
+// Unwrap returns the cause.
+func (e *pipeError) Unwrap() error { return e.cause }

@@ -1,0 +1,147 @@
+package render
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	renderv1 "github.com/axle-cd/axle/api/render/v1"
+)
+
+// Lookup answers what templates ask about the cluster.
+type Lookup interface {
+	// Lookup returns the JSON of one live object, or of a list when name is
+	// empty; nil when there is none (also when the kind is unknown). An error
+	// fails the pass: a template must not mistake an outage for an absence.
+	Lookup(ctx context.Context, key LookupKey) ([]byte, error)
+}
+
+// LookupKey is what a template looked up. An empty name lists.
+type LookupKey struct {
+	APIVersion, Kind, Namespace, Name string
+}
+
+// Pass is one render of one service.
+type Pass struct {
+	// Project keeps projects apart: no two share a child.
+	Project string
+	// ID, Name and Namespace are the service's.
+	ID, Name, Namespace string
+	// Folder holds the service's unpacked files.
+	Folder string
+	// Entry is the folder inside Folder where rendering starts; empty is its
+	// root.
+	Entry string
+	// Steps are the renderers in order; none is one AUTO step.
+	Steps []Step
+	// Plain switches Liquid over *.liquid files off.
+	Plain bool
+	// Configuration is what templates see as configuration, secrets included.
+	Configuration map[string]string
+	// Cluster and Service are JSON objects templates see by those names; empty
+	// is an empty object.
+	Cluster, Service json.RawMessage
+	// Capabilities are those of the cluster.
+	Capabilities Capabilities
+	// Now is the creation time of the revision, and what "now" means to
+	// templates, so that rendering again changes nothing.
+	Now time.Time
+	// Lookup answers lookups; nil finds nothing, as without a cluster.
+	Lookup Lookup
+}
+
+// Step is one renderer.
+type Step struct {
+	// Type is AUTO, RAW, HELM or KUSTOMIZE; empty is AUTO.
+	Type string
+	// Path is relative to the pass's entry.
+	Path string
+	// Helm applies when the step renders a chart.
+	Helm Helm
+	// KustomizeEnableHelm and KustomizeEnvsubst apply to a kustomization.
+	KustomizeEnableHelm, KustomizeEnvsubst bool
+}
+
+// Helm is how a chart is rendered.
+type Helm struct {
+	// Release is the release's name; empty is the service's name.
+	Release string
+	// Values is YAML and wins over ValuesFiles, which win over the chart's.
+	Values      string
+	ValuesFiles []string
+	IgnoreHooks bool
+	IgnoreCRDs  bool
+}
+
+// Capabilities are what a chart may ask about its cluster.
+type Capabilities struct {
+	// KubernetesVersion is such as "v1.36.3".
+	KubernetesVersion string
+	// APIVersions holds "apps/v1" and "apps/v1/Deployment" both.
+	APIVersions []string
+}
+
+// FromSpec returns the pass of a service whose files lie unpacked in folder.
+// The caller adds capabilities and lookup, which the spec does not know.
+func FromSpec(spec *agentv1.ServiceSpec, folder string) (Pass, error) {
+	configuration := make(map[string]string, len(spec.GetConfiguration())+len(spec.GetSecrets()))
+	for k, v := range spec.GetConfiguration() {
+		configuration[k] = v
+	}
+	for k, v := range spec.GetSecrets() {
+		configuration[k] = v
+	}
+	cluster, err := clusterBinding(spec.GetCluster())
+	if err != nil {
+		return Pass{}, err
+	}
+	service, err := serviceBinding(spec)
+	if err != nil {
+		return Pass{}, err
+	}
+	render := spec.GetRender()
+	return Pass{
+		Project: spec.GetProject(), ID: spec.GetId(), Name: spec.GetName(), Namespace: spec.GetNamespace(),
+		Folder: folder, Entry: spec.GetEntry(), Steps: stepsOf(render),
+		Plain:         render != nil && render.Templated != nil && !render.GetTemplated(),
+		Configuration: configuration, Cluster: cluster, Service: service,
+		Now: time.UnixMicro(spec.GetDisplay().GetCreatedAt()).UTC(),
+	}, nil
+}
+
+// begin is the frame that starts the pass.
+func (p Pass) begin() *renderv1.Begin {
+	b := &renderv1.Begin{
+		ServiceId: p.ID, Name: p.Name, Namespace: p.Namespace, Entry: p.Entry,
+		Templated: !p.Plain, Configuration: p.Configuration,
+		Cluster: string(p.Cluster), Service: string(p.Service),
+		Capabilities: &renderv1.Capabilities{
+			KubernetesVersion: p.Capabilities.KubernetesVersion, ApiVersions: p.Capabilities.APIVersions,
+		},
+		Now: p.Now.UnixMicro(),
+	}
+	for _, s := range p.Steps {
+		b.Steps = append(b.Steps, &renderv1.Step{
+			Type: s.Type, Path: s.Path,
+			Helm: &renderv1.Helm{
+				Release: s.Helm.Release, Values: s.Helm.Values, ValuesFiles: s.Helm.ValuesFiles,
+				IgnoreHooks: s.Helm.IgnoreHooks, IgnoreCrds: s.Helm.IgnoreCRDs,
+			},
+			KustomizeEnableHelm: s.KustomizeEnableHelm, KustomizeEnvsubst: s.KustomizeEnvsubst,
+		})
+	}
+	return b
+}
+
+func serviceBinding(spec *agentv1.ServiceSpec) (json.RawMessage, error) {
+	out, err := json.Marshal(map[string]any{
+		"id": spec.GetId(), "name": spec.GetName(), "namespace": spec.GetNamespace(),
+		"helm": map[string]any{"release": spec.GetRender().GetHelm().GetRelease()},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode what templates see of the service: %w", err)
+	}
+	return out, nil
+}

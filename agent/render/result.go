@@ -1,0 +1,52 @@
+package render
+
+import (
+	"encoding/json"
+
+	renderv1 "github.com/axle-cd/axle/api/render/v1"
+)
+
+// Object is one rendered object.
+type Object struct {
+	JSON json.RawMessage
+	// Source is the file or template it came from.
+	Source string
+	// CRD is set for an object from a chart's crds folder.
+	CRD bool
+	// Volatile are JSON pointers to values that differ each time they are
+	// rendered; an object that exists keeps its value there.
+	Volatile []string
+}
+
+// Result is what a pass rendered, and what its outcome depends on.
+type Result struct {
+	Objects  []Object
+	Warnings []string
+	// Reads are the lookups in order, each once, with what they found.
+	Reads []Read
+	// APIVersionsAsked are the API versions templates asked for, sorted; "*"
+	// when a template may have read the whole list.
+	APIVersionsAsked []string
+	// RendererVersion changes with the program that rendered.
+	RendererVersion string
+}
+
+// Read is one lookup and the state it found: "absent", "uid/resourceVersion",
+// or for a list a hash over its items' states.
+type Read struct {
+	Key   LookupKey
+	State string
+}
+
+func resultOf(r *renderv1.Result, reads []Read, version string) Result {
+	result := Result{
+		Warnings: r.GetWarnings(), Reads: reads,
+		APIVersionsAsked: r.GetApiVersionsAsked(), RendererVersion: version,
+	}
+	for _, o := range r.GetObjects() {
+		result.Objects = append(result.Objects, Object{
+			JSON: o.GetJson(), Source: o.GetSource(), CRD: o.GetCrd(), Volatile: o.GetVolatile(),
+		})
+	}
+	return result
+}

@@ -1,0 +1,216 @@
+package render
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// Limits that the runner keeps; the child keeps its memory by itself.
+const (
+	defaultPool    = 2
+	defaultTimeout = 30 * time.Second
+	// A little less than the child's own, so that a child that is about to end
+	// is not chosen.
+	maxPasses = 100
+	maxLife   = 55 * time.Second
+)
+
+// Config says how children are run.
+type Config struct {
+	// Binary is the path of axle-render; empty looks beside this program.
+	Binary string
+	// Pool is how many children may live at once; zero is 2.
+	Pool int
+	// Timeout is how long a pass may take; zero is 30 s.
+	Timeout time.Duration
+	// Log may be nil.
+	Log *slog.Logger
+}
+
+// Runner renders passes in children. It is safe for concurrent use.
+type Runner struct {
+	config  Config
+	version string
+	slots   chan struct{}
+
+	mu     sync.Mutex
+	idle   []*child
+	closed bool
+}
+
+// New checks that the program is there. Close ends its children.
+func New(c Config) (*Runner, error) {
+	if c.Binary == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("find axle-render: %w", err)
+		}
+		c.Binary = filepath.Join(filepath.Dir(self), "axle-render")
+	}
+	if c.Pool <= 0 {
+		c.Pool = defaultPool
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = defaultTimeout
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	version, err := versionOf(c.Binary)
+	if err != nil {
+		return nil, errcode.New(errcode.Unavailable,
+			"the render child %s cannot be read; put axle-render beside the agent or name it: %w", c.Binary, err)
+	}
+	return &Runner{config: c, version: version, slots: make(chan struct{}, c.Pool)}, nil
+}
+
+// versionOf is a hash of the program: another build may render otherwise.
+func versionOf(binary string) (string, error) {
+	f, err := os.Open(binary)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
+}
+
+// RendererVersion changes with the program that renders; a result made by
+// another version is not reused.
+func (r *Runner) RendererVersion() string { return r.version }
+
+// Render runs one pass. Its errors are coded: invalid for what the service's
+// author can mend, with file and line; exhausted for the limits of time,
+// memory and size; unavailable when the child could not run or the context
+// ended; internal for a crash.
+func (r *Runner) Render(ctx context.Context, p Pass) (Result, error) {
+	select {
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
+	case <-ctx.Done():
+		return Result{}, fmt.Errorf("wait for a render child: %w", ctx.Err())
+	}
+	for {
+		c, reused, err := r.take(p.Project)
+		if err != nil {
+			return Result{}, err
+		}
+		result, err := r.pass(ctx, c, p)
+		if err == nil {
+			r.give(c)
+			return result, nil
+		}
+		c.settle(err)
+		c.close()
+		// A child may end of age between two passes; that is nobody's fault.
+		if reused && ctx.Err() == nil && c.state.Success() && !errcodeSet(err) {
+			continue
+		}
+		return Result{}, r.explain(ctx, c, err)
+	}
+}
+
+// take returns an idle child of the project, or a new one. The caller holds a
+// slot, so there are never more children than the pool allows: one of another
+// project makes room.
+func (r *Runner) take(project string) (c *child, reused bool, err error) {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil, false, errcode.New(errcode.Unavailable, "the agent is shutting down")
+	}
+	var old []*child
+	keep := r.idle[:0]
+	for _, candidate := range r.idle {
+		switch {
+		case worn(candidate):
+			old = append(old, candidate)
+		case c == nil && candidate.project == project:
+			c = candidate
+		default:
+			keep = append(keep, candidate)
+		}
+	}
+	r.idle = keep
+	if c == nil && len(r.idle) > 0 && len(r.idle)+len(r.slots) > r.config.Pool {
+		old = append(old, r.idle[0])
+		r.idle = r.idle[1:]
+	}
+	r.mu.Unlock()
+	for _, o := range old {
+		o.close()
+	}
+	if c != nil {
+		return c, true, nil
+	}
+	c, err = start(r.config.Binary, project)
+	if err != nil {
+		return nil, false, errcode.New(errcode.Unavailable, "the render child %s does not start: %w", r.config.Binary, err)
+	}
+	time.AfterFunc(maxLife, func() { r.retire(c) })
+	return c, false, nil
+}
+
+// give puts a child back for the next pass of its project.
+func (r *Runner) give(c *child) {
+	c.passes++
+	r.mu.Lock()
+	keep := !r.closed && !worn(c)
+	if keep {
+		r.idle = append(r.idle, c)
+	}
+	r.mu.Unlock()
+	if !keep {
+		c.close()
+	}
+}
+
+// retire ends a child of age when nobody uses it; give does it otherwise.
+func (r *Runner) retire(c *child) {
+	r.mu.Lock()
+	for i, candidate := range r.idle {
+		if candidate == c {
+			r.idle = append(r.idle[:i], r.idle[i+1:]...)
+			defer c.close()
+			break
+		}
+	}
+	r.mu.Unlock()
+}
+
+func worn(c *child) bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return c.passes >= maxPasses || time.Since(c.born) >= maxLife
+	}
+}
+
+// Close ends idle children at once and others when their pass ends. Render
+// fails afterwards.
+func (r *Runner) Close() {
+	r.mu.Lock()
+	r.closed = true
+	idle := r.idle
+	r.idle = nil
+	r.mu.Unlock()
+	for _, c := range idle {
+		c.close()
+	}
+	r.config.Log.Debug("render children ended", logkey.Count, len(idle))
+}

@@ -1,0 +1,85 @@
+package render_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/axle-cd/axle/agent/render"
+)
+
+// binary is axle-render, built once for all tests of the package.
+var binary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "axle-render")
+	if err != nil {
+		panic(err)
+	}
+	binary = filepath.Join(dir, "axle-render")
+	build := exec.Command("go", "build", "-o", binary, "github.com/axle-cd/axle/cmd/axle-render")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// folder writes files and returns where they lie.
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// newRunner returns a runner that ends with the test.
+func newRunner(t *testing.T, config render.Config) *render.Runner {
+	t.Helper()
+	if config.Binary == "" {
+		config.Binary = binary
+	}
+	runner, err := render.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(runner.Close)
+	return runner
+}
+
+// patient is a context for passes that must succeed on a busy machine.
+func patient(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestExampleRawWeb(t *testing.T) {
+	runner := newRunner(t, render.Config{})
+	result, err := runner.Render(patient(t), render.Pass{
+		Project: "default", Name: "raw-web", Namespace: "web", Folder: "../../examples/apps", Entry: "raw-web",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(result.Objects) != 3 {
+		t.Errorf("got %d objects, want 3: %v", len(result.Objects), result)
+	}
+	if result.RendererVersion == "" {
+		t.Error("the result names no renderer version")
+	}
+}

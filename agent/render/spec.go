@@ -1,0 +1,58 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+)
+
+// stepsOf lists the renderers of a service: its own folder first, then the
+// entries in order. An entry for the service's own folder replaces the first.
+func stepsOf(r *agentv1.Render) []Step {
+	root := Step{Helm: helmOf(r.GetHelm())}
+	if k := r.GetKustomize(); k != nil {
+		root.Type, root.Path = "KUSTOMIZE", k.GetPath()
+		root.KustomizeEnableHelm, root.KustomizeEnvsubst = k.GetEnableHelm(), k.GetEnvsubst()
+	}
+	steps := []Step{root}
+	for _, entry := range r.GetRenderers() {
+		step := Step{Type: entry.GetType(), Path: entry.GetPath(), Helm: helmOf(entry.GetHelm())}
+		if path.Clean(step.Path) == path.Clean(root.Path) && len(steps) > 0 && steps[0].Path == root.Path {
+			steps = steps[1:]
+		}
+		steps = append(steps, step)
+	}
+	return steps
+}
+
+func helmOf(h *agentv1.Helm) Helm {
+	return Helm{
+		Release: h.GetRelease(), Values: h.GetValues(), ValuesFiles: h.GetValuesFiles(),
+		IgnoreHooks: h.GetIgnoreHooks(), IgnoreCRDs: h.GetIgnoreCrds(),
+	}
+}
+
+// clusterBinding is what templates see as cluster.
+func clusterBinding(c *agentv1.ClusterData) (json.RawMessage, error) {
+	metadata := map[string]any{}
+	if text := c.GetMetadata(); text != "" {
+		if err := json.Unmarshal([]byte(text), &metadata); err != nil {
+			return nil, fmt.Errorf("the cluster's metadata is not a JSON object: %w", err)
+		}
+	}
+	tags := c.GetTags()
+	if tags == nil {
+		tags = map[string]string{}
+	}
+	out, err := json.Marshal(map[string]any{
+		"id": c.GetId(), "handle": c.GetHandle(), "name": c.GetName(), "tags": tags,
+		"metadata": metadata, "distro": c.GetDistro(), "version": c.GetKubernetesMinor(),
+		"currentVersion": c.GetKubernetesMinor(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode what templates see of the cluster: %w", err)
+	}
+	return out, nil
+}

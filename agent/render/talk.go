@@ -1,0 +1,131 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	renderv1 "github.com/axle-cd/axle/api/render/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/frame"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// errTimeout is the cause of a pass's context when its time is up.
+var errTimeout = errors.New("render timeout")
+
+// pass talks one pass through. An error leaves the child unusable.
+func (r *Runner) pass(ctx context.Context, c *child, p Pass) (Result, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, r.config.Timeout, errTimeout)
+	defer cancel()
+	stop := context.AfterFunc(ctx, c.interrupt)
+	defer stop()
+	result, reads, err := talk(ctx, c, p)
+	if cause := context.Cause(ctx); err != nil && errors.Is(cause, errTimeout) {
+		return Result{}, errcode.New(errcode.Exhausted,
+			"rendering took longer than %s and was stopped; a template may loop without end", r.config.Timeout.Round(time.Millisecond))
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	// A child that was interrupted just now must not go back.
+	if !stop() {
+		return Result{}, ctx.Err()
+	}
+	if failed := result.GetFailure(); failed != nil {
+		return Result{}, errcode.New(errcode.Invalid, "%s", place(failed))
+	}
+	return resultOf(result, reads, r.version), nil
+}
+
+// talk sends the files and the begin, and answers lookups until the result.
+func talk(ctx context.Context, c *child, p Pass) (*renderv1.Result, []Read, error) {
+	if err := sendFiles(p.Folder, c.writer); err != nil {
+		return nil, nil, err
+	}
+	begin := &renderv1.ToChild{Message: &renderv1.ToChild_Begin{Begin: p.begin()}}
+	if err := c.send(begin); err != nil {
+		return nil, nil, err
+	}
+	answers := newAnswers(p.Lookup)
+	for {
+		var message renderv1.ToParent
+		if err := frame.Read(c.reader, &message); err != nil {
+			return nil, nil, &pipeError{err}
+		}
+		switch m := message.GetMessage().(type) {
+		case *renderv1.ToParent_Result:
+			return m.Result, answers.reads, nil
+		case *renderv1.ToParent_Lookup:
+			answer := answers.answer(ctx, m.Lookup)
+			if err := c.send(&renderv1.ToChild{Message: &renderv1.ToChild_Lookup{Lookup: answer}}); err != nil {
+				return nil, nil, err
+			}
+		default:
+			return nil, nil, fmt.Errorf("unexpected frame %T from the render child", m)
+		}
+	}
+}
+
+func (c *child) send(m *renderv1.ToChild) error {
+	if err := frame.Write(c.writer, m); err != nil {
+		return &pipeError{err}
+	}
+	if err := c.writer.Flush(); err != nil {
+		return &pipeError{err}
+	}
+	return nil
+}
+
+// place puts a failure's file and line before its message.
+func place(f *renderv1.Failure) string {
+	switch {
+	case f.GetFile() == "":
+		return f.GetMessage()
+	case f.GetLine() == 0:
+		return f.GetFile() + ": " + f.GetMessage()
+	}
+	return fmt.Sprintf("%s:%d: %s", f.GetFile(), f.GetLine(), f.GetMessage())
+}
+
+// errcodeSet reports whether an error already says all that is to be said.
+func errcodeSet(err error) bool {
+	var coded *errcode.Error
+	return errors.As(err, &coded)
+}
+
+// explain turns a broken pipe into what happened to the child.
+func (r *Runner) explain(ctx context.Context, c *child, err error) error {
+	var pipe *pipeError
+	if errcodeSet(err) || !errors.As(err, &pipe) {
+		return err
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("rendering was stopped: %w", ctx.Err())
+	}
+	how, words := c.ended()
+	switch {
+	case outOfMemory(words):
+		return errcode.New(errcode.Exhausted, "rendering used more than 512 MiB and was stopped; a template may grow without end, or the service is too large for one render")
+	case strings.Contains(words, "stack exceeds"):
+		return errcode.New(errcode.Exhausted, "rendering recursed too deep and was stopped; a template may include itself")
+	}
+	r.config.Log.Warn("render child ended during a pass", logkey.Status, how, logkey.Reason, words)
+	if words == "" {
+		return errcode.New(errcode.Unavailable,
+			"the render child ended during the pass (%s); the node may be short of memory; the pass is tried again", how)
+	}
+	return errcode.New(errcode.Internal, "the render child ended during the pass (%s): %s", how, strings.TrimSpace(words))
+}
+
+// outOfMemory knows the Go runtime's words for it.
+func outOfMemory(words string) bool {
+	for _, sign := range []string{"out of memory", "cannot allocate memory", "cannot map pages", "cannot reserve"} {
+		if strings.Contains(words, sign) {
+			return true
+		}
+	}
+	return false
+}

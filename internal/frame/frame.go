@@ -1,0 +1,73 @@
+// Package frame writes and reads protobuf messages on a pipe: a big-endian
+// uint32 length, then the message. It is what the agent and its render child
+// speak over standard input and output.
+//
+// It keeps no state and does not buffer: who calls it wraps the pipe when that
+// pays. A frame is at most MaxBytes; a longer one is refused before a byte of
+// it is read, and memory grows with what arrives, not with what is announced.
+package frame
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// MaxBytes is the longest message: it holds the rendered objects of a very
+// large service, and a limited child can still decode it.
+const MaxBytes = 64 << 20
+
+// ErrTooLong is wrapped by errors about a frame above MaxBytes.
+var ErrTooLong = errors.New("frame too long")
+
+// Write sends one message.
+func Write(w io.Writer, m proto.Message) error {
+	size := proto.Size(m)
+	if size > MaxBytes {
+		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLong, size, MaxBytes)
+	}
+	buf := make([]byte, 4, 4+size)
+	binary.BigEndian.PutUint32(buf, uint32(size))
+	// Deterministic, so that equal passes are equal bytes.
+	buf, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(buf, m)
+	if err != nil {
+		return fmt.Errorf("encode frame: %w", err)
+	}
+	if _, err := w.Write(buf); err != nil {
+		return fmt.Errorf("write frame: %w", err)
+	}
+	return nil
+}
+
+// Read receives one message into m. A pipe that ends between two frames is
+// io.EOF itself; one that ends inside a frame is io.ErrUnexpectedEOF, wrapped.
+func Read(r io.Reader, m proto.Message) error {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		if errors.Is(err, io.EOF) {
+			return io.EOF
+		}
+		return fmt.Errorf("read frame: %w", err)
+	}
+	size := int64(binary.BigEndian.Uint32(head[:]))
+	if size > MaxBytes {
+		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLong, size, MaxBytes)
+	}
+	var body bytes.Buffer
+	body.Grow(int(min(size, 1<<20)))
+	n, err := body.ReadFrom(io.LimitReader(r, size))
+	if err == nil && n < size {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return fmt.Errorf("read frame: %w", err)
+	}
+	if err := proto.Unmarshal(body.Bytes(), m); err != nil {
+		return fmt.Errorf("decode frame: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// MaxFileBytes is the largest text that is decoded. The largest bundles of
+// CRDs that people publish have a few MB, and decoding takes about 20 times
+// the size of a text in memory.
+const MaxFileBytes = 16 << 20
+
+// Decode reads all documents of a text. Warnings are about things that were
+// accepted but are probably not what the author meant.
+func Decode(source string, text []byte) (objects []Object, warnings []string, err error) {
+	if len(text) > MaxFileBytes {
+		return nil, nil, &Error{File: source, Message: fmt.Sprintf(
+			"%d bytes of manifests, at most %d are decoded; split the file", len(text), MaxFileBytes)}
+	}
+	d := decoder{source: source}
+	for _, doc := range split(text) {
+		if err := d.document(doc); err != nil {
+			return nil, nil, err
+		}
+	}
+	return d.objects, d.warnings, nil
+}
+
+// decoder collects what one text holds.
+type decoder struct {
+	source   string
+	objects  []Object
+	warnings []string
+}
+
+func (d *decoder) fail(line int, format string, args ...any) error {
+	return &Error{File: d.source, Line: line, Message: fmt.Sprintf(format, args...)}
+}
+
+func (d *decoder) warn(line int, format string, args ...any) {
+	place := &Error{File: d.source, Line: line, Message: fmt.Sprintf(format, args...)}
+	d.warnings = append(d.warnings, place.Error())
+}
+
+// document decodes one YAML document; one that starts with a brace may also be
+// several JSON objects in a row.
+func (d *decoder) document(doc document) error {
+	line := doc.line + doc.lead()
+	if trimmed := bytes.TrimSpace(doc.text); len(trimmed) > 0 && trimmed[0] == '{' {
+		if values, ok := jsonValues(trimmed); ok {
+			for _, v := range values {
+				if err := d.value(v, line); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	value, duplicate, err := parse(doc.text)
+	if err != nil {
+		at, message := place(err)
+		return d.fail(doc.line+max(at-1, 0), "invalid YAML: %s", message)
+	}
+	if duplicate != "" {
+		d.warn(line, "%s; the last one counts", duplicate)
+	}
+	return d.value(value, line)
+}
+
+// value takes an object, the items of a list, or nothing.
+func (d *decoder) value(value any, line int) error {
+	if value == nil {
+		return nil
+	}
+	data, ok := value.(map[string]any)
+	if !ok {
+		return d.fail(line, "the document is not an object; a manifest has apiVersion, kind and metadata")
+	}
+	apiVersion, _ := data["apiVersion"].(string)
+	kind, _ := data["kind"].(string)
+	switch {
+	case len(data) == 0:
+		return nil
+	case apiVersion == "" && kind == "":
+		d.warn(line, "not a manifest, it has neither apiVersion nor kind; it was left out")
+		return nil
+	case apiVersion == "" || kind == "":
+		return d.fail(line, "the manifest needs both apiVersion and kind")
+	}
+	if items, ok := data["items"].([]any); ok && strings.HasSuffix(kind, "List") {
+		for _, item := range items {
+			if err := d.value(item, line); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	object := Object{Data: data, Source: d.source, Line: line}
+	if object.Key("").Name == "" {
+		return d.fail(line, "the %s needs metadata.name", kind)
+	}
+	d.objects = append(d.objects, object)
+	return nil
+}
+
+// parse converts one YAML document to what its JSON decodes to. A key that is
+// set twice is reported and the last one taken, as other tools do.
+func parse(text []byte) (value any, duplicate string, err error) {
+	encoded, err := yaml.YAMLToJSONStrict(text)
+	if err != nil && strings.Contains(err.Error(), "already set in map") {
+		_, duplicate = place(err)
+		encoded, err = yaml.YAMLToJSON(text)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.UseNumber()
+	if err := decoder.Decode(&value); err != nil {
+		return nil, "", err
+	}
+	return value, duplicate, nil
+}
+
+// jsonValues decodes JSON objects in a row; false when it is not that.
+func jsonValues(text []byte) ([]any, bool) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var values []any
+	for {
+		var value map[string]any
+		err := decoder.Decode(&value)
+		if errors.Is(err, io.EOF) {
+			return values, true
+		}
+		if err != nil {
+			return nil, false
+		}
+		values = append(values, value)
+	}
+}
+
+var lineInError = regexp.MustCompile(`line (\d+): `)
+
+// place takes the line, from 1, out of a YAML error; zero when it has none.
+func place(err error) (line int, message string) {
+	message = err.Error()
+	for _, prefix := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors:\n", "construct errors:\n"} {
+		message = strings.TrimPrefix(message, prefix)
+	}
+	message = strings.TrimSpace(message)
+	found := lineInError.FindStringSubmatchIndex(message)
+	if found == nil {
+		return 0, message
+	}
+	line, _ = strconv.Atoi(message[found[2]:found[3]])
+	message, _, _ = strings.Cut(message[:found[0]]+message[found[1]:], "\n")
+	return line, message
+}

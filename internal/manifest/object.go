@@ -1,0 +1,93 @@
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Object is one rendered Kubernetes object.
+type Object struct {
+	// Data is the object as decoded from JSON; numbers are json.Number.
+	Data map[string]any
+	// Source is the file or template it came from.
+	Source string
+	// Line is where it starts in its source; zero is unknown.
+	Line int
+	// CRD marks an object from a chart's crds folder.
+	CRD bool
+	// Volatile are JSON pointers to values that differ from render to render.
+	Volatile []string
+}
+
+// Key names an object in one cluster, whatever version it is written in.
+type Key struct {
+	Group, Kind, Namespace, Name string
+}
+
+// String is the key as people write it: kind, group, then the name.
+func (k Key) String() string {
+	kind := k.Kind
+	if k.Group != "" {
+		kind += "." + k.Group
+	}
+	if k.Namespace != "" {
+		return kind + " " + k.Namespace + "/" + k.Name
+	}
+	return kind + " " + k.Name
+}
+
+// Key returns the object's key, with the namespace it gets when it names none.
+func (o *Object) Key(defaultNamespace string) Key {
+	group, _, found := strings.Cut(o.text("apiVersion"), "/")
+	if !found {
+		group = ""
+	}
+	metadata, _ := o.Data["metadata"].(map[string]any)
+	namespace, _ := metadata["namespace"].(string)
+	name, _ := metadata["name"].(string)
+	if namespace == "" {
+		namespace = defaultNamespace
+	}
+	return Key{Group: group, Kind: o.text("kind"), Namespace: namespace, Name: name}
+}
+
+// Annotation returns an annotation's value, "" when it is not set.
+func (o *Object) Annotation(name string) string {
+	metadata, _ := o.Data["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	value, _ := annotations[name].(string)
+	return value
+}
+
+// JSON encodes the object.
+func (o *Object) JSON() ([]byte, error) {
+	text, err := json.Marshal(o.Data)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", o.Key(""), err)
+	}
+	return text, nil
+}
+
+func (o *Object) text(field string) string {
+	s, _ := o.Data[field].(string)
+	return s
+}
+
+// Error is a text that cannot be rendered, with its place.
+type Error struct {
+	File    string
+	Line    int // zero is unknown
+	Message string
+}
+
+// Error puts the place before the message.
+func (e *Error) Error() string {
+	switch {
+	case e.File == "":
+		return e.Message
+	case e.Line == 0:
+		return e.File + ": " + e.Message
+	}
+	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
+}

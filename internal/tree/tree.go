@@ -1,0 +1,121 @@
+// Package tree holds the files of one service in memory while they are
+// rendered. Symbolic links are resolved once, when the tree is sealed, so a
+// reader sees plain files only and cannot leave the tree.
+//
+// It does not read a disk and does not know what the files mean. The render
+// child fills it from frames; makers read it. Paths are slash-separated,
+// relative and clean; "" and "." are the root.
+package tree
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// maxFiles bounds a sealed tree: links to folders multiply files, and a few
+// of them can multiply beyond memory.
+const maxFiles = 200_000
+
+// Error is a problem with one path of the tree.
+type Error struct {
+	Path    string
+	Message string
+}
+
+// Error says what is wrong, without the path, which is a field.
+func (e *Error) Error() string { return e.Message }
+
+// entry is a file, a link, or a file whose content was left out.
+type entry struct {
+	content []byte
+	link    string
+	omitted int64
+}
+
+// Tree is a set of files. Fill it with Add, Link and Omit, then Seal it.
+type Tree struct {
+	raw    map[string]entry
+	paths  []string // of raw, sorted, once sealed
+	files  map[string]entry
+	names  []string // of files, sorted
+	broken map[string]string
+}
+
+// New returns an empty tree.
+func New() *Tree { return &Tree{raw: map[string]entry{}} }
+
+// Add puts a file. The content is kept, not copied.
+func (t *Tree) Add(name string, content []byte) error {
+	return t.put(name, entry{content: content})
+}
+
+// Omit puts a file whose content is not there because it is too large; to
+// read it is an error, to have it is none.
+func (t *Tree) Omit(name string, size int64) error {
+	return t.put(name, entry{omitted: max(size, 1)})
+}
+
+// Link puts a symbolic link. One that leaves the tree is refused.
+func (t *Tree) Link(name, target string) error {
+	if target == "" || path.IsAbs(target) || escapes(path.Join(path.Dir(name), target)) {
+		return &Error{name, fmt.Sprintf("the symbolic link points to %q, outside the service's files; links must stay inside them", target)}
+	}
+	return t.put(name, entry{link: target})
+}
+
+func (t *Tree) put(name string, e entry) error {
+	if !fs.ValidPath(name) || name == "." || strings.ContainsRune(name, 0) {
+		return &Error{name, fmt.Sprintf("%q is not a valid file name", name)}
+	}
+	if len(t.raw) >= maxFiles {
+		return &Error{name, fmt.Sprintf("more than %d files", maxFiles)}
+	}
+	t.raw[name] = e
+	return nil
+}
+
+func escapes(clean string) bool { return clean == ".." || strings.HasPrefix(clean, "../") }
+
+// Read returns a file's content. The caller must not change it.
+func (t *Tree) Read(name string) ([]byte, error) {
+	name = path.Clean(name)
+	e, ok := t.files[name]
+	switch {
+	case ok && e.omitted > 0:
+		return nil, &Error{name, fmt.Sprintf("the file has %d bytes, more than a renderer reads; keep large files out of what is rendered", e.omitted)}
+	case ok:
+		return e.content, nil
+	case t.broken[name] != "":
+		return nil, &Error{name, t.broken[name]}
+	}
+	return nil, &Error{name, "no such file: " + name}
+}
+
+// IsFile reports whether there is a file, or a link to one, of that name.
+func (t *Tree) IsFile(name string) bool {
+	_, ok := t.files[path.Clean(name)]
+	return ok
+}
+
+// IsDir reports whether any file is below the folder.
+func (t *Tree) IsDir(name string) bool { return len(t.Below(name)) > 0 }
+
+// Below returns the full paths of all files below a folder, sorted. A link
+// that points nowhere is among them, so that who reads it gets the error.
+func (t *Tree) Below(dir string) []string {
+	return below(t.names, path.Clean(dir))
+}
+
+// below cuts the sorted names to those under dir.
+func below(names []string, dir string) []string {
+	if dir == "." || dir == "" {
+		return names
+	}
+	start, _ := slices.BinarySearch(names, dir+"/")
+	// '0' is the byte after '/'.
+	end, _ := slices.BinarySearch(names, dir+"0")
+	return names[start:end]
+}

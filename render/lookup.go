@@ -1,0 +1,48 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	renderv1 "github.com/axle-cd/axle/api/render/v1"
+	"github.com/axle-cd/axle/internal/frame"
+)
+
+// parent asks the agent, which answers one question at a time.
+type parent struct {
+	in  io.Reader
+	out io.Writer
+}
+
+// lookup returns a live object, a list when name is empty, and an empty map
+// when there is none.
+func (p *parent) lookup(apiVersion, kind, namespace, name string) (map[string]any, error) {
+	question := &renderv1.Lookup{ApiVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name}
+	err := frame.Write(p.out, &renderv1.ToParent{Message: &renderv1.ToParent_Lookup{Lookup: question}})
+	if err != nil {
+		return nil, err
+	}
+	var message renderv1.ToChild
+	if err := frame.Read(p.in, &message); err != nil {
+		return nil, fmt.Errorf("no answer to a lookup: %w", err)
+	}
+	answer := message.GetLookup()
+	if answer == nil {
+		return nil, errors.New("a lookup was answered by another frame")
+	}
+	if answer.GetError() != "" {
+		return nil, fmt.Errorf("lookup of %s %s %s/%s: %s", apiVersion, kind, namespace, name, answer.GetError())
+	}
+	object := map[string]any{}
+	if len(answer.GetObject()) == 0 {
+		return object, nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(answer.GetObject()))
+	if err := decoder.Decode(&object); err != nil {
+		return nil, fmt.Errorf("lookup of %s %s: %w", apiVersion, kind, err)
+	}
+	return object, nil
+}

@@ -1,0 +1,200 @@
+package render
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"time"
+
+	renderv1 "github.com/axle-cd/axle/api/render/v1"
+	"github.com/axle-cd/axle/internal/liquid"
+	"github.com/axle-cd/axle/internal/manifest"
+	"github.com/axle-cd/axle/internal/tree"
+	"github.com/axle-cd/axle/render/raw"
+)
+
+// The kinds of a step.
+const (
+	stepAuto      = "AUTO"
+	stepRaw       = "RAW"
+	stepHelm      = "HELM"
+	stepKustomize = "KUSTOMIZE"
+)
+
+// maxWarnings and maxWarningBytes bound what a result carries beside objects.
+const (
+	maxWarnings     = 20
+	maxWarningBytes = 1 << 10
+)
+
+// pass is everything one render may use, and what it found out.
+type pass struct {
+	files    *tree.Tree
+	begin    *renderv1.Begin
+	parent   *parent
+	warnings []string
+	asked    map[string]bool
+}
+
+func newPass(files *tree.Tree, begin *renderv1.Begin, parent *parent) *pass {
+	return &pass{files: files, begin: begin, parent: parent, asked: map[string]bool{}}
+}
+
+// render runs the steps in order; of two steps that render one object, the
+// later one counts.
+func (p *pass) render() (*renderv1.Result, error) {
+	bindings, err := p.bindings()
+	if err != nil {
+		return nil, err
+	}
+	steps := p.begin.GetSteps()
+	if len(steps) == 0 {
+		steps = []*renderv1.Step{{Type: stepAuto}}
+	}
+	var objects []manifest.Object
+	for _, step := range steps {
+		dir, err := p.dir(step)
+		if err != nil {
+			return nil, err
+		}
+		found, warnings, err := p.step(step, dir, bindings)
+		if err != nil {
+			return nil, err
+		}
+		p.warnings = append(p.warnings, warnings...)
+		objects = p.override(objects, found)
+	}
+	return p.result(objects)
+}
+
+// step renders one folder by one maker.
+func (p *pass) step(step *renderv1.Step, dir string, bindings map[string]any) ([]manifest.Object, []string, error) {
+	var engine *liquid.Engine
+	if p.begin.GetTemplated() {
+		engine = liquid.New(bindings, p.now())
+	}
+	kind := step.GetType()
+	if kind == "" || kind == stepAuto {
+		kind = p.detect(dir)
+	}
+	switch kind {
+	case stepRaw:
+		return raw.Render(raw.Request{Tree: p.files, Dir: dir, Namespace: p.begin.GetNamespace(), Liquid: engine})
+	}
+	return nil, nil, &manifest.Error{File: dir, Message: fmt.Sprintf(
+		"there is no renderer %q; use AUTO, RAW, HELM or KUSTOMIZE", kind)}
+}
+
+// detect looks at the folder itself: a chart, a kustomization, else raw.
+func (p *pass) detect(dir string) string {
+	if p.files.IsFile(path.Join(dir, "Chart.yaml")) {
+		return stepHelm
+	}
+	for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
+		if p.files.IsFile(path.Join(dir, name)) {
+			return stepKustomize
+		}
+	}
+	return stepRaw
+}
+
+// dir is where a step starts, inside the files.
+func (p *pass) dir(step *renderv1.Step) (string, error) {
+	dir := path.Join(p.begin.GetEntry(), step.GetPath())
+	if dir == "" {
+		dir = "."
+	}
+	if !fs.ValidPath(dir) {
+		return "", &manifest.Error{File: dir, Message: "the folder is outside the service's files"}
+	}
+	if !p.files.IsDir(dir) {
+		return "", &manifest.Error{File: dir, Message: "the folder does not exist or holds no files at this revision; check the service's folder and its renderers' paths"}
+	}
+	return dir, nil
+}
+
+// bindings are what templates see.
+func (p *pass) bindings() (map[string]any, error) {
+	configuration := make(map[string]any, len(p.begin.GetConfiguration()))
+	for k, v := range p.begin.GetConfiguration() {
+		configuration[k] = v
+	}
+	bindings := map[string]any{"configuration": configuration}
+	for name, text := range map[string]string{"cluster": p.begin.GetCluster(), "service": p.begin.GetService()} {
+		value := map[string]any{}
+		if text != "" {
+			if err := json.Unmarshal([]byte(text), &value); err != nil {
+				return nil, fmt.Errorf("what templates see as %q is not a JSON object: %w", name, err)
+			}
+		}
+		bindings[name] = value
+	}
+	return bindings, nil
+}
+
+func (p *pass) now() time.Time { return time.UnixMicro(p.begin.GetNow()).UTC() }
+
+// override puts found behind objects and drops what it renders again.
+func (p *pass) override(objects, found []manifest.Object) []manifest.Object {
+	if len(objects) == 0 {
+		return found
+	}
+	again := map[manifest.Key]bool{}
+	for i := range found {
+		again[found[i].Key(p.begin.GetNamespace())] = true
+	}
+	objects = slices.DeleteFunc(objects, func(o manifest.Object) bool {
+		return again[o.Key(p.begin.GetNamespace())]
+	})
+	return append(objects, found...)
+}
+
+// result encodes what was rendered.
+func (p *pass) result(objects []manifest.Object) (*renderv1.Result, error) {
+	result := &renderv1.Result{Warnings: p.cappedWarnings()}
+	for i := range objects {
+		text, err := objects[i].JSON()
+		if err != nil {
+			return nil, err
+		}
+		result.Objects = append(result.Objects, &renderv1.Object{
+			Json: text, Source: objects[i].Source, Crd: objects[i].CRD, Volatile: objects[i].Volatile,
+		})
+		objects[i].Data = nil
+	}
+	for version := range p.asked {
+		result.ApiVersionsAsked = append(result.ApiVersionsAsked, version)
+	}
+	slices.Sort(result.ApiVersionsAsked)
+	return result, nil
+}
+
+func (p *pass) cappedWarnings() []string {
+	var out []string
+	for i, w := range p.warnings {
+		if i == maxWarnings {
+			return append(out, fmt.Sprintf("%d more warnings", len(p.warnings)-maxWarnings))
+		}
+		if len(w) > maxWarningBytes {
+			w = w[:maxWarningBytes]
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// failure keeps the place of an error when it has one.
+func failure(err error) *renderv1.Failure {
+	var bad *manifest.Error
+	if errors.As(err, &bad) {
+		return &renderv1.Failure{Message: bad.Message, File: bad.File, Line: int32(bad.Line)}
+	}
+	var file *tree.Error
+	if errors.As(err, &file) {
+		return &renderv1.Failure{Message: file.Message, File: file.Path}
+	}
+	return &renderv1.Failure{Message: err.Error()}
+}

@@ -1,0 +1,121 @@
+// Package raw renders plain manifests: the YAML and JSON files of a folder and
+// of all folders below it, in the order of their paths.
+//
+// Files ending in .liquid are templates when the service is templated. Hidden
+// files and folders, charts and kustomizations inside the folder are left out;
+// the last two with a warning, since they want a renderer of their own. When
+// two documents describe one object, the first counts. The render child calls
+// it; it reads nothing but the tree it is given.
+package raw
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/axle-cd/axle/internal/liquid"
+	"github.com/axle-cd/axle/internal/manifest"
+	"github.com/axle-cd/axle/internal/tree"
+)
+
+// Request is one folder to render.
+type Request struct {
+	Tree *tree.Tree
+	Dir  string
+	// Namespace is what an object gets when it names none.
+	Namespace string
+	// Liquid renders *.liquid files; nil takes them as they are.
+	Liquid *liquid.Engine
+}
+
+// Render returns the folder's objects.
+func Render(r Request) (objects []manifest.Object, warnings []string, err error) {
+	seen := map[manifest.Key]string{}
+	for _, file := range r.Tree.Below(r.Dir) {
+		take, warning := r.wants(file)
+		if warning != "" && !slices.Contains(warnings, warning) {
+			warnings = append(warnings, warning)
+		}
+		if !take {
+			continue
+		}
+		found, more, err := r.file(file)
+		if err != nil {
+			return nil, nil, err
+		}
+		warnings = append(warnings, more...)
+		for _, object := range found {
+			key := object.Key(r.Namespace)
+			place := fmt.Sprintf("%s:%d", file, object.Line)
+			if first, twice := seen[key]; twice {
+				warnings = append(warnings, fmt.Sprintf("%s: %s is also in %s; the first counts", place, key, first))
+				continue
+			}
+			seen[key] = place
+			objects = append(objects, object)
+		}
+	}
+	return objects, warnings, nil
+}
+
+// wants decides by the name whether a file is a manifest.
+func (r Request) wants(file string) (take bool, warning string) {
+	rel := strings.TrimPrefix(file, path.Clean(r.Dir)+"/")
+	for part := range strings.SplitSeq(rel, "/") {
+		if strings.HasPrefix(part, ".") {
+			return false, ""
+		}
+	}
+	switch path.Ext(strings.TrimSuffix(rel, ".liquid")) {
+	case ".yaml", ".yml", ".json":
+	default:
+		return false, ""
+	}
+	if dir := r.chartAbove(rel); dir != "" {
+		return false, fmt.Sprintf("%s: the folder is a Helm chart and was left out; give it a HELM renderer", dir)
+	}
+	switch path.Base(rel) {
+	case "kustomization.yaml", "kustomization.yml":
+		return false, fmt.Sprintf("%s: a kustomization inside raw manifests was left out; give its folder a KUSTOMIZE renderer", file)
+	}
+	return true, ""
+}
+
+// chartAbove returns the outermost folder between Dir and the file that is a
+// chart, and "" when there is none.
+func (r Request) chartAbove(rel string) string {
+	parts := strings.Split(rel, "/")
+	for i := 1; i < len(parts); i++ {
+		dir := path.Join(r.Dir, path.Join(parts[:i]...))
+		if r.Tree.IsFile(path.Join(dir, "Chart.yaml")) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// file reads, templates and decodes one file.
+func (r Request) file(name string) ([]manifest.Object, []string, error) {
+	text, err := r.Tree.Read(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	templated := r.Liquid != nil && strings.HasSuffix(name, ".liquid")
+	if templated {
+		if text, err = r.Liquid.Render(text); err != nil {
+			var bad *liquid.Error
+			if errors.As(err, &bad) {
+				return nil, nil, &manifest.Error{File: name, Line: bad.Line, Message: bad.Message}
+			}
+			return nil, nil, err
+		}
+	}
+	objects, warnings, err := manifest.Decode(name, text)
+	var bad *manifest.Error
+	if templated && errors.As(err, &bad) {
+		bad.Message += " (the line is that of the rendered text)"
+	}
+	return objects, warnings, err
+}

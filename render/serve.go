@@ -1,0 +1,115 @@
+package render
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	renderv1 "github.com/axle-cd/axle/api/render/v1"
+	"github.com/axle-cd/axle/internal/frame"
+	"github.com/axle-cd/axle/internal/tree"
+)
+
+// Limits of one child. Both bound what a leak in a maker can add up to; a bare
+// start costs some 20 ms of CPU, so 100 passes make it disappear.
+const (
+	MaxPasses = 100
+	MaxLife   = 60 * time.Second
+)
+
+// Serve reads passes from in and answers them on out until in ends, or until
+// the child has served MaxPasses or lived MaxLife. It returns nil then, and an
+// error when the parent does not keep to the protocol or went away.
+func Serve(in io.Reader, out io.Writer) error {
+	reader := bufio.NewReaderSize(in, 64<<10)
+	born := time.Now()
+	for served := 0; served < MaxPasses && time.Since(born) < MaxLife; served++ {
+		err := serveOne(reader, out)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		// The next pass may need the whole limit.
+		runtime.GC()
+	}
+	return nil
+}
+
+// serveOne receives one pass, runs it and sends its result.
+func serveOne(in io.Reader, out io.Writer) error {
+	files := tree.New()
+	begin, refused, err := receive(in, files)
+	if err != nil {
+		return err
+	}
+	result := &renderv1.Result{}
+	if refused == nil {
+		p := newPass(files, begin, &parent{in: in, out: out})
+		result, refused = run(p)
+	}
+	if refused != nil {
+		result = &renderv1.Result{Failure: failure(refused)}
+	}
+	message := &renderv1.ToParent{Message: &renderv1.ToParent_Result{Result: result}}
+	err = frame.Write(out, message)
+	if errors.Is(err, frame.ErrTooLong) {
+		result = &renderv1.Result{Failure: &renderv1.Failure{Message: fmt.Sprintf(
+			"the rendered objects are larger than %d MiB together; split the service", frame.MaxBytes>>20)}}
+		err = frame.Write(out, &renderv1.ToParent{Message: &renderv1.ToParent_Result{Result: result}})
+	}
+	return err
+}
+
+// receive reads a pass's files up to its begin. A file that is refused fails
+// the pass, not the pipe: the rest of the pass is still read.
+func receive(in io.Reader, files *tree.Tree) (begin *renderv1.Begin, refused, err error) {
+	for count := 0; ; count++ {
+		var message renderv1.ToChild
+		if err := frame.Read(in, &message); err != nil {
+			if errors.Is(err, io.EOF) && count > 0 {
+				return nil, nil, io.ErrUnexpectedEOF
+			}
+			return nil, nil, err
+		}
+		switch m := message.GetMessage().(type) {
+		case *renderv1.ToChild_File:
+			if err := add(files, m.File); err != nil && refused == nil {
+				refused = err
+			}
+		case *renderv1.ToChild_Begin:
+			if refused == nil {
+				refused = files.Seal()
+			}
+			return m.Begin, refused, nil
+		default:
+			return nil, nil, fmt.Errorf("unexpected frame %T before a pass began", m)
+		}
+	}
+}
+
+func add(files *tree.Tree, f *renderv1.File) error {
+	switch {
+	case f.GetLink() != "":
+		return files.Link(f.GetPath(), f.GetLink())
+	case f.GetOmittedBytes() > 0:
+		return files.Omit(f.GetPath(), f.GetOmittedBytes())
+	}
+	return files.Add(f.GetPath(), f.GetContent())
+}
+
+// run renders one pass. A maker's panic is the pass's failure; the parent
+// throws a child away after any failure.
+func run(p *pass) (result *renderv1.Result, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the renderer crashed on this input: %v; %.2000s", r, debug.Stack())
+		}
+	}()
+	return p.render()
+}
