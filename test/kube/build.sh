@@ -39,8 +39,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
 echo "kubedev: fetching modules"
-go mod download
-total=$(go list -deps -f '{{if not .Standard}}x{{end}}' . | grep -c x)
+total=$(go list -deps . | wc -l)
 echo "kubedev: building etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok as one binary ($total packages, $jobs at a time, about 10 minutes on two processors)"
 
 # The version that clients ask for; charts choose by it.
@@ -59,10 +58,12 @@ while kill -0 "$build" 2>/dev/null; do
 	[ $((now / 10)) -ne "${last:-0}" ] || continue
 	last=$((now / 10))
 	count=$(grep -c '^[^ ]*$' "$work/log" || true)
-	if [ "$count" -ge "$total" ]; then
-		count="$total, linking"
+	note=
+	if [ "$count" = "${before:-}" ]; then
+		note=", linking or at a large one" # packages in the build cache are not counted
 	fi
-	echo "kubedev: ${now}s, compiled $count of $total packages"
+	before=$count
+	echo "kubedev: ${now}s, compiled $count of $total packages$note"
 done
 if ! wait "$build"; then
 	grep -v '^[^ ]*$' "$work/log" >&2 || true

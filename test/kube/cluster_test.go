@@ -83,6 +83,23 @@ func TestPausedServerAnswersOnlyAfterResume(t *testing.T) {
 	}
 }
 
+func TestCloseOfAPausedClusterEnds(t *testing.T) {
+	cluster := kube.New(t, kube.ClusterConfig{Controllers: true, Kwok: true, Binaries: map[string]string{}})
+	if err := cluster.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- cluster.Close() }()
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(limit):
+		t.Errorf("it has not ended after %v", limit)
+	}
+}
+
 func TestUsersAreWhoTheyAre(t *testing.T) {
 	ctx := t.Context()
 	cluster := kube.New(t, kube.ClusterConfig{Users: []kube.User{{Name: "tess", Token: "tess-token", Groups: []string{"readers", "others"}}}})

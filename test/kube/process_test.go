@@ -221,6 +221,35 @@ func TestProcessPods(t *testing.T) {
 		p.run(t, greeterPod("good", corev1.RestartPolicyNever, "-exit=0"), func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded })
 		p.run(t, greeterPod("bad", corev1.RestartPolicyNever, "-exit=1"), func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodFailed })
 	})
+	t.Run("attach reaches a program's input and output", func(t *testing.T) {
+		cat := greeterPod("cat", corev1.RestartPolicyNever)
+		cat.Spec.Containers[0].Command, cat.Spec.Containers[0].Stdin, cat.Spec.Containers[0].StdinOnce = []string{"cat"}, true, true
+		p.run(t, cat, ready)
+		if out, err := p.kubectl(t, strings.NewReader("over here\n"), "attach", "-i", "-q", "cat"); err != nil || !strings.Contains(out, "over here") {
+			t.Errorf("attach says %q, %v", out, err)
+		}
+		p.wait(t, "cat", func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded })
+	})
+	t.Run("a failing liveness probe restarts", func(t *testing.T) {
+		sick := greeterPod("sick", corev1.RestartPolicyAlways)
+		sick.Spec.Containers[0].LivenessProbe = &corev1.Probe{PeriodSeconds: 1, FailureThreshold: 2, ProbeHandler: corev1.ProbeHandler{
+			Exec: &corev1.ExecAction{Command: []string{"test", "-e", "/no/such/file"}},
+		}}
+		p.run(t, sick, func(pod *corev1.Pod) bool {
+			return len(pod.Status.ContainerStatuses) == 1 && pod.Status.ContainerStatuses[0].RestartCount > 0
+		})
+	})
+	t.Run("init containers come first and share volumes", func(t *testing.T) {
+		pod := greeterPod("after-init", corev1.RestartPolicyNever, "-read=/shared/file", "-exit=0")
+		mounts := []corev1.VolumeMount{{Name: "shared", MountPath: "/shared"}}
+		pod.Spec.Containers[0].VolumeMounts = mounts
+		pod.Spec.InitContainers = []corev1.Container{{Name: "init", Image: "axle.test/greeter:v1", Args: []string{"-write=/shared/file", "-exit=0"}, VolumeMounts: mounts}}
+		pod.Spec.Volumes = []corev1.Volume{{Name: "shared", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+		p.run(t, pod, func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded })
+		if out, err := p.kubectl(t, nil, "logs", "after-init", "-c", "greeter"); err != nil || !strings.Contains(out, `file /shared/file: "written" err=<nil>`) {
+			t.Errorf("the log is %q, %v", out, err)
+		}
+	})
 	t.Run("an unknown image waits for its binary", func(t *testing.T) {
 		later := greeterPod("later", corev1.RestartPolicyAlways)
 		later.Spec.Containers[0].Image = "axle.test/other:v2"

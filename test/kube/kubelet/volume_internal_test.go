@@ -1,0 +1,49 @@
+package kubelet
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestVolumeHoldsExactlyItsFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, step := range []map[string]string{
+		{"a": "1", "b": "2"},
+		{"a": "1", "b": "2"},
+		{"b": "new", "deep/c": "3"},
+		{},
+	} {
+		files := map[string]payload{}
+		for name, text := range step {
+			files[name] = payload{data: []byte(text), mode: 0o640}
+		}
+		if err := writeFiles(dir, files); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(step, content(t, dir)); diff != "" {
+			t.Errorf("want - got +\n%s", diff)
+		}
+		if hidden, _ := filepath.Glob(filepath.Join(dir, ".*")); len(hidden) != 2 {
+			t.Errorf("beside ..data and its folder there are %q", hidden)
+		}
+	}
+}
+
+// content reads what a program sees, through the links.
+func content(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, pattern := range []string{"[a-z]*", "[a-z]*/*"} {
+		names, _ := filepath.Glob(filepath.Join(dir, pattern))
+		for _, name := range names {
+			if text, err := os.ReadFile(name); err == nil {
+				short, _ := filepath.Rel(dir, name)
+				all[short] = string(text)
+			}
+		}
+	}
+	return all
+}
