@@ -9,6 +9,7 @@ import (
 
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/lifecycle"
+	"github.com/axle-cd/axle/internal/seal"
 )
 
 // Config says where the rows are.
@@ -17,6 +18,9 @@ type Config struct {
 	DatabaseURL string
 	// DataDir is the hub's folder; SQLite keeps hub.db in it.
 	DataDir string
+	// KeyFile seals secrets at rest; DataDir/hub.key when empty. It is made at
+	// the first start. All replicas of one Postgres must have the same.
+	KeyFile string
 	// Clock is the real one when nil.
 	Clock clock.Clock
 	// Log is silent when nil.
@@ -39,6 +43,7 @@ type Store struct {
 	url     string
 	clock   clock.Clock
 	log     *slog.Logger
+	sealer  *seal.Sealer
 	release func() error
 
 	mu    sync.Mutex
@@ -71,6 +76,9 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	if err := s.migrate(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if err := s.openKey(ctx, c); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if err := s.firstIncarnation(ctx); err != nil {

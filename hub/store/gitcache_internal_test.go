@@ -1,0 +1,80 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/axle-cd/axle/hub/gitcache/gitcachetest"
+	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/test/pg"
+)
+
+func openBoth(t *testing.T, test func(t *testing.T, open func(t *testing.T) *Store)) {
+	for name, config := range map[string]func(t *testing.T) Config{
+		"sqlite":   func(t *testing.T) Config { return Config{DataDir: t.TempDir()} },
+		"postgres": func(t *testing.T) Config { return Config{DataDir: t.TempDir(), DatabaseURL: pg.New(t)} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			test(t, func(t *testing.T) *Store {
+				s, err := Open(t.Context(), config(t))
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() {
+					if err := s.Close(); err != nil {
+						t.Error(err)
+					}
+				})
+				return s
+			})
+		})
+	}
+}
+
+func TestGitCacheSuite(t *testing.T) {
+	openBoth(t, func(t *testing.T, open func(t *testing.T) *Store) {
+		gitcachetest.RunStoreSuite(t, func(t *testing.T) gitcachetest.Fixture {
+			s := open(t)
+			users := 0
+			run := func(t *testing.T, statement string, args ...any) {
+				t.Helper()
+				err := s.Write(t.Context(), func(ctx context.Context) error {
+					_, err := s.exec(ctx, statement, args...)
+					return err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			run(t, "CREATE TABLE IF NOT EXISTS services (id TEXT PRIMARY KEY, source_id TEXT, digest TEXT)")
+			run(t, "CREATE TABLE IF NOT EXISTS revisions (service_id TEXT, digest TEXT)")
+			return gitcachetest.Fixture{
+				Store: s,
+				Refer: func(t *testing.T, sourceID string, by int) {
+					if by < 0 {
+						run(t, "DELETE FROM services WHERE source_id = $1", sourceID)
+						return
+					}
+					users++
+					run(t, "INSERT INTO services (id, source_id, digest) VALUES ($1, $2, '')", fmt.Sprint(users), sourceID)
+				},
+				Pin: func(t *testing.T, d digest.Digest, pinned bool) {
+					if !pinned {
+						run(t, "DELETE FROM services WHERE digest = $1", d)
+						return
+					}
+					users++
+					run(t, "INSERT INTO services (id, source_id, digest) VALUES ($1, '', $2)", fmt.Sprint(users), d)
+				},
+				Announced: func(t *testing.T) int {
+					rows, err := s.ChangesAfter(t.Context(), 0, 100_000)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return len(rows)
+				},
+			}
+		})
+	})
+}

@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// Acquire makes h the holder of a repository whose lease is free, ran out more
+// than grace ago or is of an earlier life of the same replica, and returns the
+// new epoch. errcode.Conflict, errcode.NotFound.
+func (s *Store) Acquire(ctx context.Context, repositoryID string, h gitcache.Holder, ttl, grace time.Duration) (epoch int64, err error) {
+	err = s.Write(ctx, func(ctx context.Context) error {
+		taken, err := s.execOne(ctx, `UPDATE repository_leases
+			SET replica = $2, boot = $3, epoch = epoch + 1, expires_at = {now} + $4
+			WHERE repository_id = $1
+			  AND (replica = '' OR (replica = $2 AND boot <> $3) OR expires_at + $5 < {now})`,
+			repositoryID, h.Replica, h.Boot, ttl.Microseconds(), grace.Microseconds())
+		if err != nil {
+			return err
+		}
+		lease, err := s.repositoryLease(ctx, repositoryID)
+		if err != nil {
+			return err
+		}
+		if !taken {
+			return errcode.New(errcode.Conflict, "repository %s is held by replica %s", repositoryID, lease.replica)
+		}
+		epoch = lease.epoch
+		return nil
+	})
+	return epoch, err
+}
+
+// repositoryLease is what a refused statement is explained with.
+type repositoryLease struct {
+	replica             string
+	epoch               int64
+	expires, start, now int64
+}
+
+func (s *Store) repositoryLease(ctx context.Context, repositoryID string) (repositoryLease, error) {
+	l, found, err := rowOf(ctx, s, func(row scan) (l repositoryLease, err error) {
+		err = row(&l.replica, &l.epoch, &l.expires, &l.start, &l.now)
+		return l, err
+	}, "SELECT replica, epoch, expires_at, fetch_started_at, {now} FROM repository_leases WHERE repository_id = $1", repositoryID)
+	if err == nil && !found {
+		err = noRepository(repositoryID)
+	}
+	return l, err
+}
+
+// Renew extends all leases of h that have not run out, in one statement, and
+// returns them.
+func (s *Store) Renew(ctx context.Context, h gitcache.Holder, ttl time.Duration) (held []gitcache.Held, err error) {
+	err = s.Write(ctx, func(ctx context.Context) (err error) {
+		held, err = rowsOf(ctx, s, func(row scan) (one gitcache.Held, err error) {
+			var kicked int64
+			err = row(&one.RepositoryID, &one.Epoch, &kicked)
+			one.KickRequestedAt = clock.FromMicros(kicked)
+			return one, err
+		}, `UPDATE repository_leases SET expires_at = {now} + $3
+			WHERE replica = $1 AND boot = $2 AND expires_at > {now}
+			RETURNING repository_id, epoch, kick_requested_at`, h.Replica, h.Boot, ttl.Microseconds())
+		return err
+	})
+	slices.SortFunc(held, func(a, b gitcache.Held) int { return strings.Compare(a.RepositoryID, b.RepositoryID) })
+	return held, err
+}
+
+// Release gives a lease back, so that anyone may have it at once. It does
+// nothing when h does not hold it under this epoch.
+func (s *Store) Release(ctx context.Context, repositoryID string, h gitcache.Holder, epoch int64) error {
+	return s.Write(ctx, func(ctx context.Context) error {
+		_, err := s.exec(ctx, `UPDATE repository_leases SET replica = '', boot = '', expires_at = 0
+			WHERE repository_id = $1 AND replica = $2 AND boot = $3 AND epoch = $4`, repositoryID, h.Replica, h.Boot, epoch)
+		return err
+	})
+}
+
+// StartFetch records that a fetch starts now. errcode.Conflict when the epoch
+// is not current or the lease ran out; errcode.Exhausted with RetryAfter when
+// the last start is not gap ago.
+func (s *Store) StartFetch(ctx context.Context, repositoryID string, epoch int64, gap time.Duration) error {
+	return s.Write(ctx, func(ctx context.Context) error {
+		started, err := s.execOne(ctx, `UPDATE repository_leases SET fetch_started_at = {now}, kick_requested_at = 0
+			WHERE repository_id = $1 AND epoch = $2 AND expires_at > {now} AND fetch_started_at + $3 <= {now}`,
+			repositoryID, epoch, gap.Microseconds())
+		if err != nil || started {
+			return err
+		}
+		l, err := s.repositoryLease(ctx, repositoryID)
+		if err != nil {
+			return err
+		}
+		if l.epoch != epoch || l.expires <= l.now {
+			return staleEpoch(repositoryID, epoch)
+		}
+		wait := max(time.Duration(l.start-l.now)*time.Microsecond+gap, time.Microsecond)
+		return errcode.New(errcode.Exhausted, "repository %s was fetched a moment ago", repositoryID).After(wait)
+	})
+}
+
+// RequestKick leaves a wish for a fetch for whoever is, or becomes, the holder.
+func (s *Store) RequestKick(ctx context.Context, repositoryID string) error {
+	return s.Write(ctx, func(ctx context.Context) error {
+		found, err := s.execOne(ctx, "UPDATE repository_leases SET kick_requested_at = {now} WHERE repository_id = $1", repositoryID)
+		if err == nil && !found {
+			err = noRepository(repositoryID)
+		}
+		return err
+	})
+}
+
+// fence refuses writers of an epoch that is over, and keeps the lease from
+// changing hands until this transaction ends.
+func (s *Store) fence(ctx context.Context, repositoryID string, epoch int64) error {
+	current, err := s.execOne(ctx, "UPDATE repository_leases SET epoch = epoch WHERE repository_id = $1 AND epoch <= $2", repositoryID, epoch)
+	if err != nil || current {
+		return err
+	}
+	if _, err := s.repositoryLease(ctx, repositoryID); err != nil {
+		return err
+	}
+	return staleEpoch(repositoryID, epoch)
+}
+
+func staleEpoch(repositoryID string, epoch int64) error {
+	return errcode.New(errcode.Conflict, "repository %s has a newer owner than epoch %d", repositoryID, epoch)
+}

@@ -1,0 +1,197 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/gitcache/gitagent"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+var _ gitcache.Store = (*Store)(nil)
+
+const selectRepository = `SELECT id, name, project_id, kind, url, auth, created_at, updated_at, generation,
+	health, health_message, checked_at, fetched_at, failed_since, bytes FROM repositories `
+
+func scanRepository(row scan) (r gitcache.Repository, err error) {
+	var created, updated, checked, fetched, failed int64
+	err = row(&r.ID, &r.Name, &r.ProjectID, &r.Kind, &r.URL, &r.Auth, &created, &updated, &r.Generation,
+		&r.Health.State, &r.Health.Message, &checked, &fetched, &failed, &r.Health.Bytes)
+	r.CreatedAt, r.UpdatedAt = clock.FromMicros(created), clock.FromMicros(updated)
+	r.Health.CheckedAt, r.Health.FetchedAt, r.Health.FailedSince = clock.FromMicros(checked), clock.FromMicros(fetched), clock.FromMicros(failed)
+	return r, err
+}
+
+// Repositories returns all repositories, sorted by name.
+func (s *Store) Repositories(ctx context.Context) ([]gitcache.Repository, error) {
+	return rowsOf(ctx, s, scanRepository, selectRepository+"ORDER BY name")
+}
+
+// Repository returns one repository. errcode.NotFound.
+func (s *Store) Repository(ctx context.Context, id string) (gitcache.Repository, error) {
+	r, found, err := rowOf(ctx, s, scanRepository, selectRepository+"WHERE id = $1", id)
+	if err == nil && !found {
+		err = noRepository(id)
+	}
+	return r, err
+}
+
+func noRepository(id string) error {
+	return errcode.New(errcode.NotFound, "repository %s does not exist", id)
+}
+
+func nameTaken(name string) error {
+	return errcode.New(errcode.Conflict, "a repository named %q exists already; choose another name", name)
+}
+
+// Credentials returns a repository's secrets, opened. errcode.NotFound.
+func (s *Store) Credentials(ctx context.Context, repositoryID string) (c gitcache.Credentials, err error) {
+	sealed, found, err := rowOf(ctx, s, value[string], "SELECT credentials FROM repositories WHERE id = $1", repositoryID)
+	if err != nil {
+		return c, err
+	}
+	if !found {
+		return c, noRepository(repositoryID)
+	}
+	text, err := s.sealer.Open(sealed, credentialsOf(repositoryID))
+	if err != nil || len(text) == 0 {
+		return c, err
+	}
+	return c, json.Unmarshal(text, &c)
+}
+
+// credentialsOf names the place of sealed credentials.
+func credentialsOf(repositoryID string) string { return "repository " + repositoryID }
+
+func (s *Store) sealCredentials(repositoryID string, c gitcache.Credentials) (string, error) {
+	if c == (gitcache.Credentials{}) {
+		return "", nil
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return "", fmt.Errorf("encode credentials: %w", err)
+	}
+	return s.sealer.Seal(text, credentialsOf(repositoryID)), nil
+}
+
+// CreateRepository stores a new repository. errcode.Conflict when the ID or
+// the name is taken.
+func (s *Store) CreateRepository(ctx context.Context, r gitcache.Repository, c gitcache.Credentials) (gitcache.Repository, error) {
+	sealed, err := s.sealCredentials(r.ID, c)
+	if err != nil {
+		return r, err
+	}
+	err = s.Write(ctx, func(ctx context.Context) error {
+		created, err := s.execOne(ctx, `INSERT INTO repositories (id, name, project_id, kind, url, auth, credentials, generation, created_at, updated_at, health)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, 1, {now}, {now}, $8) ON CONFLICT DO NOTHING`,
+			r.ID, r.Name, r.ProjectID, r.Kind, r.URL, r.Auth, sealed, gitagent.Unknown)
+		if err != nil {
+			return err
+		}
+		if !created {
+			return nameTaken(r.Name)
+		}
+		if _, err := s.exec(ctx, "INSERT INTO repository_leases (repository_id) VALUES ($1)", r.ID); err != nil {
+			return err
+		}
+		if r, err = s.Repository(ctx, r.ID); err != nil {
+			return err
+		}
+		return event.Append(ctx, event.Change{Kind: event.KindRepository, Key: r.ID})
+	})
+	return r, err
+}
+
+// UpdateRepository replaces name, project, URL and auth, and the credentials
+// unless c is nil. errcode.NotFound, errcode.Conflict when the name is taken.
+func (s *Store) UpdateRepository(ctx context.Context, r gitcache.Repository, c *gitcache.Credentials) (updated gitcache.Repository, err error) {
+	err = s.Write(ctx, func(ctx context.Context) error {
+		old, err := s.Repository(ctx, r.ID)
+		if err != nil {
+			return err
+		}
+		if _, taken, err := rowOf(ctx, s, value[string], "SELECT id FROM repositories WHERE name = $1 AND id <> $2", r.Name, r.ID); err != nil || taken {
+			if taken {
+				err = nameTaken(r.Name)
+			}
+			return err
+		}
+		if c != nil {
+			sealed, err := s.sealCredentials(r.ID, *c)
+			if err != nil {
+				return err
+			}
+			if _, err := s.exec(ctx, "UPDATE repositories SET credentials = $2 WHERE id = $1", r.ID, sealed); err != nil {
+				return err
+			}
+		}
+		news := c != nil || old.URL != r.URL || old.Auth != r.Auth
+		_, err = s.exec(ctx, `UPDATE repositories SET name = $2, project_id = $3, url = $4, auth = $5,
+			generation = generation + $6, updated_at = {now} WHERE id = $1`, r.ID, r.Name, r.ProjectID, r.URL, r.Auth, news)
+		if duplicate(err) {
+			return nameTaken(r.Name)
+		}
+		if err != nil {
+			return err
+		}
+		if updated, err = s.Repository(ctx, r.ID); err != nil {
+			return err
+		}
+		return event.Append(ctx, event.Change{Kind: event.KindRepository, Key: r.ID})
+	})
+	return updated, err
+}
+
+// DeleteRepository removes a repository that nothing uses. errcode.NotFound;
+// errcode.Conflict when a service still follows it.
+func (s *Store) DeleteRepository(ctx context.Context, id string) error {
+	return s.Write(ctx, func(ctx context.Context) error {
+		r, err := s.Repository(ctx, id)
+		if err != nil {
+			return err
+		}
+		used, _, err := rowOf(ctx, s, value[int64], `SELECT count(*) FROM services
+			WHERE source_id IN (SELECT id FROM sources WHERE repository_id = $1)`, id)
+		if err != nil {
+			return err
+		}
+		if used > 0 {
+			return errcode.New(errcode.Conflict, "repository %q is used by %d services; delete or change them first", r.Name, used)
+		}
+		for _, statement := range []string{
+			"DELETE FROM artifacts WHERE repository_id = $1",
+			"DELETE FROM repositories WHERE id = $1", // and, by reference, lease, sources and heads
+		} {
+			if _, err := s.exec(ctx, statement, id); err != nil {
+				return err
+			}
+		}
+		return event.Append(ctx, event.Change{Kind: event.KindRepository, Key: id})
+	})
+}
+
+// WriteHealth records what an agent learnt of its upstream; the feed hears of
+// it when state or message changed. errcode.Conflict when a later epoch took
+// the lease.
+func (s *Store) WriteHealth(ctx context.Context, repositoryID string, epoch int64, h gitcache.Health) error {
+	return s.Write(ctx, func(ctx context.Context) error {
+		if err := s.fence(ctx, repositoryID, epoch); err != nil {
+			return err
+		}
+		old, err := s.Repository(ctx, repositoryID)
+		if err != nil {
+			return err
+		}
+		_, err = s.exec(ctx, `UPDATE repositories SET health = $2, health_message = $3, checked_at = $4, fetched_at = $5,
+			failed_since = $6, bytes = $7 WHERE id = $1`, repositoryID, h.State, h.Message,
+			clock.Micros(h.CheckedAt), clock.Micros(h.FetchedAt), clock.Micros(h.FailedSince), h.Bytes)
+		if err != nil || (old.Health.State == h.State && old.Health.Message == cleanText(h.Message)) {
+			return err
+		}
+		return event.Append(ctx, event.Change{Kind: event.KindRepository, Key: repositoryID})
+	})
+}

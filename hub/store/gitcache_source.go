@@ -1,0 +1,82 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const selectSource = "SELECT id, repository_id, ref, folder, files FROM sources "
+
+func scanSource(row scan) (src gitcache.Source, err error) {
+	var files string
+	if err = row(&src.ID, &src.RepositoryID, &src.Ref, &src.Folder, &files); err != nil {
+		return src, err
+	}
+	return src, json.Unmarshal([]byte(files), &src.Files)
+}
+
+// PutSource makes sure that a source is among those in use.
+// errcode.NotFound when its repository does not exist.
+func (s *Store) PutSource(ctx context.Context, src gitcache.Source) error {
+	files, err := json.Marshal(src.Files)
+	if err != nil {
+		return fmt.Errorf("encode files: %w", err)
+	}
+	return s.Write(ctx, func(ctx context.Context) error {
+		if _, err := s.Repository(ctx, src.RepositoryID); err != nil {
+			return err
+		}
+		known, err := s.execOne(ctx, "UPDATE sources SET put_at = {now} WHERE id = $1", src.ID)
+		if err != nil || known {
+			return err
+		}
+		created, err := s.execOne(ctx, `INSERT INTO sources (id, repository_id, ref, folder, files, put_at)
+			VALUES ($1, $2, $3, $4, $5, {now}) ON CONFLICT DO NOTHING`, src.ID, src.RepositoryID, src.Ref, src.Folder, string(files))
+		if err != nil || !created {
+			return err
+		}
+		return event.Append(ctx, event.Change{Kind: event.KindSource, Key: src.ID})
+	})
+}
+
+// DropSources deletes, with their heads, sources that no service refers to and
+// that were last put before the given time.
+func (s *Store) DropSources(ctx context.Context, putBefore time.Time) (n int, err error) {
+	err = s.Write(ctx, func(ctx context.Context) error {
+		ids, err := rowsOf(ctx, s, value[string], `DELETE FROM sources
+			WHERE put_at < $1 AND NOT EXISTS (SELECT 1 FROM services v WHERE v.source_id = sources.id)
+			RETURNING id`, clock.Micros(putBefore))
+		if err != nil {
+			return err
+		}
+		n = len(ids)
+		for _, id := range ids {
+			if err := event.Append(ctx, event.Change{Kind: event.KindSource, Key: id}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return n, err
+}
+
+// Source returns one source. errcode.NotFound.
+func (s *Store) Source(ctx context.Context, id string) (gitcache.Source, error) {
+	src, found, err := rowOf(ctx, s, scanSource, selectSource+"WHERE id = $1", id)
+	if err == nil && !found {
+		err = errcode.New(errcode.NotFound, "source %s does not exist", id)
+	}
+	return src, err
+}
+
+// Sources returns the sources of a repository, sorted by ID.
+func (s *Store) Sources(ctx context.Context, repositoryID string) ([]gitcache.Source, error) {
+	return rowsOf(ctx, s, scanSource, selectSource+"WHERE repository_id = $1 ORDER BY id", repositoryID)
+}

@@ -1,0 +1,48 @@
+package store
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/seal"
+)
+
+const (
+	// keyFile is the name of the key file in the data folder.
+	keyFile = "hub.key"
+	// settingKeyCheck holds a text that the right key opens.
+	settingKeyCheck = "key_check"
+	keyCheck        = "axle"
+)
+
+// openKey opens the key file and makes sure that it is the one the database's
+// secrets were sealed with, before anything is sealed with another.
+func (s *Store) openKey(ctx context.Context, c Config) (err error) {
+	path := c.KeyFile
+	if path == "" {
+		if c.DataDir == "" {
+			return errcode.New(errcode.Invalid, "the hub needs a key file (--key-file) or a data folder (--data-dir)")
+		}
+		path = filepath.Join(c.DataDir, keyFile)
+	}
+	if s.sealer, err = seal.OpenFile(path); err != nil {
+		return err
+	}
+	return s.Write(ctx, func(ctx context.Context) error {
+		sealed, err := s.Setting(ctx, settingKeyCheck)
+		if err != nil {
+			return err
+		}
+		if sealed == "" {
+			return s.SetSetting(ctx, settingKeyCheck, s.sealer.Seal([]byte(keyCheck), settingKeyCheck))
+		}
+		if _, err := s.sealer.Open(sealed, settingKeyCheck); err != nil {
+			return errcode.Hide(errcode.Conflict, err, "the key file %s is not the one that this database's secrets were sealed with; start the hub with that one (--key-file), it is hub.key in the data folder of the first replica", path)
+		}
+		return nil
+	})
+}
+
+// Sealer seals and opens secrets with the hub's key.
+func (s *Store) Sealer() *seal.Sealer { return s.sealer }

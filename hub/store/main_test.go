@@ -1,0 +1,17 @@
+package store_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/axle-cd/axle/test/pg"
+)
+
+// TestMain also is the writer that a test kills.
+func TestMain(m *testing.M) {
+	if url, dir := os.Getenv("AXLE_STORE_WRITER_URL"), os.Getenv("AXLE_STORE_WRITER_DIR"); dir != "" {
+		writeForever(url, dir)
+		return
+	}
+	pg.Main(m)
+}
