@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/internal/liquid"
 	"github.com/axle-cd/axle/internal/manifest"
 	"github.com/axle-cd/axle/internal/tree"
+	"github.com/axle-cd/axle/render/kustomize"
 	"github.com/axle-cd/axle/render/raw"
 )
 
@@ -82,7 +83,16 @@ func (p *pass) step(step *renderv1.Step, dir string, bindings map[string]any) ([
 	}
 	switch kind {
 	case stepRaw:
-		return raw.Render(raw.Request{Tree: p.files, Dir: dir, Namespace: p.begin.GetNamespace(), Liquid: engine})
+		return raw.Render(raw.Request{
+			Tree: p.files, Dir: dir, Except: p.others(step),
+			Namespace: p.begin.GetNamespace(), Liquid: engine,
+		})
+	case stepKustomize:
+		request := kustomize.Request{Tree: p.files, Dir: dir}
+		if step.GetKustomizeEnvsubst() {
+			request.Variables = p.begin.GetConfiguration()
+		}
+		return kustomize.Render(request)
 	}
 	return nil, nil, &manifest.Error{File: dir, Message: fmt.Sprintf(
 		"there is no renderer %q; use AUTO, RAW, HELM or KUSTOMIZE", kind)}
@@ -93,12 +103,24 @@ func (p *pass) detect(dir string) string {
 	if p.files.IsFile(path.Join(dir, "Chart.yaml")) {
 		return stepHelm
 	}
-	for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
+	for _, name := range kustomize.Names {
 		if p.files.IsFile(path.Join(dir, name)) {
 			return stepKustomize
 		}
 	}
 	return stepRaw
+}
+
+// others are the folders of the steps beside this one: raw leaves them to
+// their own renderer.
+func (p *pass) others(step *renderv1.Step) []string {
+	var dirs []string
+	for _, other := range p.begin.GetSteps() {
+		if other != step {
+			dirs = append(dirs, path.Join(p.begin.GetEntry(), other.GetPath()))
+		}
+	}
+	return dirs
 }
 
 // dir is where a step starts, inside the files.

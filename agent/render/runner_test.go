@@ -68,18 +68,26 @@ func patient(t *testing.T) context.Context {
 	return ctx
 }
 
-func TestExampleRawWeb(t *testing.T) {
+func TestExamples(t *testing.T) {
 	runner := newRunner(t, render.Config{})
-	result, err := runner.Render(patient(t), render.Pass{
-		Project: "default", Name: "raw-web", Namespace: "web", Folder: "../../examples/apps", Entry: "raw-web",
-	})
-	if err != nil {
-		t.Fatal(err)
+	tests := map[string]struct{ objects int }{
+		"raw-web":          {objects: 3},
+		"overlays/staging": {objects: 3},
 	}
-	if len(result.Objects) != 3 {
-		t.Errorf("got %d objects, want 3: %v", len(result.Objects), result)
-	}
-	if result.RendererVersion == "" {
-		t.Error("the result names no renderer version")
+	for entry, test := range tests {
+		t.Run(entry, func(t *testing.T) {
+			result, err := runner.Render(patient(t), render.Pass{
+				Project: "default", Name: "shop", Namespace: "shop", Folder: "../../examples/apps", Entry: entry,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(result.Objects) != test.objects {
+				t.Errorf("got %d objects, want %d: %v", len(result.Objects), test.objects, result)
+			}
+			if result.RendererVersion == "" {
+				t.Error("the result names no renderer version")
+			}
+		})
 	}
 }

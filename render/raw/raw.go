@@ -24,6 +24,8 @@ import (
 type Request struct {
 	Tree *tree.Tree
 	Dir  string
+	// Except are folders below Dir that another renderer renders.
+	Except []string
 	// Namespace is what an object gets when it names none.
 	Namespace string
 	// Liquid renders *.liquid files; nil takes them as they are.
@@ -62,7 +64,7 @@ func Render(r Request) (objects []manifest.Object, warnings []string, err error)
 
 // wants decides by the name whether a file is a manifest.
 func (r Request) wants(file string) (take bool, warning string) {
-	rel := strings.TrimPrefix(file, path.Clean(r.Dir)+"/")
+	rel := strings.TrimPrefix(file, below(r.Dir))
 	for part := range strings.SplitSeq(rel, "/") {
 		if strings.HasPrefix(part, ".") {
 			return false, ""
@@ -73,6 +75,12 @@ func (r Request) wants(file string) (take bool, warning string) {
 	default:
 		return false, ""
 	}
+	for _, dir := range r.Except {
+		// A renderer of Dir itself or of a folder above it adds to this one.
+		if strings.HasPrefix(file, dir+"/") && strings.HasPrefix(dir+"/", below(r.Dir)) && path.Clean(dir) != path.Clean(r.Dir) {
+			return false, ""
+		}
+	}
 	if dir := r.chartAbove(rel); dir != "" {
 		return false, fmt.Sprintf("%s: the folder is a Helm chart and was left out; give it a HELM renderer", dir)
 	}
@@ -81,6 +89,14 @@ func (r Request) wants(file string) (take bool, warning string) {
 		return false, fmt.Sprintf("%s: a kustomization inside raw manifests was left out; give its folder a KUSTOMIZE renderer", file)
 	}
 	return true, ""
+}
+
+// below is the prefix of all paths inside a folder.
+func below(dir string) string {
+	if dir = path.Clean(dir); dir == "." {
+		return ""
+	}
+	return dir + "/"
 }
 
 // chartAbove returns the outermost folder between Dir and the file that is a

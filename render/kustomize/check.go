@@ -1,0 +1,145 @@
+package kustomize
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/axle-cd/axle/internal/manifest"
+	"github.com/axle-cd/axle/internal/tree"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// Names are the file names of a kustomization.
+var Names = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
+// referring are the fields whose entries name files or folders.
+var referring = map[string]bool{
+	"resources": true, "bases": true, "components": true, "generators": true,
+	"transformers": true, "validators": true, "configurations": true, "crds": true,
+}
+
+// inflating are the fields that would fetch a chart and run helm.
+var inflating = map[string]bool{"helmCharts": true, "helmChartInflationGenerator": true}
+
+// checker walks the kustomizations that a build will load, so that what the
+// build cannot do is refused with its place and not as a failed clone.
+type checker struct {
+	tree *tree.Tree
+	seen map[string]bool
+	// file is the first kustomization, where objects are said to come from.
+	file string
+	// schema is set when a kustomization brings a schema of its own.
+	schema bool
+}
+
+// folder checks the kustomization in a folder. From is where it is named.
+func (c *checker) folder(dir string, from manifest.Error) error {
+	if c.seen[dir] {
+		return nil
+	}
+	c.seen[dir] = true
+	file := ""
+	for _, name := range Names {
+		if !c.tree.IsFile(path.Join(dir, name)) {
+			continue
+		}
+		if file != "" {
+			return &manifest.Error{File: dir, Message: "more than one kustomization file in the folder; keep one"}
+		}
+		file = path.Join(dir, name)
+	}
+	if file == "" {
+		from.Message = fmt.Sprintf("the folder %q has no kustomization.yaml", dir)
+		return &from
+	}
+	if c.file == "" {
+		c.file = file
+	}
+	text, err := c.tree.Read(file)
+	if err != nil {
+		return err
+	}
+	return c.text(dir, file, text)
+}
+
+var yamlErrorLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+
+// text checks one kustomization's text.
+func (c *checker) text(dir, file string, text []byte) error {
+	var doc yaml.Node
+	if err := yaml.NewDecoder(bytes.NewReader(text)).Decode(&doc); err != nil {
+		if errors.Is(err, io.EOF) {
+			return &manifest.Error{File: file, Message: "the kustomization is empty"}
+		}
+		bad := &manifest.Error{File: file, Message: "invalid YAML: " + yamlErrorLine.ReplaceAllString(err.Error(), "")}
+		if found := yamlErrorLine.FindStringSubmatch(err.Error()); found != nil {
+			fmt.Sscan(found[1], &bad.Line)
+		}
+		return bad
+	}
+	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
+		return &manifest.Error{File: file, Line: 1, Message: "the kustomization is not an object"}
+	}
+	fields := doc.Content[0].Content
+	for i := 0; i+1 < len(fields); i += 2 {
+		if err := c.field(dir, file, fields[i], fields[i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *checker) field(dir, file string, name, value *yaml.Node) error {
+	switch {
+	case name.Value == "openapi":
+		c.schema = true
+	case inflating[name.Value] && len(value.Content) > 0:
+		return &manifest.Error{File: file, Line: name.Line, Message: fmt.Sprintf(
+			"%s is not supported yet; render the chart with a HELM renderer of the service instead", name.Value)}
+	case referring[name.Value]:
+		for _, entry := range value.Content {
+			if err := c.entry(dir, manifest.Error{File: file, Line: entry.Line}, name.Value, entry.Value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// entry checks one reference: a file, a folder with a kustomization, or text.
+func (c *checker) entry(dir string, at manifest.Error, field, reference string) error {
+	if reference == "" || strings.Contains(reference, "\n") {
+		return nil
+	}
+	local := path.Join(dir, reference)
+	switch {
+	case !path.IsAbs(reference) && !escapes(local) && c.tree.IsFile(local):
+		return nil
+	case !path.IsAbs(reference) && !escapes(local) && c.tree.IsDir(local):
+		return c.folder(local, at)
+	case remote(reference):
+		at.Message = fmt.Sprintf("the remote reference %q is refused: rendering has no network; copy it into the repository", reference)
+	case path.IsAbs(reference) || escapes(local):
+		at.Message = fmt.Sprintf("%q is outside the service's files; references must stay inside them", reference)
+	default:
+		at.Message = fmt.Sprintf("%s names %q, which does not exist at this revision", field, reference)
+	}
+	return &at
+}
+
+func escapes(clean string) bool { return clean == ".." || strings.HasPrefix(clean, "../") }
+
+var hostFirst = regexp.MustCompile(`^(?:[\w.-]+@)?[\w-]+(?:\.[\w-]+)+(?::\d+)?[:/].`)
+
+// remote reports whether Kustomize would fetch a reference.
+func remote(reference string) bool {
+	if strings.Contains(reference, "://") || strings.Contains(reference, "git::") || strings.Contains(reference, "?ref=") {
+		return true
+	}
+	return !strings.HasPrefix(reference, ".") && hostFirst.MatchString(reference)
+}

@@ -1,0 +1,123 @@
+package kustomize
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/axle-cd/axle/internal/manifest"
+	"github.com/axle-cd/axle/internal/tree"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
+)
+
+// Request is one kustomization to build.
+type Request struct {
+	Tree *tree.Tree
+	// Dir holds the kustomization file.
+	Dir string
+	// Variables, when not nil, replace ${NAME} in the built objects.
+	Variables map[string]string
+}
+
+// root is where the tree stands in the library's file system.
+const root = "/files"
+
+// Render builds the kustomization.
+func Render(r Request) (objects []manifest.Object, warnings []string, err error) {
+	check := checker{tree: r.Tree, seen: map[string]bool{}}
+	if err := check.folder(path.Clean(r.Dir), manifest.Error{File: r.Dir}); err != nil {
+		return nil, nil, err
+	}
+	files, err := inMemory(r.Tree)
+	if err != nil {
+		return nil, nil, err
+	}
+	defaultSchema := openapi.GetSchemaVersion()
+	defer func() {
+		if check.schema || openapi.GetSchemaVersion() != defaultSchema {
+			openapi.ResetOpenAPI()
+		}
+	}()
+	options := krusty.MakeDefaultOptions()
+	// The tree is the jail: what a kustomization may load is in it.
+	options.LoadRestrictions = types.LoadRestrictionsNone
+	options.PluginConfig = types.DisabledPluginConfig()
+	built, err := krusty.MakeKustomizer(options).Run(files, path.Join(root, r.Dir))
+	if err != nil {
+		return nil, nil, explain(r.Dir, err)
+	}
+	return r.decode(built, check.file)
+}
+
+// inMemory copies the tree into the library's file system.
+func inMemory(t *tree.Tree) (filesys.FileSystem, error) {
+	files := filesys.MakeFsInMemory()
+	for _, name := range t.Below(".") {
+		text, err := t.Read(name)
+		if err != nil {
+			// What cannot be read is only missed when it is asked for.
+			continue
+		}
+		if err := files.WriteFile(path.Join(root, name), text); err != nil {
+			return nil, &manifest.Error{File: name, Message: fmt.Sprintf("cannot be loaded by Kustomize: %v", err)}
+		}
+	}
+	return files, nil
+}
+
+// decode turns the built resources into objects.
+func (r Request) decode(built resmap.ResMap, source string) (objects []manifest.Object, warnings []string, err error) {
+	for _, resource := range built.Resources() {
+		text, err := resource.AsYAML()
+		if err != nil {
+			return nil, nil, &manifest.Error{File: source, Message: fmt.Sprintf("%s cannot be encoded: %v", resource.CurId(), err)}
+		}
+		if r.Variables != nil {
+			if text, err = substitute(text, r.Variables); err != nil {
+				return nil, nil, &manifest.Error{File: source, Message: fmt.Sprintf("%s: %v", resource.CurId(), err)}
+			}
+		}
+		found, more, err := manifest.Decode(source, text)
+		if err != nil {
+			var bad *manifest.Error
+			if errors.As(err, &bad) {
+				bad.Message = fmt.Sprintf("%s as built: %s", resource.CurId(), bad.Message)
+				// The line is one of the built text, which nobody has.
+				bad.Line = 0
+			}
+			return nil, nil, err
+		}
+		warnings = append(warnings, more...)
+		for i := range found {
+			found[i].Line = 0
+		}
+		objects = append(objects, found...)
+	}
+	return objects, warnings, nil
+}
+
+var (
+	inMemoryPath = regexp.MustCompile(regexp.QuoteMeta(root) + `/?`)
+	yamlLine     = regexp.MustCompile(`yaml: line (\d+)`)
+	yamlFile     = regexp.MustCompile(`(?:file |from |in |')['"]?([\w./-]+\.(?:ya?ml|json))`)
+)
+
+// explain shortens the library's error and finds the file and line in it.
+func explain(dir string, err error) error {
+	message := inMemoryPath.ReplaceAllString(err.Error(), "")
+	bad := &manifest.Error{File: dir, Message: "kustomize: " + strings.TrimSpace(message)}
+	if found := yamlFile.FindStringSubmatch(message); found != nil {
+		bad.File = found[1]
+	}
+	if found := yamlLine.FindStringSubmatch(message); found != nil {
+		bad.Line, _ = strconv.Atoi(found[1])
+	}
+	return bad
+}
