@@ -1,0 +1,119 @@
+package console
+
+import (
+	"context"
+
+	"connectrpc.com/connect"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+type clusters struct{ *Server }
+
+func cluster(v fleet.ClusterView) *hubv1.Cluster {
+	return &hubv1.Cluster{
+		Id: v.ID, Name: v.Name, Handle: v.Handle, Project: v.Project, Tags: v.Tags, Metadata: v.Metadata,
+		Distro: v.Distro, KubernetesVersion: v.KubernetesVersion, AgentVersion: v.AgentVersion, Nodes: int32(v.Nodes),
+		Registered: v.Registered(), Pending: v.Pending, Freshness: string(v.Freshness), PolledAt: v.PolledAt, PingedAt: v.PingedAt, CreatedAt: v.CreatedAt,
+		Services: int32(v.Services), ServicesHealthy: int32(v.ServicesHealthy), ServicesFailed: int32(v.ServicesFailed),
+		// There is no tunnel yet, so none can be up or down.
+		PollIntervalMicros: v.PollInterval, Tunnel: "Off", Message: v.Message,
+	}
+}
+
+func (s *clusters) List(ctx context.Context, r *connect.Request[hubv1.ListClustersRequest]) (*connect.Response[hubv1.ListClustersResponse], error) {
+	all, err := s.Fleet.Clusters(ctx, fleet.ClusterFilter{Project: r.Msg.GetProject(), Tags: r.Msg.GetTags()})
+	if err != nil {
+		return nil, err
+	}
+	out := &hubv1.ListClustersResponse{}
+	for _, v := range all {
+		out.Clusters = append(out.Clusters, cluster(v))
+	}
+	return connect.NewResponse(out), nil
+}
+
+// answer reads a cluster again, so that an answer shows what is stored.
+func (s *clusters) answer(ctx context.Context, name string) (*connect.Response[hubv1.Cluster], error) {
+	v, err := s.Fleet.Cluster(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(cluster(v)), nil
+}
+
+func (s *clusters) Get(ctx context.Context, r *connect.Request[hubv1.GetClusterRequest]) (*connect.Response[hubv1.Cluster], error) {
+	return s.answer(ctx, r.Msg.GetName())
+}
+
+func (s *clusters) Create(ctx context.Context, r *connect.Request[hubv1.CreateClusterRequest]) (*connect.Response[hubv1.CreateClusterResponse], error) {
+	have, err := s.Fleet.Cluster(ctx, r.Msg.GetName())
+	switch {
+	case errcode.Is(err, errcode.NotFound):
+		_, err = s.Fleet.CreateCluster(ctx, caller(ctx).By(), fleet.NewCluster{
+			Name: r.Msg.GetName(), Handle: r.Msg.GetHandle(), Project: r.Msg.GetProject(), Tags: r.Msg.GetTags(), Metadata: r.Msg.GetMetadata(),
+		})
+	case err == nil && !r.Msg.GetRenewToken():
+		err = errcode.New(errcode.Conflict, "cluster %q exists; choose another name, or ask for a new token for it", have.Name)
+	case err == nil && have.Registered() && have.Freshness == fleet.Fresh:
+		err = errcode.New(errcode.Conflict, "cluster %q has an agent that polls; delete the cluster first, or choose another name", have.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if have, err = s.Fleet.Cluster(ctx, r.Msg.GetName()); err != nil {
+		return nil, err
+	}
+	made, err := s.Identity.CreateBootstrapToken(ctx, caller(ctx), identity.BootstrapRequest{
+		ProjectID: have.ProjectID, Project: have.Project, ClusterID: have.ID, ClusterName: have.Name, MaxUses: 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&hubv1.CreateClusterResponse{
+		Cluster: cluster(have), BootstrapToken: made.Secret, BootstrapExpiresAt: made.ExpiresAt, HubUrl: s.ExternalURL, CaPem: s.CAPEM,
+	}), nil
+}
+
+func (s *clusters) Update(ctx context.Context, r *connect.Request[hubv1.UpdateClusterRequest]) (*connect.Response[hubv1.Cluster], error) {
+	var change fleet.ClusterChange
+	if handle := r.Msg.GetHandle(); handle != "" {
+		change.Handle = &handle
+	}
+	if tags := r.Msg.GetTags(); r.Msg.GetSetTags() {
+		change.Tags = &tags
+	}
+	if metadata := r.Msg.GetMetadata(); r.Msg.GetSetMetadata() {
+		change.Metadata = &metadata
+	}
+	if _, err := s.Fleet.UpdateCluster(ctx, caller(ctx).By(), r.Msg.GetName(), change); err != nil {
+		return nil, err
+	}
+	return s.answer(ctx, r.Msg.GetName())
+}
+
+func (s *clusters) Approve(ctx context.Context, r *connect.Request[hubv1.ApproveClusterRequest]) (*connect.Response[hubv1.Cluster], error) {
+	if _, err := s.Fleet.ApproveCluster(ctx, caller(ctx).By(), r.Msg.GetName()); err != nil {
+		return nil, err
+	}
+	return s.answer(ctx, r.Msg.GetName())
+}
+
+// Delete forgets the cluster first: credentials of a cluster that is gone open
+// nothing, while a cluster without credentials that stays would be cut off.
+func (s *clusters) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteClusterRequest]) (*connect.Response[hubv1.DeleteClusterResponse], error) {
+	have, err := s.Fleet.Cluster(ctx, r.Msg.GetName())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Fleet.DeleteCluster(ctx, caller(ctx).By(), have.Name, r.Msg.GetDetach()); err != nil {
+		return nil, err
+	}
+	if err := s.Identity.RevokeCluster(ctx, have.ID); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&hubv1.DeleteClusterResponse{}), nil
+}

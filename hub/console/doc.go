@@ -1,0 +1,13 @@
+// Package console is the hub's edge for people and their programs: it answers
+// api/hub/v1 by Connect, so that gRPC, gRPC-Web and JSON over POST all work.
+//
+// It turns messages into calls of the domain parts and their answers back,
+// and holds no rule of its own. Every call passes one interceptor, which in
+// this order: bounds its time (60 s; 6 min where the caller waits for a
+// fetch), waits until this replica is as new as the caller has seen (at most
+// 2 s), finds out who calls, asks identity whether he may, and writes the
+// position of what was done into the answer. A call that access.go does not
+// list is refused, so a new one cannot be open by mistake. Only messages of
+// coded errors leave; anything else is logged once, here, and is "internal
+// error" to the caller.
+package console

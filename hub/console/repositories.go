@@ -1,0 +1,206 @@
+package console
+
+import (
+	"context"
+
+	"connectrpc.com/connect"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+type repositories struct{ *Server }
+
+// healthText are the words of the API for the states of an upstream.
+var healthText = map[string]string{"PULLABLE": "Pullable", "FAILED": "Failed", "UNKNOWN": "Unknown", "": "Unknown"}
+
+func (s *repositories) one(r gitcache.Repository, extra extras) *hubv1.Repository {
+	auth := string(r.Auth)
+	if auth == "" {
+		auth = "none"
+	}
+	project := extra.projects[r.ProjectID]
+	if project == "" {
+		project = fleet.DefaultProject
+	}
+	return &hubv1.Repository{
+		Id: r.ID, Name: r.Name, Project: project, Type: string(r.Kind), Url: r.URL, Auth: auth,
+		Health: healthText[string(r.Health.State)], Message: r.Health.Message,
+		LastFetchAt: clock.Micros(r.Health.CheckedAt), LastAttemptAt: clock.Micros(r.Health.CheckedAt), FailingSince: clock.Micros(r.Health.FailedSince),
+		Owner: extra.owners[r.ID], Services: int32(extra.services[r.ID]), CreatedAt: clock.Micros(r.CreatedAt),
+	}
+}
+
+// extras is what other parts know of repositories.
+type extras struct {
+	projects map[string]string
+	services map[string]int
+	owners   map[string]string
+}
+
+func (s *repositories) extras(ctx context.Context) (e extras, err error) {
+	projects, err := s.Fleet.Projects(ctx)
+	if err != nil {
+		return e, err
+	}
+	e.projects = map[string]string{}
+	for _, p := range projects {
+		e.projects[p.ID] = p.Name
+	}
+	if s.ServicesByRepository != nil {
+		if e.services, err = s.ServicesByRepository(ctx); err != nil {
+			return e, err
+		}
+	}
+	if s.Owners != nil {
+		e.owners, err = s.Owners(ctx)
+	}
+	return e, err
+}
+
+// find looks a repository up by its name.
+func (s *repositories) find(ctx context.Context, name string) (gitcache.Repository, error) {
+	all, err := s.Cache.Repositories(ctx)
+	if err != nil {
+		return gitcache.Repository{}, err
+	}
+	for _, r := range all {
+		if r.Name == name {
+			return r, nil
+		}
+	}
+	return gitcache.Repository{}, errcode.New(errcode.NotFound, "no repository %q; axle repos list shows what there is", name)
+}
+
+// whole is a repository with its heads.
+func (s *repositories) whole(ctx context.Context, name string) (*connect.Response[hubv1.Repository], error) {
+	r, err := s.find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	extra, err := s.extras(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := s.one(r, extra)
+	sources, err := s.Cache.Sources(ctx, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, source := range sources {
+		head, err := s.Cache.Head(ctx, source.ID)
+		if err != nil && !errcode.Is(err, errcode.NotFound) {
+			return nil, err
+		}
+		out.Heads = append(out.Heads, &hubv1.Head{
+			Ref: source.Ref, Folder: source.Folder, Revision: head.Revision, Digest: string(head.Digest),
+			FetchedAt: clock.Micros(head.FetchedAt), Message: head.Message, Error: head.Error,
+		})
+	}
+	return connect.NewResponse(out), nil
+}
+
+func (s *repositories) List(ctx context.Context, r *connect.Request[hubv1.ListRepositoriesRequest]) (*connect.Response[hubv1.ListRepositoriesResponse], error) {
+	all, err := s.Cache.Repositories(ctx)
+	if err != nil {
+		return nil, err
+	}
+	extra, err := s.extras(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &hubv1.ListRepositoriesResponse{}
+	for _, repository := range all {
+		one := s.one(repository, extra)
+		if r.Msg.GetProject() == "" || r.Msg.GetProject() == one.GetProject() {
+			out.Repositories = append(out.Repositories, one)
+		}
+	}
+	return connect.NewResponse(out), nil
+}
+
+func (s *repositories) Get(ctx context.Context, r *connect.Request[hubv1.GetRepositoryRequest]) (*connect.Response[hubv1.Repository], error) {
+	return s.whole(ctx, r.Msg.GetName())
+}
+
+// login picks how to authenticate from what was given.
+func login(c *hubv1.RepositoryCredentials) (gitcache.AuthKind, gitcache.Credentials) {
+	out := gitcache.Credentials{
+		Username: c.GetUsername(), Password: c.GetPassword(), PrivateKey: c.GetPrivateKey(),
+		Passphrase: c.GetPassphrase(), KnownHosts: c.GetKnownHosts(), CA: c.GetCaPem(),
+	}
+	switch {
+	case out.PrivateKey != "":
+		return gitcache.AuthSSH, out
+	case out.Username != "":
+		return gitcache.AuthBasic, out
+	case out.Password != "":
+		return gitcache.AuthToken, out
+	}
+	return gitcache.AuthNone, out
+}
+
+func (s *repositories) Create(ctx context.Context, r *connect.Request[hubv1.CreateRepositoryRequest]) (*connect.Response[hubv1.Repository], error) {
+	if kind := r.Msg.GetType(); kind != "" && kind != "git" {
+		return nil, errcode.New(errcode.Invalid, "repositories of type %q are not supported yet; git is", kind)
+	}
+	project, err := s.project(ctx, r.Msg.GetProject())
+	if err != nil {
+		return nil, err
+	}
+	auth, credentials := login(r.Msg.GetCredentials())
+	if _, err := s.Cache.CreateRepository(ctx, gitcache.Repository{Name: r.Msg.GetName(), ProjectID: project.ID, URL: r.Msg.GetUrl(), Auth: auth}, credentials); err != nil {
+		return nil, err
+	}
+	return s.whole(ctx, r.Msg.GetName())
+}
+
+func (s *repositories) Update(ctx context.Context, r *connect.Request[hubv1.UpdateRepositoryRequest]) (*connect.Response[hubv1.Repository], error) {
+	have, err := s.find(ctx, r.Msg.GetName())
+	if err != nil {
+		return nil, err
+	}
+	auth, credentials := login(r.Msg.GetCredentials())
+	have.Auth = auth
+	if _, err := s.Cache.UpdateRepository(ctx, have, &credentials); err != nil {
+		return nil, err
+	}
+	return s.whole(ctx, have.Name)
+}
+
+func (s *repositories) Refresh(ctx context.Context, r *connect.Request[hubv1.RefreshRepositoryRequest]) (*connect.Response[hubv1.Repository], error) {
+	have, err := s.find(ctx, r.Msg.GetName())
+	if err != nil {
+		return nil, err
+	}
+	if r.Msg.GetWait() {
+		err = s.Cache.RefreshAndWait(ctx, have.ID, "")
+	} else {
+		err = s.Cache.Refresh(ctx, have.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.whole(ctx, have.Name)
+}
+
+func (s *repositories) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteRepositoryRequest]) (*connect.Response[hubv1.DeleteRepositoryResponse], error) {
+	have, err := s.find(ctx, r.Msg.GetName())
+	if err != nil {
+		return nil, err
+	}
+	extra, err := s.extras(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if n := extra.services[have.ID]; n > 0 {
+		return nil, errcode.New(errcode.Conflict, "repository %q is used by %d service(s); delete them first", have.Name, n)
+	}
+	if err := s.Cache.DeleteRepository(ctx, have.ID); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&hubv1.DeleteRepositoryResponse{}), nil
+}

@@ -1,0 +1,102 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/clock"
+)
+
+// maxRequest bounds one message from a client, in bytes.
+const maxRequest = 8 << 20
+
+// Events reads what happened, newest first. Cluster and service are ids,
+// empty for all; zero limit is the log's own default.
+type Events func(ctx context.Context, cluster, service string, after int64, limit int) ([]event.Entry, error)
+
+// Lives is the history of the hub's database.
+type Lives interface {
+	Incarnation(ctx context.Context) (event.Incarnation, error)
+	ConfirmIncarnation(ctx context.Context) (event.Incarnation, error)
+}
+
+// Replica is one process of the hub.
+type Replica struct {
+	Name         string
+	URL          string
+	SeenAt       time.Time
+	Repositories int
+	Draining     bool
+}
+
+// Config is what the edge needs. All parts are required; texts may be empty.
+type Config struct {
+	Identity *identity.Directory
+	Fleet    *fleet.Fleet
+	Cache    *gitcache.Cache
+	Feed     *event.Feed
+	Events   Events
+	Lives    Lives
+	// Replicas lists the hub's processes.
+	Replicas func(ctx context.Context) ([]Replica, error)
+	// ServicesByRepository counts services, by repository id.
+	ServicesByRepository func(ctx context.Context) (map[string]int, error)
+	// Owners tells which replica fetches each repository, by repository id.
+	Owners func(ctx context.Context) (map[string]string, error)
+
+	// ExternalURL is what agents should dial.
+	ExternalURL string
+	// CAPEM is the authority that agents should trust, empty for the system's.
+	CAPEM string
+	// Database says which one it is, for people.
+	Database string
+	Version  string
+	Clock    clock.Clock
+	Log      *slog.Logger
+}
+
+// Server answers people.
+type Server struct {
+	Config
+	startedAt time.Time
+}
+
+// New checks that nothing is missing.
+func New(c Config) (*Server, error) {
+	if c.Identity == nil || c.Fleet == nil || c.Cache == nil || c.Feed == nil || c.Events == nil || c.Lives == nil {
+		return nil, errors.New("console: a part is missing")
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Real{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Server{Config: c, startedAt: c.Clock.Now()}, nil
+}
+
+// Register adds the routes of every service to mux.
+func (s *Server) Register(mux *http.ServeMux) {
+	options := []connect.HandlerOption{
+		connect.WithInterceptors(connect.UnaryInterceptorFunc(s.admit)),
+		connect.WithReadMaxBytes(maxRequest),
+	}
+	mux.Handle(hubv1connect.NewSessionsHandler(&sessions{s}, options...))
+	mux.Handle(hubv1connect.NewProjectsHandler(&projects{s}, options...))
+	mux.Handle(hubv1connect.NewClustersHandler(&clusters{s}, options...))
+	mux.Handle(hubv1connect.NewRepositoriesHandler(&repositories{s}, options...))
+	mux.Handle(hubv1connect.NewServicesHandler(&services{s}, options...))
+	mux.Handle(hubv1connect.NewTokensHandler(&tokens{s}, options...))
+	mux.Handle(hubv1connect.NewEventsHandler(&events{s}, options...))
+	mux.Handle(hubv1connect.NewHubHandler(&hub{s}, options...))
+}

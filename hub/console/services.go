@@ -1,0 +1,149 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+
+	"connectrpc.com/connect"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+type services struct{ *Server }
+
+func ref(r *hubv1.ServiceRef) fleet.Ref { return fleet.Ref{Cluster: r.GetCluster(), Name: r.GetName()} }
+
+// answer turns a view, or its error, into an answer.
+func answer(v fleet.ServiceView, err error) (*connect.Response[hubv1.Service], error) {
+	if err != nil {
+		return nil, err
+	}
+	out, err := service(v)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(out), nil
+}
+
+func (s *services) List(ctx context.Context, r *connect.Request[hubv1.ListServicesRequest]) (*connect.Response[hubv1.ListServicesResponse], error) {
+	page, err := s.Fleet.Services(ctx, fleet.ServiceFilter{
+		Cluster: r.Msg.GetCluster(), Project: r.Msg.GetProject(), Name: r.Msg.GetName(),
+		PageSize: int(r.Msg.GetPageSize()), PageToken: r.Msg.GetPageToken(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &hubv1.ListServicesResponse{NextPageToken: page.NextPageToken}
+	for _, v := range page.Services {
+		one, err := service(v)
+		if err != nil {
+			return nil, err
+		}
+		// The list is for looking over; Get has each object.
+		one.Components = nil
+		out.Services = append(out.Services, one)
+	}
+	return connect.NewResponse(out), nil
+}
+
+func (s *services) Get(ctx context.Context, r *connect.Request[hubv1.GetServiceRequest]) (*connect.Response[hubv1.Service], error) {
+	return answer(s.Fleet.Service(ctx, ref(r.Msg.GetRef())))
+}
+
+func (s *services) Create(ctx context.Context, r *connect.Request[hubv1.CreateServiceRequest]) (*connect.Response[hubv1.Service], error) {
+	spec, err := specOf(r.Msg.GetSpec())
+	if err != nil {
+		return nil, err
+	}
+	return answer(s.Fleet.CreateService(ctx, caller(ctx).By(), fleet.ServiceRequest{Ref: ref(r.Msg.GetRef()), Spec: spec, Project: r.Msg.GetProject(), DryRun: r.Msg.GetDryRun()}))
+}
+
+func (s *services) Update(ctx context.Context, r *connect.Request[hubv1.UpdateServiceRequest]) (*connect.Response[hubv1.Service], error) {
+	spec, err := specOf(r.Msg.GetSpec())
+	if err != nil {
+		return nil, err
+	}
+	return answer(s.Fleet.UpdateService(ctx, caller(ctx).By(), ref(r.Msg.GetRef()), spec, r.Msg.GetFields(), r.Msg.GetDryRun()))
+}
+
+func (s *services) Apply(ctx context.Context, r *connect.Request[hubv1.ApplyServiceRequest]) (*connect.Response[hubv1.ApplyServiceResponse], error) {
+	spec, err := specOf(r.Msg.GetSpec())
+	if err != nil {
+		return nil, err
+	}
+	v, outcome, err := s.Fleet.ApplyService(ctx, caller(ctx).By(), fleet.ServiceRequest{
+		Ref: ref(r.Msg.GetRef()), Spec: spec, Project: r.Msg.GetProject(), ParentID: r.Msg.GetParentId(), DryRun: r.Msg.GetDryRun(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	out, err := service(v)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&hubv1.ApplyServiceResponse{Service: out, Result: string(outcome)}), nil
+}
+
+// Sync asks the agent for a pass, and upstream for what is new: a person who
+// says "now" means the commit he just pushed.
+func (s *services) Sync(ctx context.Context, r *connect.Request[hubv1.SyncServiceRequest]) (*connect.Response[hubv1.Service], error) {
+	v, err := s.Fleet.SyncService(ctx, caller(ctx).By(), ref(r.Msg.GetRef()))
+	if err == nil && v.RepositoryID != "" {
+		err = s.Cache.Refresh(ctx, v.RepositoryID)
+	}
+	return answer(v, err)
+}
+
+func (s *services) Pause(ctx context.Context, r *connect.Request[hubv1.PauseServiceRequest]) (*connect.Response[hubv1.Service], error) {
+	return answer(s.Fleet.PauseService(ctx, caller(ctx).By(), ref(r.Msg.GetRef())))
+}
+
+func (s *services) Resume(ctx context.Context, r *connect.Request[hubv1.ResumeServiceRequest]) (*connect.Response[hubv1.Service], error) {
+	return answer(s.Fleet.ResumeService(ctx, caller(ctx).By(), ref(r.Msg.GetRef())))
+}
+
+func (s *services) Rollback(ctx context.Context, r *connect.Request[hubv1.RollbackServiceRequest]) (*connect.Response[hubv1.Service], error) {
+	return answer(s.Fleet.RollbackService(ctx, caller(ctx).By(), ref(r.Msg.GetRef()), r.Msg.GetRevision()))
+}
+
+func (s *services) ApprovePrune(ctx context.Context, r *connect.Request[hubv1.ApprovePruneRequest]) (*connect.Response[hubv1.Service], error) {
+	return answer(s.Fleet.ApprovePrune(ctx, caller(ctx).By(), ref(r.Msg.GetRef())))
+}
+
+func (s *services) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteServiceRequest]) (*connect.Response[hubv1.Service], error) {
+	return answer(s.Fleet.DeleteService(ctx, caller(ctx).By(), ref(r.Msg.GetRef()), r.Msg.GetDetach()))
+}
+
+func (s *services) ListRevisions(ctx context.Context, r *connect.Request[hubv1.ListRevisionsRequest]) (*connect.Response[hubv1.ListRevisionsResponse], error) {
+	all, err := s.Fleet.Revisions(ctx, ref(r.Msg.GetRef()))
+	if err != nil {
+		return nil, err
+	}
+	out := &hubv1.ListRevisionsResponse{}
+	for _, v := range all {
+		out.Revisions = append(out.Revisions, &hubv1.Revision{
+			Number: v.Number, SourceRevision: v.SourceRevision, Digest: v.Digest, SpecDigest: v.SpecDigest, Message: v.Message, Author: v.Author,
+			CommittedAt: v.CommittedAt, CreatedAt: v.CreatedAt, Cause: string(v.Cause), By: v.By, Current: v.Current,
+		})
+	}
+	return connect.NewResponse(out), nil
+}
+
+// specOf reads a spec. The two forms share their JSON, so it is the bridge; a
+// test of fleet holds the names together.
+func specOf(spec *hubv1.ServiceSpec) (fleet.Spec, error) {
+	var out fleet.Spec
+	if spec == nil {
+		return out, nil
+	}
+	data, err := toJSON(spec)
+	if err != nil {
+		return out, err
+	}
+	if err := json.Unmarshal(data, &out); err != nil {
+		return out, errcode.New(errcode.Internal, "a spec cannot be read: %w", err)
+	}
+	return out, nil
+}

@@ -1,0 +1,158 @@
+package console
+
+import (
+	"context"
+
+	"connectrpc.com/connect"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+type sessions struct{ *Server }
+
+func (s *sessions) Setup(ctx context.Context, r *connect.Request[hubv1.SetupRequest]) (*connect.Response[hubv1.CreatedToken], error) {
+	made, err := s.Identity.Setup(ctx, r.Msg.GetSetupToken(), r.Msg.GetEmail())
+	if err != nil {
+		return nil, err
+	}
+	return createdToken(made), nil
+}
+
+func (s *sessions) WhoAmI(ctx context.Context, _ *connect.Request[hubv1.WhoAmIRequest]) (*connect.Response[hubv1.Identity], error) {
+	p := caller(ctx)
+	return connect.NewResponse(&hubv1.Identity{
+		Kind: string(p.Kind), Id: p.ID, Name: p.Name, Admin: p.Admin, TokenId: p.TokenID, Scopes: p.Scopes,
+		TokenExpiresAt: p.TokenExpiresAt, HubVersion: s.Version,
+	}), nil
+}
+
+type tokens struct{ *Server }
+
+func token(t identity.Token) *hubv1.Token {
+	out := &hubv1.Token{
+		Id: t.ID, Kind: string(t.Kind), Name: t.Name, Owner: t.OwnerName, Scopes: t.Scopes,
+		CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt, LastUsedAt: t.LastUsedAt,
+	}
+	if b := t.Bootstrap; b != nil {
+		out.Project, out.UsesLeft, out.NamePattern = b.Project, int32(b.UsesLeft), b.NamePattern
+		if t.ClusterName != "" {
+			out.NamePattern = t.ClusterName
+		}
+	}
+	return out
+}
+
+func createdToken(made identity.CreatedToken) *connect.Response[hubv1.CreatedToken] {
+	return connect.NewResponse(&hubv1.CreatedToken{Token: token(made.Token), Secret: made.Secret})
+}
+
+func (s *tokens) List(ctx context.Context, _ *connect.Request[hubv1.ListTokensRequest]) (*connect.Response[hubv1.ListTokensResponse], error) {
+	all, err := s.Identity.Tokens(ctx, caller(ctx))
+	if err != nil {
+		return nil, err
+	}
+	out := &hubv1.ListTokensResponse{}
+	for _, t := range all {
+		out.Tokens = append(out.Tokens, token(t))
+	}
+	return connect.NewResponse(out), nil
+}
+
+func (s *tokens) Create(ctx context.Context, r *connect.Request[hubv1.CreateTokenRequest]) (*connect.Response[hubv1.CreatedToken], error) {
+	made, err := s.Identity.CreateToken(ctx, caller(ctx), identity.TokenRequest{Name: r.Msg.GetName(), Scopes: r.Msg.GetScopes(), Lifetime: micros(r.Msg.GetLifetimeMicros())})
+	if err != nil {
+		return nil, err
+	}
+	return createdToken(made), nil
+}
+
+func (s *tokens) CreateBootstrap(ctx context.Context, r *connect.Request[hubv1.CreateBootstrapTokenRequest]) (*connect.Response[hubv1.CreatedToken], error) {
+	project, err := s.project(ctx, r.Msg.GetProject())
+	if err != nil {
+		return nil, err
+	}
+	if r.Msg.GetApproved() && !caller(ctx).Admin {
+		return nil, errcode.New(errcode.Forbidden, "only an administrator can make a token whose clusters need no approval")
+	}
+	made, err := s.Identity.CreateBootstrapToken(ctx, caller(ctx), identity.BootstrapRequest{
+		ProjectID: project.ID, Project: project.Name, NamePattern: r.Msg.GetNamePattern(), AllowedTags: r.Msg.GetAllowedTags(),
+		MaxUses: int(r.Msg.GetMaxUses()), Lifetime: micros(r.Msg.GetLifetimeMicros()), Approved: r.Msg.GetApproved(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return createdToken(made), nil
+}
+
+func (s *tokens) Revoke(ctx context.Context, r *connect.Request[hubv1.RevokeTokenRequest]) (*connect.Response[hubv1.RevokeTokenResponse], error) {
+	if err := s.Identity.RevokeToken(ctx, caller(ctx), r.Msg.GetId()); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&hubv1.RevokeTokenResponse{}), nil
+}
+
+type events struct{ *Server }
+
+func (s *events) List(ctx context.Context, r *connect.Request[hubv1.ListEventsRequest]) (*connect.Response[hubv1.ListEventsResponse], error) {
+	var cluster, service string
+	if r.Msg.GetCluster() != "" {
+		c, err := s.Fleet.Cluster(ctx, r.Msg.GetCluster())
+		if err != nil {
+			return nil, err
+		}
+		cluster = c.ID
+	}
+	if name := r.Msg.GetService(); name != "" {
+		v, err := s.Fleet.Service(ctx, ref(&hubv1.ServiceRef{Cluster: r.Msg.GetCluster(), Name: name}))
+		if err != nil {
+			return nil, err
+		}
+		service = v.ID
+	}
+	entries, err := s.Events(ctx, cluster, service, r.Msg.GetAfter(), int(r.Msg.GetLimit()))
+	if err != nil {
+		return nil, err
+	}
+	out := &hubv1.ListEventsResponse{}
+	for _, e := range entries {
+		out.Events = append(out.Events, &hubv1.Event{Id: e.ID, At: e.At, Kind: e.Kind, Object: e.Object, By: e.By, Message: e.Message, Cluster: e.Cluster, Service: e.Service})
+	}
+	return connect.NewResponse(out), nil
+}
+
+type hub struct{ *Server }
+
+func (s *hub) Status(ctx context.Context, _ *connect.Request[hubv1.HubStatusRequest]) (*connect.Response[hubv1.HubStatus], error) {
+	life, err := s.Lives.Incarnation(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &hubv1.HubStatus{
+		Version: s.Version, Incarnation: life.ID, Sequence: s.Feed.Position().Sequence, Database: s.Database,
+		DeletesHeld: !life.Confirmed, StartedAt: clock.Micros(s.startedAt),
+	}
+	if !life.Confirmed {
+		out.RestoredFrom = life.ParentID
+	}
+	if s.Replicas != nil {
+		replicas, err := s.Replicas(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range replicas {
+			out.Replicas = append(out.Replicas, &hubv1.Replica{Name: r.Name, Url: r.URL, SeenAt: clock.Micros(r.SeenAt), Repositories: int32(r.Repositories), Draining: r.Draining})
+		}
+	}
+	return connect.NewResponse(out), nil
+}
+
+func (s *hub) ConfirmRestore(ctx context.Context, _ *connect.Request[hubv1.ConfirmRestoreRequest]) (*connect.Response[hubv1.ConfirmRestoreResponse], error) {
+	life, err := s.Lives.ConfirmIncarnation(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&hubv1.ConfirmRestoreResponse{Incarnation: life.ID}), nil
+}

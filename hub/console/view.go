@@ -1,0 +1,90 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/klauspost/compress/zstd"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/hub/fleet"
+)
+
+// maxComponents bounds an opened list of objects, in bytes: an agent sends at
+// most 64 KiB of it compressed.
+const maxComponents = 8 << 20
+
+func toJSON(m proto.Message) ([]byte, error) { return protojson.Marshal(m) }
+
+// service is a service as people see it.
+func service(v fleet.ServiceView) (*hubv1.Service, error) {
+	spec := &hubv1.ServiceSpec{}
+	data, err := json.Marshal(v.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("service %s: %w", v.ID, err)
+	}
+	if err := protojson.Unmarshal(data, spec); err != nil {
+		return nil, fmt.Errorf("service %s: %w", v.ID, err)
+	}
+	out := &hubv1.Service{
+		Id: v.ID, Cluster: v.Cluster, Name: v.Name, Namespace: v.Namespace, Project: v.Project, Spec: spec,
+		DesiredRevision: v.Desired.SourceRevision, DesiredDigest: v.Desired.Digest, AppliedRevision: v.Status.SourceRevision, AppliedDigest: v.Status.TarballDigest,
+		Sync: string(v.Sync), Reason: v.Reason, Health: orUnknown(string(v.Status.Health)), Freshness: orUnknown(string(v.Freshness)),
+		PolledAt: v.PolledAt, ReportedAt: v.ReportedAt, Message: v.Message,
+		Revision: v.Revision, Paused: v.Paused, PinnedRevision: v.PinnedRevision, Deleting: v.Deleting != "", NotActing: v.NotActing,
+		CommitMessage: v.Desired.Message, CommitAuthor: v.Desired.Author, CommittedAt: v.Desired.CommittedAt,
+		CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt, ParentId: v.ParentID,
+		Counts: &hubv1.ComponentCounts{
+			Total: int32(v.Status.Counts.Total), Healthy: int32(v.Status.Counts.Healthy), Progressing: int32(v.Status.Counts.Progressing),
+			Degraded: int32(v.Status.Counts.Degraded), Other: int32(v.Status.Counts.Other),
+		},
+		Errors: serviceErrors(v),
+	}
+	out.Components, err = components(v.Status.Components)
+	if err != nil {
+		return nil, fmt.Errorf("service %s: %w", v.ID, err)
+	}
+	return out, nil
+}
+
+func orUnknown(text string) string {
+	if text == "" {
+		return "Unknown"
+	}
+	return text
+}
+
+// serviceErrors are the agent's errors, and the source's as the hub knows it.
+func serviceErrors(v fleet.ServiceView) []*hubv1.ServiceError {
+	var out []*hubv1.ServiceError
+	if v.SourceError != "" {
+		out = append(out, &hubv1.ServiceError{Source: "source", Message: v.SourceError, Since: v.SourceErrorAt})
+	}
+	for _, e := range v.Status.Errors {
+		out = append(out, &hubv1.ServiceError{Source: e.Source, Message: e.Message, Since: e.Since, Warning: e.Warning})
+	}
+	return out
+}
+
+// components opens the list that an agent sent.
+func components(packed []byte) ([]*hubv1.Component, error) {
+	if len(packed) == 0 {
+		return nil, nil
+	}
+	reader, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxComponents))
+	if err != nil {
+		return nil, err
+	}
+	defer reader.Close()
+	data, err := reader.DecodeAll(packed, nil)
+	if err != nil {
+		return nil, fmt.Errorf("its list of objects: %w", err)
+	}
+	var list hubv1.ComponentList
+	if err := proto.Unmarshal(data, &list); err != nil {
+		return nil, fmt.Errorf("its list of objects: %w", err)
+	}
+	return list.GetComponents(), nil
+}
