@@ -1,0 +1,56 @@
+// Package child starts processes that never outlive this one, even when this
+// one is ended by SIGKILL. It adds nothing else to os/exec.
+//
+// The kernel's parent-death signal fires at the end of the thread that forked,
+// not of the process, so a child started on any goroutine could be killed at a
+// whim of the scheduler; here one thread that never ends forks all of them.
+package child
+
+import (
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+)
+
+var starts = sync.OnceValue(func() chan func() {
+	queue := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for start := range queue {
+			start()
+		}
+	}()
+	return queue
+})
+
+// Start is command.Start, for a process in a group of its own that the kernel
+// ends with this one. The signal is SIGKILL unless SysProcAttr names another.
+func Start(command *exec.Cmd) error {
+	if command.SysProcAttr == nil {
+		command.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	command.SysProcAttr.Setpgid = true
+	if command.SysProcAttr.Pdeathsig == 0 {
+		command.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	}
+	done := make(chan error, 1)
+	starts() <- func() { done <- command.Start() }
+	return <-done
+}
+
+// Kill ends the process's whole group at once. It does not wait.
+func Kill(command *exec.Cmd) error { return signal(command, syscall.SIGKILL) }
+
+// Signal sends a signal to the process's whole group.
+func Signal(command *exec.Cmd, s syscall.Signal) error { return signal(command, s) }
+
+func signal(command *exec.Cmd, s syscall.Signal) error {
+	if command.Process == nil {
+		return nil
+	}
+	if err := syscall.Kill(-command.Process.Pid, s); err != nil && err != syscall.ESRCH {
+		return err
+	}
+	return nil
+}
