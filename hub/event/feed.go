@@ -43,6 +43,14 @@ type Store interface {
 	ChangesAfter(ctx context.Context, sequence int64, limit int) ([]Row, error)
 }
 
+// Mender is a Store that can begin a new incarnation when the database lost
+// rows that were committed, as a fail-over may.
+type Mender interface {
+	// Mend looks whether the database still has seen and begins a new
+	// incarnation when it does not. claimed says that only a client told of it.
+	Mend(ctx context.Context, seen Position, claimed bool) error
+}
+
 // Subscriber keeps an index that follows the feed. Calls come one at a time.
 type Subscriber interface {
 	// Rebuild loads everything anew; rows that are applied after it may be
@@ -149,6 +157,9 @@ func (f *Feed) WaitFor(ctx context.Context, p Position) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-deadline:
+			if err := f.mend(ctx, p, true); err != nil {
+				f.log.Warn("a position that a client has seen cannot be looked up", logkey.Position, p.String(), logkey.Error, err)
+			}
 			return errcode.New(errcode.Unavailable, "this replica has not caught up with position %s yet; try again in a second", p).After(time.Second)
 		}
 	}
@@ -233,8 +244,11 @@ func (f *Feed) rebuild(ctx context.Context, current Incarnation) error {
 func (f *Feed) tail(ctx context.Context, current Incarnation) (int, error) {
 	at := f.Position().Sequence
 	rows, err := f.store.ChangesAfter(ctx, at, batch)
-	if err != nil || len(rows) == 0 {
+	if err != nil {
 		return 0, err
+	}
+	if len(rows) == 0 {
+		return 0, f.mend(ctx, Position{current.ID, at}, false)
 	}
 	for _, s := range f.subscribers {
 		if err := s.Apply(ctx, rows); err != nil {
@@ -243,6 +257,17 @@ func (f *Feed) tail(ctx context.Context, current Incarnation) (int, error) {
 	}
 	f.advance(Position{current.ID, rows[len(rows)-1].Sequence}, true)
 	return len(rows), nil
+}
+
+// mend lets a store that can do so find out that a place was lost. A rebuild
+// follows, in the turn that reads the new incarnation.
+func (f *Feed) mend(ctx context.Context, seen Position, claimed bool) error {
+	if m, ok := f.store.(Mender); ok {
+		if err := m.Mend(ctx, seen, claimed); err != nil {
+			return fmt.Errorf("look for position %s: %w", seen, err)
+		}
+	}
+	return nil
 }
 
 func (f *Feed) advance(p Position, ready bool) {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -151,5 +150,7 @@ func (s *Store) ChangesAfter(ctx context.Context, sequence int64, limit int) ([]
 	return rows, nil
 }
 
-var _ event.Store = (*Store)(nil)
-var _ runner = (*sql.Tx)(nil)
+var (
+	_ event.Store  = (*Store)(nil)
+	_ event.Mender = (*Store)(nil)
+)

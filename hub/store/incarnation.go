@@ -146,25 +146,23 @@ func (s *Store) ConfirmIncarnation(ctx context.Context) (present event.Incarnati
 // nothing in the common case. claimed says that only a client told us of seen;
 // it is believed once in ten minutes.
 func (s *Store) Mend(ctx context.Context, seen event.Position, claimed bool) error {
+	h, err := readHead(ctx, s.read)
+	if err != nil || !(event.Position{Incarnation: h.incarnation, Sequence: h.sequence}).Before(seen) {
+		return err
+	}
 	present, err := s.Incarnation(ctx)
-	if err != nil {
+	if err != nil || present.ID != h.incarnation {
 		return err
-	}
-	h, err := readHead(ctx, s.write)
-	if err != nil || h.incarnation != present.ID {
-		return err
-	}
-	if !(event.Position{Incarnation: h.incarnation, Sequence: h.sequence}).Before(seen) {
-		return nil
 	}
 	now := s.clock.Now()
 	if claimed {
+		// Later than now is nothing that a hub ever said.
 		start := incarnationStart(seen.Incarnation)
 		if start.IsZero() || start.After(now) || now.Sub(present.StartedAt) < claimPause {
 			return nil
 		}
 	}
 	s.log.Warn("the database lost rows that were committed", logkey.Position, seen.String())
-	_, err = s.BeginIncarnation(ctx, present.ID, seen.Incarnation, true)
+	_, err = s.BeginIncarnation(ctx, h.incarnation, seen.Incarnation, true)
 	return err
 }
