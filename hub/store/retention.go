@@ -34,25 +34,27 @@ func (s *Store) retain(ctx context.Context) error {
 	}
 }
 
-// Prune drops feed rows and events that are too old. The last row of each
+// Prune drops feed rows, events, recipes and replicas that are too old. The last row of each
 // incarnation stays, so that sequences go on where they were.
 func (s *Store) Prune(ctx context.Context) error {
 	now := s.clock.Now()
-	for {
-		n, err := s.pruneFeed(ctx, clock.Micros(now.Add(-feedKept)))
-		if err != nil {
-			return err
-		}
-		if n < retentionChunk {
-			break
+	for _, drop := range []func() (int64, error){
+		func() (int64, error) { return s.pruneFeed(ctx, clock.Micros(now.Add(-feedKept))) },
+		func() (int64, error) { return s.pruneEvents(ctx, clock.Micros(now.Add(-eventsKept))) },
+		func() (int64, error) { return s.pruneArtifacts(ctx) },
+		func() (int64, error) { return 0, s.pruneReplicas(ctx) },
+	} {
+		for {
+			n, err := drop()
+			if err != nil {
+				return err
+			}
+			if n < retentionChunk {
+				break
+			}
 		}
 	}
-	for {
-		n, err := s.pruneEvents(ctx, clock.Micros(now.Add(-eventsKept)))
-		if err != nil || n < retentionChunk {
-			return err
-		}
-	}
+	return nil
 }
 
 func (s *Store) pruneFeed(ctx context.Context, before int64) (n int64, err error) {

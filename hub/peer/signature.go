@@ -1,0 +1,128 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const (
+	// header carries "<replica> <micros> <hex of the signature>".
+	header = "Axle-Peer"
+	// maxSkew is how far two replicas' clocks may be apart.
+	maxSkew = time.Minute
+	// maxBody bounds a call's body; tarballs travel in answers only.
+	maxBody = 4 << 20
+)
+
+// Purpose is what the key between replicas is derived for.
+const Purpose = "axle peer calls v1"
+
+func sign(key []byte, method, path, replica, micros string, body []byte) []byte {
+	mac := hmac.New(sha256.New, key)
+	sum := sha256.Sum256(body)
+	for _, part := range []string{method, path, replica, micros} {
+		fmt.Fprintf(mac, "%d:%s", len(part), part)
+	}
+	mac.Write(sum[:])
+	return mac.Sum(nil)
+}
+
+// Signer is a transport that signs each request as this replica.
+type Signer struct {
+	Key     []byte
+	Replica string
+	Clock   clock.Clock
+	// Next does the request; nil is http.DefaultTransport.
+	Next http.RoundTripper
+}
+
+// RoundTrip signs a copy of the request and passes it on.
+func (s *Signer) RoundTrip(r *http.Request) (*http.Response, error) {
+	var body []byte
+	if r.Body != nil && r.Body != http.NoBody {
+		var err error
+		if body, err = io.ReadAll(io.LimitReader(r.Body, maxBody+1)); err != nil {
+			return nil, errors.Join(err, r.Body.Close())
+		}
+		if err := r.Body.Close(); err != nil {
+			return nil, err
+		}
+		if len(body) > maxBody {
+			return nil, errcode.New(errcode.Internal, "a call to a replica is larger than %d bytes", maxBody)
+		}
+	}
+	signed := r.Clone(r.Context())
+	if body != nil {
+		signed.Body = io.NopCloser(bytes.NewReader(body))
+		signed.ContentLength = int64(len(body))
+	}
+	micros := strconv.FormatInt(clock.Micros(s.Clock.Now()), 10)
+	mac := sign(s.Key, r.Method, r.URL.RequestURI(), s.Replica, micros, body)
+	signed.Header.Set(header, s.Replica+" "+micros+" "+hex.EncodeToString(mac))
+	next := s.Next
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	return next.RoundTrip(signed)
+}
+
+type callerKey struct{}
+
+// Caller returns the name of the replica that made the verified request of ctx.
+func Caller(ctx context.Context) string {
+	name, _ := ctx.Value(callerKey{}).(string)
+	return name
+}
+
+// Verify lets only signed requests through to next.
+func Verify(key []byte, c clock.Clock, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+		if err != nil {
+			http.Error(w, "the body could not be read", http.StatusBadRequest)
+			return
+		}
+		name, err := verify(key, c.Now(), r, body)
+		if err != nil {
+			http.Error(w, errcode.Message(err), errcode.HTTPStatus(errcode.Of(err)))
+			return
+		}
+		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, name))
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		next.ServeHTTP(w, r)
+	})
+}
+
+func verify(key []byte, now time.Time, r *http.Request, body []byte) (name string, err error) {
+	refused := errcode.New(errcode.Unauthorized, "this call is not signed with the key of this hub's replicas; give all replicas the same --key-file")
+	name, rest, ok := strings.Cut(r.Header.Get(header), " ")
+	micros, signature, ok2 := strings.Cut(rest, " ")
+	got, err := hex.DecodeString(signature)
+	if !ok || !ok2 || err != nil || name == "" {
+		return "", refused
+	}
+	if !hmac.Equal(got, sign(key, r.Method, r.URL.RequestURI(), name, micros, body)) {
+		return "", refused
+	}
+	at, err := strconv.ParseInt(micros, 10, 64)
+	if err != nil {
+		return "", refused
+	}
+	if skew := now.Sub(clock.FromMicros(at)).Abs(); skew > maxSkew {
+		return "", errcode.New(errcode.Unauthorized, "the clocks of this replica and %s are %v apart; set them by NTP", name, skew.Round(time.Second))
+	}
+	return name, nil
+}
