@@ -250,6 +250,26 @@ func TestProcessPods(t *testing.T) {
 			t.Errorf("the log is %q, %v", out, err)
 		}
 	})
+	t.Run("a pod runs as the user it asks for", func(t *testing.T) {
+		pod := greeterPod("modest", corev1.RestartPolicyAlways, "-read=/etc/login/password", "-write=/scratch/file")
+		pod.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsUser: new(int64(65532)), RunAsGroup: new(int64(65533)), FSGroup: new(int64(65534))}
+		pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "login", MountPath: "/etc/login"}, {Name: "scratch", MountPath: "/scratch"}}
+		pod.Spec.Volumes = []corev1.Volume{
+			{Name: "login", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "login", DefaultMode: new(int32(0o400))}}},
+			{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+		}
+		p.run(t, pod, ready)
+		eventually.For(t, limit, "the log", func() error {
+			out, err := p.kubectl(t, nil, "logs", "modest")
+			if err == nil && (!strings.Contains(out, `file /etc/login/password: "changed" err=<nil>`) || !strings.Contains(out, "wrote /scratch/file: err=<nil>")) {
+				err = fmt.Errorf("it is %q", out)
+			}
+			return err
+		})
+		if out, err := p.kubectl(t, nil, "exec", "modest", "--", "sh", "-c", "id -u; stat -c %u:%g /proc/1; cat /var/run/secrets/kubernetes.io/serviceaccount/namespace"); err != nil || out != "65532\n65532:65533\n"+p.namespace {
+			t.Errorf("exec says %q, %v", out, err)
+		}
+	})
 	t.Run("an unknown image waits for its binary", func(t *testing.T) {
 		later := greeterPod("later", corev1.RestartPolicyAlways)
 		later.Spec.Containers[0].Image = "axle.test/other:v2"

@@ -9,8 +9,9 @@
 // that the pod asks for, and all binaries of the configuration in
 // /usr/local/bin, so that a program finds its siblings beside it. The network
 // is the machine's: a pod's address is one of 127.0.0.0/8, and a program that
-// listens on all addresses competes for the port with every other. The user is
-// root whatever the pod says; limits of CPU and memory are not enforced.
+// listens on all addresses competes for the port with every other. The user and
+// groups are those of the pod's security contexts, root without them;
+// capabilities and limits of CPU and memory are not enforced.
 //
 // Where namespaces are not permitted it falls back to plain processes: mount
 // paths that occur in arguments and environment values are rewritten to the

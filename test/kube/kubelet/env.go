@@ -22,6 +22,9 @@ func (p *pod) environment(ctx context.Context, c *corev1.Container) ([]string, e
 		"HOME":     "/root",
 		"HOSTNAME": p.object.Name,
 	}
+	if p.identity(c).uid != 0 {
+		vars["HOME"] = "/"
+	}
 	if host, port, err := net.SplitHostPort(p.k.cfg.APIServer); err == nil {
 		vars["KUBERNETES_SERVICE_HOST"], vars["KUBERNETES_SERVICE_PORT"], vars["KUBERNETES_SERVICE_PORT_HTTPS"] = host, port, port
 	}

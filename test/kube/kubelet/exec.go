@@ -30,7 +30,7 @@ func (p *pod) runIn(ctx context.Context, r *process, args []string, s streams) e
 	if len(args) == 0 {
 		return fmt.Errorf("there is no command to run")
 	}
-	cmd := enter(r.cmd.Process.Pid, args)
+	cmd := enter(r.cmd.Process.Pid, r.user, args)
 	if !r.isolated {
 		cmd = p.plainExec(r, args)
 	}

@@ -20,6 +20,7 @@ type process struct {
 	cmd      *exec.Cmd
 	env      []string
 	isolated bool
+	user     identity
 	log      *logFile
 	stdin    io.WriteCloser // nil unless the container asked for it
 	started  time.Time
@@ -43,7 +44,7 @@ func (p *pod) start(ctx context.Context, c *corev1.Container, run int32) (*proce
 		return nil, &waitError{reason: "CreateContainerConfigError", err: err}
 	}
 	args := img.command(expandAll(c.Command, env), expandAll(c.Args, env))
-	r := &process{isolated: p.k.isolated, env: env, done: make(chan struct{})}
+	r := &process{isolated: p.k.isolated, user: p.identity(c), env: env, done: make(chan struct{})}
 	if r.log, err = newLogFile(filepath.Join(p.dir, "logs", fmt.Sprintf("%s.%d", c.Name, run))); err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ func (p *pod) start(ctx context.Context, c *corev1.Container, run int32) (*proce
 			return nil, err
 		}
 		readOnly := c.SecurityContext != nil && isTrue(c.SecurityContext.ReadOnlyRootFilesystem)
-		r.cmd = sandbox{dir: dir, hostname: p.object.Name, workdir: c.WorkingDir, readOnly: readOnly, mounts: mounts}.command(args)
+		r.cmd = sandbox{dir: dir, hostname: p.object.Name, workdir: c.WorkingDir, readOnly: readOnly, user: r.user, mounts: mounts}.command(args)
 	} else {
 		r.cmd, r.env = p.plainCommand(img, mounts, c.WorkingDir, args, env)
 	}

@@ -27,6 +27,7 @@ type sandbox struct {
 	hostname string
 	workdir  string
 	readOnly bool // the root, volumes aside
+	user     identity
 	mounts   []mount
 }
 
@@ -165,7 +166,7 @@ func (s sandbox) inner() string {
 	}
 	line("cd %s", quote(cmp.Or(s.workdir, "/")))
 	line("PATH=$p; echo >&%d; exec %d>&-", readyFD, readyFD)
-	line(`exec "$@"`)
+	line(`exec %s "$@"`, s.user.become())
 	return b.String()
 }
 
@@ -192,9 +193,12 @@ func (k *Kubelet) canIsolate() bool {
 
 // enter runs args inside a running container. The program's namespaces, root
 // and working folder are those of its first process.
-func enter(pid int, args []string) *exec.Cmd {
-	target := fmt.Sprintf("--target=%d", pid)
-	cmd := exec.Command("nsenter", append([]string{target, "--mount", "--pid", "--uts", "--root", "--wd", "--"}, args...)...)
+func enter(pid int, user identity, args []string) *exec.Cmd {
+	into := []string{fmt.Sprintf("--target=%d", pid), "--mount", "--pid", "--uts", "--root", "--wd"}
+	if user.become() != "" {
+		into = append(into, fmt.Sprintf("--setuid=%d", user.uid), fmt.Sprintf("--setgid=%d", user.gid))
+	}
+	cmd := exec.Command("nsenter", append(append(into, "--"), args...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	return cmd
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -59,13 +60,16 @@ func (p *pod) fillVolume(ctx context.Context, v *corev1.Volume) error {
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return err
 		}
-		return os.Chmod(dir, 0o777) // whatever the umask
+		if err := os.Chmod(dir, 0o777); err != nil { // whatever the umask
+			return err
+		}
+		return p.fsGroup(dir)
 	}
 	files, err := p.collect(ctx, v)
 	if err != nil {
 		return err
 	}
-	return writeFiles(dir, files)
+	return writeFiles(dir, files, p.fsGroup)
 }
 
 // collect reads the content of a volume that comes from the API.
@@ -183,8 +187,8 @@ func mode(m *int32) os.FileMode {
 
 // writeFiles makes dir hold exactly these files. As under a kubelet, they are
 // links through ..data to a folder, so that a reader sees all of the old or
-// all of the new content.
-func writeFiles(dir string, files map[string]payload) error {
+// all of the new content. Each file is given to its group by own.
+func writeFiles(dir string, files map[string]payload, own func(path string) error) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -207,7 +211,7 @@ func writeFiles(dir string, files map[string]payload) error {
 		if err := os.WriteFile(target, file.data, file.mode); err != nil {
 			return err
 		}
-		if err := os.Chmod(target, file.mode); err != nil {
+		if err := errors.Join(os.Chmod(target, file.mode), own(target)); err != nil {
 			return err
 		}
 		tops[topOf(name)] = true

@@ -20,7 +20,7 @@ func TestVolumeHoldsExactlyItsFiles(t *testing.T) {
 		for name, text := range step {
 			files[name] = payload{data: []byte(text), mode: 0o640}
 		}
-		if err := writeFiles(dir, files); err != nil {
+		if err := writeFiles(dir, files, func(string) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(step, content(t, dir)); diff != "" {
