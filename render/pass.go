@@ -1,6 +1,7 @@
 package render
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/internal/liquid"
 	"github.com/axle-cd/axle/internal/manifest"
 	"github.com/axle-cd/axle/internal/tree"
+	"github.com/axle-cd/axle/render/helm"
 	"github.com/axle-cd/axle/render/kustomize"
 	"github.com/axle-cd/axle/render/raw"
 )
@@ -93,9 +95,36 @@ func (p *pass) step(step *renderv1.Step, dir string, bindings map[string]any) ([
 			request.Variables = p.begin.GetConfiguration()
 		}
 		return kustomize.Render(request)
+	case stepHelm:
+		return p.helm(step, dir, engine)
 	}
 	return nil, nil, &manifest.Error{File: dir, Message: fmt.Sprintf(
 		"there is no renderer %q; use AUTO, RAW, HELM or KUSTOMIZE", kind)}
+}
+
+// helm renders a chart and notes what it asked for.
+func (p *pass) helm(step *renderv1.Step, dir string, engine *liquid.Engine) ([]manifest.Object, []string, error) {
+	h := step.GetHelm()
+	release := h.GetRelease()
+	if release == "" {
+		release = p.begin.GetName()
+	}
+	result, err := helm.Render(context.Background(), helm.Request{
+		Tree: p.files, Dir: dir, Roots: []string{p.begin.GetEntry(), "."},
+		Release: release, Namespace: p.begin.GetNamespace(),
+		Values: h.GetValues(), ValuesFiles: h.GetValuesFiles(),
+		IgnoreHooks: h.GetIgnoreHooks(), IgnoreCRDs: h.GetIgnoreCrds(),
+		KubernetesVersion: p.begin.GetCapabilities().GetKubernetesVersion(),
+		APIVersions:       p.begin.GetCapabilities().GetApiVersions(),
+		Now:               p.now(), Liquid: engine, Lookup: p.parent.lookup,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, version := range result.Asked {
+		p.asked[version] = true
+	}
+	return result.Objects, result.Warnings, nil
 }
 
 // detect looks at the folder itself: a chart, a kustomization, else raw.

@@ -73,6 +73,7 @@ func TestExamples(t *testing.T) {
 	tests := map[string]struct{ objects int }{
 		"raw-web":          {objects: 3},
 		"overlays/staging": {objects: 3},
+		"chart":            {objects: 3},
 	}
 	for entry, test := range tests {
 		t.Run(entry, func(t *testing.T) {

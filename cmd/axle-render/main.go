@@ -6,6 +6,8 @@ package main
 import (
 	"fmt"
 	"os"
+	// The child opens no files, time zones included.
+	_ "time/tzdata"
 
 	"github.com/axle-cd/axle/render"
 )

@@ -1,0 +1,255 @@
+package helm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
+	"helm.sh/helm/v4/pkg/engine"
+
+	"github.com/axle-cd/axle/internal/liquid"
+	"github.com/axle-cd/axle/internal/manifest"
+	"github.com/axle-cd/axle/internal/tree"
+)
+
+// Request is one chart to render.
+type Request struct {
+	Tree *tree.Tree
+	// Dir holds Chart.yaml.
+	Dir string
+	// Roots are the folders, besides Dir, that values files are looked for in.
+	Roots []string
+	// Release and Namespace are what templates see.
+	Release, Namespace string
+	// Values is YAML and wins over ValuesFiles.
+	Values      string
+	ValuesFiles []string
+	IgnoreHooks bool
+	IgnoreCRDs  bool
+	// KubernetesVersion and APIVersions are the cluster's; without them the
+	// chart sees those this program was built with.
+	KubernetesVersion string
+	APIVersions       []string
+	// Now is what now means.
+	Now time.Time
+	// Liquid renders *.liquid values files; nil takes them as they are.
+	Liquid *liquid.Engine
+	// Lookup answers lookup; an empty map is "there is none".
+	Lookup func(apiVersion, kind, namespace, name string) (map[string]any, error)
+}
+
+// Result is what a chart rendered to.
+type Result struct {
+	Objects  []manifest.Object
+	Warnings []string
+	// Asked are the API versions that templates asked for; "*" when a template
+	// may have read the whole list.
+	Asked []string
+}
+
+// release is one chart with its values, ready to be rendered.
+type release struct {
+	Request
+	chart  *chart.Chart
+	values map[string]any
+	caps   *capabilities
+}
+
+// Render renders the chart.
+func Render(ctx context.Context, r Request) (*Result, error) {
+	texts, err := r.valuesTexts()
+	if err != nil {
+		return nil, err
+	}
+	generates := generatesIn(texts)
+	// Dependencies are processed in place, so each render loads its own chart.
+	first, err := r.load(texts)
+	if err != nil {
+		return nil, err
+	}
+	result, err := first.render(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if generates || first.generates() {
+		second, err := r.load(texts)
+		if err != nil {
+			return nil, err
+		}
+		again, err := second.render(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := markVolatile(result.Objects, again.Objects); err != nil {
+			return nil, err
+		}
+	}
+	return result, nil
+}
+
+// load reads the chart and its values and settles which subcharts count.
+func (r Request) load(texts []valuesText) (*release, error) {
+	c, err := loadChart(r.Tree, path.Clean(r.Dir))
+	if err != nil {
+		return nil, err
+	}
+	values, err := mergeValues(texts)
+	if err != nil {
+		return nil, err
+	}
+	rel := &release{Request: r, chart: c, values: values}
+	if rel.caps, err = newCapabilities(r.KubernetesVersion, r.APIVersions); err != nil {
+		return nil, rel.fail("%v", err)
+	}
+	if c.Metadata.Type == "library" {
+		return nil, rel.fail("the chart is a library chart; it has nothing to render")
+	}
+	if want := c.Metadata.KubeVersion; want != "" && !chartutil.IsCompatibleRange(want, rel.caps.KubeVersion.String()) {
+		return nil, rel.fail("the chart wants Kubernetes %s, the cluster has %s", want, rel.caps.KubeVersion.String())
+	}
+	if err := chartutil.ProcessDependencies(c, values); err != nil {
+		return nil, rel.fail("the chart's dependencies cannot be settled: %v", err)
+	}
+	return rel, nil
+}
+
+func (rel *release) fail(format string, args ...any) error {
+	return &manifest.Error{File: path.Join(rel.Dir, "Chart.yaml"), Message: fmt.Sprintf(format, args...)}
+}
+
+// render runs the templates and decodes what they wrote.
+func (rel *release) render(ctx context.Context) (*Result, error) {
+	options := common.ReleaseOptions{Name: rel.Release, Namespace: rel.Namespace, Revision: 1, IsInstall: true}
+	bindings, err := util.ToRenderValuesWithSchemaValidation(rel.chart, rel.values, options, &common.Capabilities{}, false)
+	if err != nil {
+		return nil, &manifest.Error{File: path.Join(rel.Dir, "values.yaml"), Message: strings.TrimSpace(err.Error())}
+	}
+	bindings["Capabilities"] = rel.caps
+	stop := rel.caps.record()
+	rendered, err := engine.Engine{CustomTemplateFuncs: rel.functions()}.RenderWithContext(ctx, rel.chart, bindings)
+	asked := stop()
+	if err != nil {
+		return nil, rel.explain(err)
+	}
+	if rel.readsAllVersions() {
+		asked = append(asked, "*")
+		slices.Sort(asked)
+	}
+	result := &Result{Asked: asked}
+	if err := rel.collect(result, rendered); err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// functions replace those that would reach outside or differ from render to
+// render.
+func (rel *release) functions() template.FuncMap {
+	return template.FuncMap{
+		"lookup": func(apiVersion, kind, namespace, name string) (map[string]any, error) {
+			if rel.Lookup == nil {
+				return map[string]any{}, nil
+			}
+			return rel.Lookup(apiVersion, kind, namespace, name)
+		},
+		"now": func() time.Time { return rel.Now },
+		"ago": func(v any) string {
+			t, ok := v.(time.Time)
+			if !ok {
+				return "0s"
+			}
+			return rel.Now.Sub(t).Round(time.Second).String()
+		},
+	}
+}
+
+// collect decodes CRDs first, then the templates in the order of their names.
+func (rel *release) collect(result *Result, rendered map[string]string) error {
+	seen := map[manifest.Key]string{}
+	if !rel.IgnoreCRDs {
+		for _, crd := range rel.chart.CRDObjects() {
+			if err := rel.take(result, seen, crd.Filename, crd.File.Data, true); err != nil {
+				return err
+			}
+		}
+	}
+	names := make([]string, 0, len(rendered))
+	for name := range rendered {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if strings.HasSuffix(name, "NOTES.txt") {
+			continue
+		}
+		if err := rel.take(result, seen, name, []byte(rendered[name]), false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take decodes one rendered text.
+func (rel *release) take(result *Result, seen map[manifest.Key]string, name string, text []byte, crd bool) error {
+	file := rel.file(name)
+	objects, warnings, err := manifest.Decode(file, text)
+	var bad *manifest.Error
+	if errors.As(err, &bad) && !crd {
+		bad.Message += " (the line is that of the rendered text)"
+	}
+	if err != nil {
+		return err
+	}
+	result.Warnings = append(result.Warnings, warnings...)
+	for _, object := range objects {
+		if !crd && !rel.wants(&object) {
+			continue
+		}
+		key := object.Key(rel.Namespace)
+		if first, twice := seen[key]; twice {
+			return &manifest.Error{File: file, Message: fmt.Sprintf(
+				"%s is rendered twice, first by %s; a chart may render an object once", key, first)}
+		}
+		seen[key] = file
+		object.CRD = crd
+		if !crd {
+			// The line is one of the rendered text, which nobody has.
+			object.Line = 0
+		}
+		result.Objects = append(result.Objects, object)
+	}
+	return nil
+}
+
+// wants leaves out test hooks, and all hooks when they are not wanted.
+func (rel *release) wants(object *manifest.Object) bool {
+	hooks := object.Annotation("helm.sh/hook")
+	if hooks == "" {
+		return true
+	}
+	if rel.IgnoreHooks {
+		return false
+	}
+	for hook := range strings.SplitSeq(hooks, ",") {
+		if !strings.HasPrefix(strings.TrimSpace(hook), "test") {
+			return true
+		}
+	}
+	return false
+}
+
+// file turns a template's name, which starts with the chart's, into a path
+// inside the service's files.
+func (rel *release) file(name string) string {
+	_, rest, _ := strings.Cut(name, "/")
+	return path.Join(rel.Dir, rest)
+}
