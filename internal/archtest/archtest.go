@@ -21,6 +21,7 @@ type Rules struct {
 	rows    map[string][]string
 	later   map[string]bool
 	forbids []Forbid
+	allows  []Forbid
 }
 
 // Forbid says what one binary must not link, and why.
@@ -49,13 +50,17 @@ func Parse(text string) (*Rules, error) {
 }
 
 func (r *Rules) line(line string) error {
-	if rest, ok := strings.CutPrefix(line, "forbid "); ok {
+	for word, list := range map[string]*[]Forbid{"forbid": &r.forbids, "allow": &r.allows} {
+		rest, ok := strings.CutPrefix(line, word+" ")
+		if !ok {
+			continue
+		}
 		pkg, rule, ok := strings.Cut(rest, ":")
 		pattern, reason, ok2 := strings.Cut(strings.TrimSpace(rule), " ")
 		if !ok || !ok2 {
-			return fmt.Errorf("want \"forbid PACKAGE : PATTERN REASON\"")
+			return fmt.Errorf("want \"%s PACKAGE : PATTERN REASON\"", word)
 		}
-		r.forbids = append(r.forbids, Forbid{strings.TrimSpace(pkg), pattern, reason})
+		*list = append(*list, Forbid{strings.TrimSpace(pkg), pattern, reason})
 		return nil
 	}
 	if name, members, ok := strings.Cut(line, " = "); ok {
@@ -80,6 +85,9 @@ func (r *Rules) line(line string) error {
 	r.rows[name] = strings.Fields(allowed)
 	return nil
 }
+
+// Allows returns what one binary links against a general rule, and why.
+func (r *Rules) Allows() []Forbid { return slices.Clone(r.allows) }
 
 // Forbids returns the denials for binaries.
 func (r *Rules) Forbids() []Forbid { return slices.Clone(r.forbids) }
