@@ -2,15 +2,19 @@ package apply
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
+	"github.com/axle-cd/axle/internal/logkey"
 )
 
 // Live is what is known of the cluster without asking it; *drift.Watcher is
@@ -18,6 +22,9 @@ import (
 type Live interface {
 	// Watch names all kinds that any service applies, each time they change.
 	Watch(kinds []kubeobj.Kind)
+	// Wait blocks until the watches of kinds are in sync, or until it is known
+	// that they will not be soon.
+	Wait(ctx context.Context, kinds []kubeobj.Kind)
 	// Lookup returns an object that carries our label, and whether absence
 	// means anything.
 	Lookup(kind kubeobj.Kind, ref kubeobj.Ref) (live kubeobj.Live, found, synced bool)
@@ -34,14 +41,14 @@ type Config struct {
 	// ClusterID goes into the managed label. Objects that carry another
 	// cluster's id are refused.
 	ClusterID string
-	// Namespace holds the inventories; axle-system when empty.
+	// Namespace holds the inventories; axle-system when empty. It must exist.
 	Namespace string
 	// Live may be nil: then the engine asks the API server each time.
 	Live Live
-	// Concurrency bounds writes of one pass that are under way together; 8
-	// when zero. It shrinks while the API server answers 429.
+	// Concurrency bounds requests that are under way together, of all passes;
+	// 10 when zero. It shrinks while the API server answers 429.
 	Concurrency int
-	// HealthWait is how long a pass may wait for health before it fails; 10
+	// HealthWait is how long a pass waits for health before it fails; 10
 	// minutes when zero, none when negative.
 	HealthWait time.Duration
 	// Clock is the real one when nil.
@@ -50,71 +57,301 @@ type Config struct {
 	Log *slog.Logger
 }
 
+// Numbers that a Config may leave open.
+const (
+	defaultConcurrency = 10
+	defaultHealthWait  = 10 * time.Minute
+	defaultNamespace   = "axle-system"
+)
+
 // Engine applies services. It is safe for concurrent use; passes of one
 // service run one after the other.
-type Engine struct{}
+type Engine struct {
+	cfg   Config
+	gate  *gate
+	own   *client
+	kinds *kinds
+	store *store
+
+	mu       sync.RWMutex
+	accounts map[string]*client
+	services map[string]*tenant
+	// owner says which service has an object in its inventory. While an object
+	// moves, the last one to write wins.
+	owner map[kubeobj.Ref]string
+	// spaces holds namespaces that were made or found, with what was asked of
+	// them.
+	spaces map[string]string
+	// wanted holds objects that a service renders but another one has.
+	wanted map[kubeobj.Ref]string
+}
+
+// tenant is one service in memory.
+type tenant struct {
+	// pass is held while a pass, a heal or a drain runs.
+	pass sync.Mutex
+
+	// What follows is guarded by Engine.mu.
+	inventory *inventory
+	// running says that a pass is under way; paused that nothing may be put
+	// back; stale that the inventory must be read again.
+	running, paused, stale bool
+	// rendered is what the last pass was asked for, for heals.
+	rendered rendered
+	service  Service
+}
 
 // New returns an Engine. Load must run before the first Pass.
-func New(cfg Config) (*Engine, error) { return nil, errcode.New(errcode.Internal, "not made yet") }
+func New(cfg Config) (*Engine, error) {
+	if cfg.REST == nil || cfg.ClusterID == "" {
+		return nil, errcode.New(errcode.Invalid, "apply: REST and ClusterID are required")
+	}
+	if cfg.Namespace == "" {
+		cfg.Namespace = defaultNamespace
+	}
+	if cfg.Concurrency <= 0 {
+		cfg.Concurrency = defaultConcurrency
+	}
+	if cfg.HealthWait == 0 {
+		cfg.HealthWait = defaultHealthWait
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = clock.Real{}
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Live == nil {
+		cfg.Live = blind{}
+	}
+	e := &Engine{cfg: cfg, gate: newGate(cfg.Concurrency), accounts: map[string]*client{}, services: map[string]*tenant{},
+		owner: map[kubeobj.Ref]string{}, wanted: map[kubeobj.Ref]string{}, spaces: map[string]string{}}
+	var err error
+	if e.own, err = newClient(cfg.REST, "", e.gate); err != nil {
+		return nil, err
+	}
+	if e.kinds, err = newKinds(cfg.REST, cfg.Clock); err != nil {
+		return nil, err
+	}
+	e.store = &store{client: e.own, namespace: cfg.Namespace, cluster: cfg.ClusterID}
+	return e, nil
+}
 
 // Load reads the inventories of all services with one list. An unavailable API
 // server is Unavailable; try again.
-func (e *Engine) Load(ctx context.Context) error { return nil }
+func (e *Engine) Load(ctx context.Context) error {
+	all, broken, err := e.store.list(ctx, "")
+	if err != nil {
+		return err
+	}
+	for id, err := range broken {
+		e.cfg.Log.Error("inventory cannot be read", logkey.Service, id, logkey.Error, err)
+		e.mu.Lock()
+		e.tenantLocked(id).stale = true
+		e.mu.Unlock()
+	}
+	for id, i := range all {
+		e.adoptInventory(id, i)
+	}
+	e.cfg.Live.Watch(e.watchedKinds())
+	return nil
+}
+
+// adoptInventory puts an inventory that was read into memory.
+func (e *Engine) adoptInventory(id string, i *inventory) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t := e.tenantLocked(id)
+	t.stale = false
+	e.commitLocked(t, i)
+	for _, entry := range i.entries {
+		e.kinds.learn(entry.kind)
+	}
+}
+
+func (e *Engine) tenantLocked(id string) *tenant {
+	t := e.services[id]
+	if t == nil {
+		t = &tenant{}
+		e.services[id] = t
+	}
+	return t
+}
+
+// commitLocked makes i what is known of the tenant.
+func (e *Engine) commitLocked(t *tenant, i *inventory) {
+	if t.inventory != nil {
+		for ref := range t.inventory.entries {
+			if _, still := i.entries[ref]; !still && e.owner[ref] == i.service {
+				delete(e.owner, ref)
+			}
+		}
+	}
+	for ref, entry := range i.entries {
+		if !entry.leaving || e.owner[ref] == "" {
+			e.owner[ref] = i.service
+		}
+	}
+	t.inventory = i
+}
+
+func (e *Engine) commit(t *tenant, i *inventory) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.commitLocked(t, i)
+}
+
+// watchedKinds are the kinds of all inventories, one version each.
+func (e *Engine) watchedKinds() []kubeobj.Kind {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	seen := map[kubeobj.Kind]bool{}
+	for _, t := range e.services {
+		if t.inventory == nil {
+			continue
+		}
+		for _, entry := range t.inventory.entries {
+			seen[entry.kind] = true
+		}
+	}
+	all := make([]kubeobj.Kind, 0, len(seen))
+	for kind := range seen {
+		all = append(all, kind)
+	}
+	slices.SortFunc(all, func(a, b kubeobj.Kind) int { return strings.Compare(a.String(), b.String()) })
+	return all
+}
 
 // Services returns the ids of all services that have an inventory.
-func (e *Engine) Services() []string { return nil }
+func (e *Engine) Services() []string {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	var ids []string
+	for id, t := range e.services {
+		if t.inventory != nil {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
 
 // State returns what the service's inventory says; false when it has none.
-func (e *Engine) State(service string) (State, bool) { return State{}, false }
+func (e *Engine) State(service string) (State, bool) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	t := e.services[service]
+	if t == nil || t.inventory == nil {
+		return State{}, false
+	}
+	i := t.inventory
+	return State{ServiceID: service, Name: i.name, Namespace: i.namespace, TarballDigest: i.tarballDigest, SpecDigest: i.specDigest,
+		Phase: i.phase, Objects: len(i.entries), AppliedAt: i.appliedAt, PruneApproval: i.approval}, true
+}
 
-// Objects returns the objects of a service as they were applied, for
-// drift.Watcher.Components.
-func (e *Engine) Objects(service string) []kubeobj.Expected { return nil }
+// Objects returns the objects of a service as they were applied, in order of
+// application, for drift.Watcher.Components.
+func (e *Engine) Objects(service string) []kubeobj.Expected {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	t := e.services[service]
+	if t == nil || t.inventory == nil {
+		return nil
+	}
+	entries := t.inventory.sorted()
+	slices.SortStableFunc(entries, func(a, b entry) int {
+		if a.place.before(b.place) {
+			return -1
+		}
+		if b.place.before(a.place) {
+			return 1
+		}
+		return 0
+	})
+	var all []kubeobj.Expected
+	for _, entry := range entries {
+		if !entry.leaving {
+			all = append(all, t.expected(entry))
+		}
+	}
+	return all
+}
 
 // Expected returns one object as it was applied.
-func (e *Engine) Expected(ref kubeobj.Ref) (kubeobj.Expected, bool) { return kubeobj.Expected{}, false }
+func (e *Engine) Expected(ref kubeobj.Ref) (kubeobj.Expected, bool) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	t := e.services[e.owner[ref]]
+	if t == nil || t.inventory == nil {
+		return kubeobj.Expected{}, false
+	}
+	entry, ok := t.inventory.entries[ref]
+	if !ok || entry.leaving {
+		return kubeobj.Expected{}, false
+	}
+	return t.expected(entry), true
+}
 
 // ExpectedOf returns all applied objects of a kind.
-func (e *Engine) ExpectedOf(kind kubeobj.Kind) []kubeobj.Expected { return nil }
+func (e *Engine) ExpectedOf(kind kubeobj.Kind) []kubeobj.Expected {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	var all []kubeobj.Expected
+	for _, t := range e.services {
+		if t.inventory == nil {
+			continue
+		}
+		for _, entry := range t.inventory.entries {
+			if entry.kind == kind && !entry.leaving {
+				all = append(all, t.expected(entry))
+			}
+		}
+	}
+	return all
+}
 
-// Pass makes the cluster hold exactly objects for the service. An error means
-// that nothing could be known or remembered (the API server is away, the
-// inventory could not be written); what happened to single objects is in the
-// Result.
-func (e *Engine) Pass(ctx context.Context, service Service, objects []*unstructured.Unstructured) (Result, error) {
-	return Result{}, nil
+func (t *tenant) expected(entry entry) kubeobj.Expected {
+	return kubeobj.Expected{Ref: entry.ref, Kind: entry.kind, Service: t.inventory.service, UID: entry.uid, Print: entry.print,
+		Once: entry.once, Strict: t.inventory.strict, Held: t.running || t.paused || entry.hash == 0 || t.inventory.phase == PhaseDraining}
 }
 
 // Pause stops heals of a service until the next Pass; for a paused service.
-func (e *Engine) Pause(service string) {}
-
-// Heal applies some objects again, as they were rendered last. NotFound: the
-// service has not been rendered since the start and needs a Pass. Conflict:
-// the object is somebody else's.
-func (e *Engine) Heal(ctx context.Context, service string, refs []kubeobj.Ref) error { return nil }
-
-// Drain deletes everything in the service's inventory in reverse order, with
-// the guards of a prune, then the inventory. Call it again until Done.
-func (e *Engine) Drain(ctx context.Context, service Service) (DrainResult, error) {
-	return DrainResult{}, nil
+func (e *Engine) Pause(service string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if t := e.services[service]; t != nil {
+		t.paused = true
+	}
 }
 
-// Detach removes our marks from everything in the service's inventory, leaves
-// the objects, then deletes the inventory. Call it again until Done.
-func (e *Engine) Detach(ctx context.Context, service Service) (DrainResult, error) {
-	return DrainResult{}, nil
+// clientOf returns the client that acts as the service's account.
+func (e *Engine) clientOf(service Service) (*client, error) {
+	if service.ServiceAccount == "" {
+		return e.own, nil
+	}
+	account := service.ServiceAccount
+	if !strings.Contains(account, "/") {
+		account = service.Namespace + "/" + account
+	}
+	account = "system:serviceaccount:" + strings.Replace(account, "/", ":", 1)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if c := e.accounts[account]; c != nil {
+		return c, nil
+	}
+	c, err := newClient(e.cfg.REST, account, e.gate)
+	if err != nil {
+		return nil, fmt.Errorf("act as %s: %w", account, err)
+	}
+	e.accounts[account] = c
+	return c, nil
 }
 
-// DrainResult says how far a service has left. For a service without an
-// inventory it is Done at once.
-type DrainResult struct {
-	Done bool
-	// Remaining counts objects that still wait (for a finalizer, a permission).
-	Remaining int
-	// Deleted counts objects that are gone, Left those that were left alone
-	// because they are not ours any more or are never deleted.
-	Deleted, Left int
-	// Message is one sentence for a person, scrubbed.
-	Message  string
-	Problems []Problem
-}
+// blind is the Live of an engine that has none.
+type blind struct{}
+
+func (blind) Watch([]kubeobj.Kind)                                                  {}
+func (blind) Wait(context.Context, []kubeobj.Kind)                                  {}
+func (blind) Note(kubeobj.Kind, kubeobj.Ref, kubeobj.Live)                          {}
+func (blind) Recheck([]kubeobj.Ref)                                                 {}
+func (blind) Lookup(kubeobj.Kind, kubeobj.Ref) (l kubeobj.Live, found, synced bool) { return }

@@ -3,10 +3,13 @@ package drift
 import (
 	"context"
 	"log/slog"
+	"sync"
+	"time"
 
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
@@ -45,63 +48,214 @@ type Config struct {
 }
 
 // Watcher holds the watches and what they saw. It is safe for concurrent use.
-type Watcher struct{}
+type Watcher struct {
+	cfg  Config
+	rest rest.Interface
+	// heals bounds the heals of all objects together.
+	heals *rate.Limiter
+	wake  chan struct{}
+	// healWake wakes the goroutine that heals.
+	healWake chan struct{}
+
+	mu    sync.Mutex
+	owner Owner
+	// ctx is Run's, nil before it.
+	ctx   context.Context
+	kinds map[schema.GroupKind]*kindWatch
+	// dirty are objects to be judged; marks are those with a history.
+	dirty map[kubeobj.Ref]bool
+	marks map[kubeobj.Ref]*mark
+	// healing are objects to be healed, by service.
+	healing map[string]map[kubeobj.Ref]bool
+	// changed are services to be told of.
+	changed map[string]bool
+	running sync.WaitGroup
+}
+
+// name is an object within its kind.
+type name struct{ namespace, name string }
+
+// kindWatch is the watch of one kind and what it saw.
+type kindWatch struct {
+	kind kubeobj.Kind
+	// whole says that the kind has a health rule.
+	whole bool
+	// state is syncing, synced or unknown; message says why it is unknown.
+	state   watchState
+	message string
+	// compareAt is when the objects of an unknown kind are compared one by one.
+	compareAt time.Time
+	objects   map[name]kubeobj.Live
+	// settled is closed once the first attempt has ended, well or not.
+	settled chan struct{}
+	cancel  context.CancelFunc
+}
+
+type watchState int
+
+const (
+	syncing watchState = iota
+	synced
+	unknown
+)
 
 // New returns a Watcher that watches nothing until Run.
 func New(cfg Config) (*Watcher, error) {
-	return nil, errcode.New(errcode.Internal, "not made yet")
+	if cfg.REST == nil || cfg.ClusterID == "" {
+		return nil, errcode.New(errcode.Invalid, "drift: REST and ClusterID are required")
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = clock.Real{}
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Changed == nil {
+		cfg.Changed = func(string) {}
+	}
+	if cfg.NeedPass == nil {
+		cfg.NeedPass = func(string) {}
+	}
+	client, err := newClient(cfg.REST)
+	if err != nil {
+		return nil, err
+	}
+	return &Watcher{cfg: cfg, rest: client, heals: rate.NewLimiter(healRate, healRate), wake: make(chan struct{}, 1), healWake: make(chan struct{}, 1),
+		kinds: map[schema.GroupKind]*kindWatch{}, dirty: map[kubeobj.Ref]bool{}, marks: map[kubeobj.Ref]*mark{},
+		healing: map[string]map[kubeobj.Ref]bool{}, changed: map[string]bool{}}, nil
 }
 
 // Run opens the watches named by Watch, decides and asks owner to heal, until
-// the context ends.
-func (w *Watcher) Run(ctx context.Context, owner Owner) error { return ctx.Err() }
+// the context ends. It may be called once.
+func (w *Watcher) Run(ctx context.Context, owner Owner) error {
+	w.mu.Lock()
+	w.owner, w.ctx = owner, ctx
+	for _, k := range w.kinds {
+		w.startLocked(k)
+	}
+	w.mu.Unlock()
+	w.running.Go(func() { w.heal(ctx) })
+	w.decide(ctx)
+	w.running.Wait()
+	return ctx.Err()
+}
 
 // Watch says which kinds to watch from now on. It returns at once; a kind that
 // was watched already keeps its watch, one that is not named any more loses
-// it.
-func (w *Watcher) Watch(kinds []kubeobj.Kind) {}
+// it. Of two versions of one kind the first is watched.
+func (w *Watcher) Watch(kinds []kubeobj.Kind) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	want := map[schema.GroupKind]kubeobj.Kind{}
+	for _, kind := range kinds {
+		if _, twice := want[kind.GroupKind()]; !twice {
+			want[kind.GroupKind()] = kind
+		}
+	}
+	for gk, k := range w.kinds {
+		if _, still := want[gk]; !still {
+			if k.cancel != nil {
+				k.cancel()
+			}
+			delete(w.kinds, gk)
+		}
+	}
+	for gk, kind := range want {
+		if w.kinds[gk] != nil {
+			continue
+		}
+		k := newKindWatch(kind)
+		w.kinds[gk] = k
+		if w.ctx != nil {
+			w.startLocked(k)
+		}
+	}
+}
+
+func (w *Watcher) startLocked(k *kindWatch) {
+	ctx, cancel := context.WithCancel(w.ctx)
+	k.cancel = cancel
+	w.running.Go(func() { w.follow(ctx, k) })
+}
+
+// Wait blocks until the watches of kinds are in sync, or until it is known that
+// they will not be soon, or until the context ends.
+func (w *Watcher) Wait(ctx context.Context, kinds []kubeobj.Kind) {
+	for _, kind := range kinds {
+		w.mu.Lock()
+		k, started := w.kinds[kind.GroupKind()], w.ctx != nil
+		w.mu.Unlock()
+		if k == nil || !started {
+			continue
+		}
+		select {
+		case <-k.settled:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
 
 // Synced reports whether the watch of a kind has seen everything.
-func (w *Watcher) Synced(kind kubeobj.Kind) bool { return false }
+func (w *Watcher) Synced(kind kubeobj.Kind) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k := w.kinds[kind.GroupKind()]
+	return k != nil && k.state == synced
+}
 
 // Lookup returns an object that carries our label, and whether its kind's
 // watch is in sync: only then does absence mean that no such object is there.
-func (w *Watcher) Lookup(kind kubeobj.Kind, ref kubeobj.Ref) (live kubeobj.Live, found, synced bool) {
-	return kubeobj.Live{}, false, false
+func (w *Watcher) Lookup(kind kubeobj.Kind, ref kubeobj.Ref) (live kubeobj.Live, found, inSync bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k := w.kinds[kind.GroupKind()]
+	if k == nil || k.state != synced {
+		return kubeobj.Live{}, false, false
+	}
+	live, found = k.objects[name{ref.Namespace, ref.Name}]
+	return live, found, true
 }
 
-// Note takes over what an apply answered, ahead of the watch event.
-func (w *Watcher) Note(kind kubeobj.Kind, ref kubeobj.Ref, live kubeobj.Live) {}
+// Note takes over what an apply answered, ahead of the watch event. Health is
+// not in such an answer, so an object of a kind with a health rule is
+// Progressing until the watch tells.
+func (w *Watcher) Note(kind kubeobj.Kind, ref kubeobj.Ref, live kubeobj.Live) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k := w.kinds[kind.GroupKind()]
+	if k == nil || live.Cluster != w.cfg.ClusterID {
+		return
+	}
+	at := name{ref.Namespace, ref.Name}
+	if old, had := k.objects[at]; had && newer(old.ResourceVersion, live.ResourceVersion) {
+		return
+	}
+	if k.whole {
+		live.Health, live.Message = "Progressing", "it has just been applied"
+	}
+	k.objects[at] = w.intern(live)
+	w.dirtyLocked(ref)
+}
 
 // Recheck decides anew about objects whose expectation has changed, after a
 // pass.
-func (w *Watcher) Recheck(refs []kubeobj.Ref) {}
-
-// State says what drift found for one object.
-type State string
-
-// The states of a Finding.
-const (
-	// Drifted: the object is not as it was applied, and is healed or, where
-	// only people's additions differ, reported.
-	Drifted State = "Drifted"
-	// Contested: healed too often; somebody else writes it too.
-	Contested State = "Contested"
-	// Unknown: the kind cannot be watched.
-	Unknown State = "Unknown"
-)
-
-// Finding is one object that is not known to be as it should.
-type Finding struct {
-	Ref     kubeobj.Ref
-	State   State
-	Message string
+func (w *Watcher) Recheck(refs []kubeobj.Ref) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, ref := range refs {
+		w.dirtyLocked(ref)
+	}
 }
 
-// Findings returns what is wrong with a service's objects, worst first; none
-// means that all are known to be as they were applied.
-func (w *Watcher) Findings(service string) []Finding { return nil }
+func (w *Watcher) dirtyLocked(ref kubeobj.Ref) {
+	w.dirty[ref] = true
+	w.poke()
+}
 
-// Components returns the state of the objects for health.RollUp and
-// health.Pack. Objects of kinds that cannot be watched are Unknown.
-func (w *Watcher) Components(objects []kubeobj.Expected) []*agentv1.Component { return nil }
+func (w *Watcher) poke() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}

@@ -26,7 +26,11 @@ type Live struct {
 	Controlled bool
 	// Deleting says that it waits for finalizers only.
 	Deleting bool
-	Print    Fingerprint
+	// ApplySet is another tool's inventory that the object belongs to.
+	ApplySet string
+	// CreatedFor says that it is a namespace we made for a service.
+	CreatedFor bool
+	Print      Fingerprint
 	// Health and Message are set where the kind has a health rule and a watch
 	// reads whole objects of it, else they are empty.
 	Health  string
@@ -76,6 +80,8 @@ func Reduce(ref Ref, object metav1.Object) Live {
 		Tracked:         annotations[TrackingAnnotation] == ref.Tracking(),
 		Controlled:      metav1.GetControllerOfNoCopy(object) != nil,
 		Deleting:        object.GetDeletionTimestamp() != nil,
+		ApplySet:        object.GetLabels()[ApplySetLabel],
+		CreatedFor:      annotations[CreatedForAnnotation] != "",
 		Print:           Print(object.GetManagedFields()),
 	}
 }
@@ -160,12 +166,24 @@ func withoutReplicas(raw []byte) []byte {
 	return out
 }
 
+// plain undoes the escapes that JSON encoders add for HTML: the same fields
+// come escaped or not, depending on the way by which they were read.
+func plain(raw []byte) []byte {
+	if !bytes.Contains(raw, []byte(`\u00`)) {
+		return raw
+	}
+	for escaped, char := range map[string]string{`\u003c`: "<", `\u003e`: ">", `\u0026`: "&"} {
+		raw = bytes.ReplaceAll(raw, []byte(escaped), []byte(char))
+	}
+	return raw
+}
+
 // hash never returns zero, which means "no such entry".
 func hash(head string, body []byte) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(head))
 	h.Write([]byte{0})
-	h.Write(body)
+	h.Write(plain(body))
 	if sum := h.Sum64(); sum != 0 {
 		return sum
 	}

@@ -17,4 +17,10 @@ const (
 	OwningInventory = "config.k8s.io/owning-inventory"
 	// OwningInventoryGroup is the group that gets OwningInventory.
 	OwningInventoryGroup = "deployments.plural.sh"
+	// CreatedForAnnotation is on namespaces that were made for a service, not
+	// rendered by one. It holds the service's id.
+	CreatedForAnnotation = "axle-cd.github.io/created-for"
+	// ApplySetLabel is on objects that another tool prunes by its own
+	// inventory.
+	ApplySetLabel = "applyset.kubernetes.io/part-of"
 )

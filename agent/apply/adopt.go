@@ -1,0 +1,71 @@
+package apply
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+// deployers begin the names of managers that put whole manifests into a
+// cluster. What they wrote becomes ours with an adoption, so that what Git
+// drops later goes away.
+var deployers = []string{"kubectl", "helm", "Helm", "before-first-apply", "argocd-controller", "argocd-application-controller",
+	"kustomize-controller", "helm-controller", "application/apply-patch", "fleetagent", "fleet-agent", "axle-agent"}
+
+// isDeployer reports whether a manager deploys manifests.
+func isDeployer(manager string) bool {
+	for _, d := range deployers {
+		if rest, ok := strings.CutPrefix(manager, d); ok && (rest == "" || rest[0] == '-' || rest[0] == '/' || rest[0] == '.') {
+			return true
+		}
+	}
+	return false
+}
+
+// takeOver returns the JSON patch that merges the entries of some managers
+// into ours, guarded by the object's version; nil when there is nothing to
+// merge.
+func takeOver(meta *metav1.PartialObjectMetadata, theirs func(manager string) bool) ([]byte, error) {
+	var ours *metav1.ManagedFieldsEntry
+	var rest []metav1.ManagedFieldsEntry
+	union := fieldpath.NewSet()
+	merged := 0
+	for _, entry := range meta.ManagedFields {
+		mine := entry.Manager == kubeobj.FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply
+		if entry.Subresource != "" || entry.FieldsV1 == nil || !mine && !theirs(entry.Manager) {
+			rest = append(rest, entry)
+			continue
+		}
+		set := fieldpath.NewSet()
+		if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
+			return nil, fmt.Errorf("read the fields of manager %s: %w", entry.Manager, err)
+		}
+		union = union.Union(set)
+		if mine || ours == nil {
+			copied := entry
+			ours = &copied
+		}
+		if !mine {
+			merged++
+		}
+	}
+	if merged == 0 {
+		return nil, nil
+	}
+	raw, err := union.ToJSON()
+	if err != nil {
+		return nil, err
+	}
+	ours.Manager, ours.Operation = kubeobj.FieldManager, metav1.ManagedFieldsOperationApply
+	ours.FieldsV1 = &metav1.FieldsV1{Raw: raw}
+	return json.Marshal([]map[string]any{
+		{"op": "replace", "path": "/metadata/managedFields", "value": append(rest, *ours)},
+		{"op": "replace", "path": "/metadata/resourceVersion", "value": meta.ResourceVersion},
+	})
+}

@@ -1,0 +1,266 @@
+package apply
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+const (
+	// requestLimit is the deadline of one request; API servers give up after
+	// 60 s themselves.
+	requestLimit = 30 * time.Second
+	// tries bounds how often a request is sent while the API server asks to
+	// slow down or times out.
+	tries = 6
+	// acceptMetadata makes the API server answer with metadata alone, whatever
+	// the object weighs.
+	acceptMetadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1," +
+		"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+)
+
+// client sends the few kinds of requests that applying needs. All of them wait
+// at the gate, have a deadline, and are repeated while the API server is
+// merely busy.
+type client struct {
+	rest rest.Interface
+	gate *gate
+}
+
+func newClient(cfg *rest.Config, account string, g *gate) (*client, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	cfg.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	cfg.ContentType = "application/json"
+	cfg.GroupVersion = &schema.GroupVersion{}
+	cfg.APIPath = "/unused"
+	// The gate bounds what is under way, and the API server's own fairness
+	// bounds the rate; a bucket here would only add latency.
+	cfg.QPS = -1
+	if account != "" {
+		cfg.Impersonate = rest.ImpersonationConfig{UserName: account}
+	}
+	c, err := rest.RESTClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("client of the API server: %w", err)
+	}
+	return &client{rest: c, gate: g}, nil
+}
+
+func path(kind kubeobj.Kind, namespace, name string) string {
+	var b strings.Builder
+	if kind.Group == "" {
+		b.WriteString("/api/" + kind.Version)
+	} else {
+		b.WriteString("/apis/" + kind.Group + "/" + kind.Version)
+	}
+	if kind.Namespaced {
+		b.WriteString("/namespaces/" + namespace)
+	}
+	b.WriteString("/" + kind.Resource)
+	if name != "" {
+		b.WriteString("/" + name)
+	}
+	return b.String()
+}
+
+// do sends what build makes until it is answered for good.
+func (c *client) do(ctx context.Context, build func() *rest.Request) (rest.Result, error) {
+	backoff := jitter.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}
+	for try := 1; ; try++ {
+		result, err := c.once(ctx, build)
+		if err == nil {
+			return result, nil
+		}
+		if try == tries || !busy(err) || ctx.Err() != nil {
+			return result, err
+		}
+		wait := backoff.Next()
+		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+			wait += time.Duration(seconds) * time.Second
+		}
+		if jitter.Wait(ctx, wait) != nil {
+			return result, err
+		}
+	}
+}
+
+func (c *client) once(ctx context.Context, build func() *rest.Request) (rest.Result, error) {
+	if err := c.gate.enter(ctx); err != nil {
+		return rest.Result{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+	defer cancel()
+	result := build().MaxRetries(0).Do(ctx)
+	err := result.Error()
+	c.gate.leave(apierrors.IsTooManyRequests(err))
+	return result, err
+}
+
+// busy reports whether the same request may succeed a moment later.
+func busy(err error) bool {
+	return apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) ||
+		apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err)
+}
+
+// away reports whether the API server could not be asked at all, so that
+// nothing is known about the object in question.
+func away(err error) bool {
+	if err == nil {
+		return false
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return true
+	}
+	return busy(err) || apierrors.IsUnauthorized(err) || status.Status().Code >= http.StatusInternalServerError && !isWebhook(err)
+}
+
+// isWebhook tells a failing admission webhook, which is the fault of one kind,
+// from an API server in trouble.
+func isWebhook(err error) bool { return strings.Contains(err.Error(), "failed calling webhook") }
+
+func metadataOf(result rest.Result) (*metav1.PartialObjectMetadata, error) {
+	object, err := result.Get()
+	if err == nil {
+		if m, ok := object.(*metav1.PartialObjectMetadata); ok {
+			return m, nil
+		}
+	}
+	raw, err := result.Raw()
+	if err != nil {
+		return nil, err
+	}
+	var m metav1.PartialObjectMetadata
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return nil, fmt.Errorf("read the metadata that the API server answered: %w", err)
+	}
+	return &m, nil
+}
+
+// get reads an object's metadata; nil without an error when there is none.
+func (c *client) get(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) (*metav1.PartialObjectMetadata, error) {
+	result, err := c.do(ctx, func() *rest.Request {
+		return c.rest.Get().AbsPath(path(kind, ref.Namespace, ref.Name)).SetHeader("Accept", acceptMetadata)
+	})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return metadataOf(result)
+}
+
+// apply sends a server-side apply, always forced.
+func (c *client) apply(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref, body []byte) (*metav1.PartialObjectMetadata, error) {
+	return c.patch(ctx, kind, ref, types.ApplyPatchType, body)
+}
+
+func (c *client) patch(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref, form types.PatchType, body []byte) (*metav1.PartialObjectMetadata, error) {
+	result, err := c.do(ctx, func() *rest.Request {
+		r := c.rest.Patch(form).AbsPath(path(kind, ref.Namespace, ref.Name)).SetHeader("Accept", acceptMetadata).
+			Param("fieldManager", kubeobj.FieldManager).Body(body)
+		if form == types.ApplyPatchType {
+			r = r.Param("force", "true")
+		}
+		return r
+	})
+	if err != nil {
+		return nil, err
+	}
+	return metadataOf(result)
+}
+
+// remove deletes an object if it is still the one that was looked at. It
+// reports whether the object is gone already; otherwise finalizers hold it.
+func (c *client) remove(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref, uid types.UID, version string) (gone bool, err error) {
+	policy := metav1.DeletePropagationBackground
+	options := metav1.DeleteOptions{
+		TypeMeta:          metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"},
+		PropagationPolicy: &policy,
+		Preconditions:     &metav1.Preconditions{UID: &uid},
+	}
+	if version != "" {
+		options.Preconditions.ResourceVersion = &version
+	}
+	body, err := json.Marshal(options)
+	if err != nil {
+		return false, err
+	}
+	result, err := c.do(ctx, func() *rest.Request {
+		return c.rest.Delete().AbsPath(path(kind, ref.Namespace, ref.Name)).SetHeader("Accept", "application/json").
+			SetHeader("Content-Type", "application/json").Body(body)
+	})
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	raw, err := result.Raw()
+	if err != nil {
+		return false, err
+	}
+	var answer struct {
+		Kind     string `json:"kind"`
+		Metadata struct {
+			DeletionTimestamp string   `json:"deletionTimestamp"`
+			Finalizers        []string `json:"finalizers"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return false, fmt.Errorf("read the answer to a delete: %w", err)
+	}
+	return answer.Kind == "Status" || answer.Metadata.DeletionTimestamp == "", nil
+}
+
+// raw reads a whole object into out.
+func (c *client) raw(ctx context.Context, where string, params map[string]string, out any) error {
+	result, err := c.do(ctx, func() *rest.Request {
+		r := c.rest.Get().AbsPath(where).SetHeader("Accept", "application/json")
+		for key, value := range params {
+			r = r.Param(key, value)
+		}
+		return r
+	})
+	if err != nil {
+		return err
+	}
+	body, err := result.Raw()
+	if err != nil {
+		return err
+	}
+	return json.NewDecoder(bytes.NewReader(body)).Decode(out)
+}
+
+// write creates (POST) or replaces (PUT) an object.
+func (c *client) write(ctx context.Context, verb, where string, object any) (*metav1.PartialObjectMetadata, error) {
+	body, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	result, err := c.do(ctx, func() *rest.Request {
+		return c.rest.Verb(verb).AbsPath(where).SetHeader("Accept", acceptMetadata).
+			SetHeader("Content-Type", "application/json").Param("fieldManager", kubeobj.FieldManager).Body(body)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return metadataOf(result)
+}

@@ -1,0 +1,293 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+// drainWait bounds how long one call waits for a wave to be gone before the
+// caller gets a turn.
+const drainWait = 5 * time.Second
+
+// DrainResult says how far a service has left. For a service without an
+// inventory it is Done at once.
+type DrainResult struct {
+	Done bool
+	// Remaining counts objects that still wait (for a finalizer, a permission).
+	Remaining int
+	// Deleted counts objects that this call saw go, Left those that were left
+	// alone because they are not ours any more or are never deleted.
+	Deleted, Left int
+	// Message is one sentence for a person, scrubbed.
+	Message  string
+	Problems []Problem
+}
+
+// drain is one service on its way out.
+type drain struct {
+	*Engine
+	service Service
+	tenant  *tenant
+	client  *client
+	next    *inventory
+	result  DrainResult
+}
+
+// Drain deletes everything in the service's inventory in reverse order, with
+// the guards of a prune, then the inventory. A wave goes once the one after it
+// is gone, so that operators outlive what they must clean up. Call it again
+// until Done.
+func (e *Engine) Drain(ctx context.Context, service Service) (DrainResult, error) {
+	return e.leave(ctx, service, (*drain).deleteAll)
+}
+
+// Detach removes our marks from everything in the service's inventory, leaves
+// the objects, then deletes the inventory. Call it again until Done.
+func (e *Engine) Detach(ctx context.Context, service Service) (DrainResult, error) {
+	return e.leave(ctx, service, (*drain).unmarkAll)
+}
+
+func (e *Engine) leave(ctx context.Context, service Service, how func(*drain, context.Context) error) (DrainResult, error) {
+	t := e.begin(service)
+	d := &drain{Engine: e, service: service, tenant: t}
+	err := d.run(ctx, how)
+	e.end(t)
+	for n := range d.result.Problems {
+		d.result.Problems[n].Message = service.Scrub.String(d.result.Problems[n].Message)
+	}
+	d.result.Message = service.Scrub.String(d.result.Message)
+	if err != nil {
+		return d.result, scrubbed(service, err)
+	}
+	if d.result.Done {
+		e.forget(service.ID)
+		e.cfg.Live.Watch(e.watchedKinds())
+	}
+	return d.result, nil
+}
+
+func (d *drain) run(ctx context.Context, how func(*drain, context.Context) error) error {
+	d.mu.RLock()
+	known, stale := d.tenant.inventory, d.tenant.stale
+	d.mu.RUnlock()
+	var err error
+	if stale || known == nil {
+		if known, err = d.reload(ctx, d.tenant, d.service.ID); err != nil {
+			return err
+		}
+	}
+	if known == nil {
+		d.result.Done = true
+		return nil
+	}
+	if d.client, err = d.clientOf(d.service); err != nil {
+		return err
+	}
+	d.next = known.clone()
+	if d.next.phase != PhaseDraining {
+		d.next.phase = PhaseDraining
+		if err := d.save(ctx); err != nil {
+			return err
+		}
+	}
+	if err := how(d, ctx); err != nil {
+		return err
+	}
+	if d.result.Remaining = len(d.next.entries); d.result.Remaining > 0 {
+		d.describe()
+		return d.save(ctx)
+	}
+	if err := d.store.remove(ctx, d.next); err != nil {
+		return err
+	}
+	d.result.Done = true
+	return nil
+}
+
+func (d *drain) describe() {
+	if d.result.Message = firstProblem(d.result.Problems); d.result.Message != "" {
+		return
+	}
+	for _, e := range d.reverse() {
+		d.result.Message = fmt.Sprintf("%d objects are still to go; %s is being deleted", d.result.Remaining, e.ref)
+		return
+	}
+}
+
+func (d *drain) save(ctx context.Context) error {
+	stored := d.next.clone()
+	err := d.store.save(ctx, stored)
+	if err != nil {
+		if errcode.Is(err, errcode.Conflict) {
+			d.mu.Lock()
+			d.tenant.stale = true
+			d.mu.Unlock()
+		}
+		return err
+	}
+	d.next.version, d.next.shards = stored.version, stored.shards
+	d.commit(d.tenant, stored)
+	return nil
+}
+
+// reverse returns the entries, the last of the order first.
+func (d *drain) reverse() []entry {
+	all := d.next.sorted()
+	slices.SortStableFunc(all, func(a, b entry) int {
+		if b.place.before(a.place) {
+			return -1
+		}
+		if a.place.before(b.place) {
+			return 1
+		}
+		return 0
+	})
+	return all
+}
+
+func (d *drain) deleteAll(ctx context.Context) error {
+	all := d.reverse()
+	for start := 0; start < len(all); {
+		end := start
+		for end < len(all) && all[end].place == all[start].place {
+			end++
+		}
+		gone, err := d.deleteWave(ctx, all[start:end])
+		if err != nil || !gone {
+			return err
+		}
+		start = end
+	}
+	return d.deleteNamespace(ctx)
+}
+
+// deleteWave deletes the objects of one wave and waits a little for them.
+func (d *drain) deleteWave(ctx context.Context, wave []entry) (gone bool, err error) {
+	deadline := d.cfg.Clock.Now().Add(drainWait)
+	backoff := jitter.Backoff{Min: 100 * time.Millisecond, Max: time.Second}
+	for first := true; ; first = false {
+		waiting := 0
+		for _, e := range wave {
+			if _, still := d.next.entries[e.ref]; !still {
+				continue
+			}
+			wait, err := d.deleteOne(ctx, e, first)
+			if err != nil {
+				return false, err
+			}
+			if wait {
+				waiting++
+			}
+		}
+		if waiting == 0 {
+			return len(d.result.Problems) == 0, nil
+		}
+		if d.cfg.Clock.Now().After(deadline) || len(d.result.Problems) > 0 || jitter.Wait(ctx, 50*time.Millisecond+backoff.Next()) != nil {
+			return false, nil
+		}
+	}
+}
+
+func (d *drain) deleteOne(ctx context.Context, e entry, first bool) (wait bool, err error) {
+	if !prunable(d.next, e) {
+		err := unmark(ctx, d.client, d.service.ID, e)
+		return false, d.done(e, fateForget, err)
+	}
+	live, found, synced := d.cfg.Live.Lookup(e.kind, e.ref)
+	if !first {
+		synced = false
+	}
+	what, err := dispose(ctx, d.client, d.service.ID, e, live, found, synced)
+	if err == nil && what == fateWait {
+		return true, nil
+	}
+	return false, d.done(e, what, err)
+}
+
+func (d *drain) done(e entry, what fate, err error) error {
+	switch {
+	case away(err):
+		return unavailable(err)
+	case err != nil:
+		d.result.Problems = append(d.result.Problems, Problem{Source: "prune", Ref: e.ref, Message: explain("delete", e.ref, err)})
+		return nil
+	case what == fateForget:
+		d.result.Left++
+	default:
+		d.result.Deleted++
+	}
+	delete(d.next.entries, e.ref)
+	return nil
+}
+
+// deleteNamespace deletes the namespace that was made for the service, when
+// the service asks for that and nobody else of ours is in it.
+func (d *drain) deleteNamespace(ctx context.Context) error {
+	if !d.service.DeleteNamespace || d.service.Namespace == "" || d.shared(d.service.Namespace) {
+		return nil
+	}
+	ref := kubeobj.Ref{Kind: "Namespace", Name: d.service.Namespace}
+	meta, err := d.client.get(ctx, namespaceKind, ref)
+	if err == nil && meta != nil && meta.Annotations[kubeobj.CreatedForAnnotation] == d.service.ID {
+		_, err = d.client.remove(ctx, namespaceKind, ref, meta.UID, meta.ResourceVersion)
+		d.namespaceLost(ref.Name)
+	}
+	if away(err) {
+		return unavailable(err)
+	}
+	if err != nil {
+		d.result.Problems = append(d.result.Problems, Problem{Source: "prune", Ref: ref, Message: explain("delete", ref, err), Warning: true})
+	}
+	return nil
+}
+
+func (d *drain) shared(namespace string) bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	for id, t := range d.services {
+		if id == d.service.ID || t.inventory == nil {
+			continue
+		}
+		if t.inventory.namespace == namespace {
+			return true
+		}
+		for ref := range t.inventory.entries {
+			if ref.Namespace == namespace {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (d *drain) unmarkAll(ctx context.Context) error {
+	for _, e := range d.reverse() {
+		if err := d.done(e, fateForget, unmark(ctx, d.client, d.service.ID, e)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget drops a service from memory once it has left.
+func (e *Engine) forget(service string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.services, service)
+	for ref, owner := range e.owner {
+		if owner == service {
+			delete(e.owner, ref)
+		}
+	}
+	for ref, heir := range e.wanted {
+		if heir == service {
+			delete(e.wanted, ref)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package apply
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+// unavailable says that the API server could not be asked.
+func unavailable(err error) error {
+	if apierrors.IsUnauthorized(err) {
+		return errcode.New(errcode.Unauthorized, "the API server does not accept the agent's credentials (%w): check the agent's service account", err)
+	}
+	return errcode.New(errcode.Unavailable, "the API server of this cluster does not answer (%w): nothing is changed until it does", err)
+}
+
+// explain turns an API server's refusal of one object into a sentence that
+// says what to do.
+func explain(verb string, ref kubeobj.Ref, err error) string {
+	text := fmt.Sprintf("%s %s: %s", verb, ref, serverMessage(err))
+	switch {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return fmt.Sprintf("%s %s: namespace %s is being deleted; it is tried again until the namespace is gone and made anew", verb, ref, ref.Namespace)
+	case len(immutableFields(err)) > 0:
+		return fmt.Sprintf("%s: cannot change %s in place; annotate the object with %s: \"true\" to have it deleted and made again, or give it a new name",
+			text, strings.Join(immutableFields(err), ", "), RecreateAnnotation)
+	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "admission webhook"):
+		return text + "; grant it to the account that applies the service"
+	case missingNamespace(err):
+		return text + "; render the namespace or turn syncConfig.createNamespace on"
+	}
+	return text
+}
+
+func serverMessage(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return status.Status().Message
+	}
+	return err.Error()
+}
+
+// immutableFields lists the fields that the API server refused to change.
+func immutableFields(err error) []string {
+	if !apierrors.IsInvalid(err) {
+		return nil
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	var fields []string
+	for _, cause := range status.Status().Details.Causes {
+		if immutable(cause) {
+			fields = append(fields, cause.Field)
+		}
+	}
+	return fields
+}
+
+func immutable(cause metav1.StatusCause) bool {
+	for _, phrase := range []string{"field is immutable", "is immutable after creation", "may not be changed", "may not change once set",
+		"updates to statefulset spec for fields other than", "pod updates may not change fields", "immutable"} {
+		if strings.Contains(cause.Message, phrase) {
+			return true
+		}
+	}
+	return false
+}

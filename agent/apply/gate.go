@@ -1,0 +1,72 @@
+package apply
+
+import (
+	"context"
+	"sync"
+)
+
+// gate bounds how many requests are under way together. It halves when the API
+// server says 429 and grows by one for each full round of good answers.
+type gate struct {
+	mu      sync.Mutex
+	max     float64
+	limit   float64
+	busy    int
+	waiting []chan struct{}
+}
+
+func newGate(limit int) *gate { return &gate{max: float64(limit), limit: float64(limit)} }
+
+// enter waits for a place. The caller must leave.
+func (g *gate) enter(ctx context.Context) error {
+	g.mu.Lock()
+	if ctx.Err() == nil && float64(g.busy) < g.limit {
+		g.busy++
+		g.mu.Unlock()
+		return nil
+	}
+	turn := make(chan struct{})
+	g.waiting = append(g.waiting, turn)
+	g.mu.Unlock()
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+		g.giveUp(turn)
+		return ctx.Err()
+	}
+}
+
+// giveUp leaves the queue, or gives back the place that came in between.
+func (g *gate) giveUp(turn chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, t := range g.waiting {
+		if t == turn {
+			g.waiting = append(g.waiting[:i], g.waiting[i+1:]...)
+			return
+		}
+	}
+	g.busy--
+	g.admit()
+}
+
+func (g *gate) leave(throttled bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.busy--
+	if throttled {
+		g.limit = max(1, g.limit/2)
+	} else {
+		g.limit = min(g.max, g.limit+1/g.limit)
+	}
+	g.admit()
+}
+
+func (g *gate) admit() {
+	for len(g.waiting) > 0 && float64(g.busy) < g.limit {
+		close(g.waiting[0])
+		g.waiting = g.waiting[1:]
+		g.busy++
+	}
+}

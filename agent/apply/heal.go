@@ -1,0 +1,181 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+// rendered is what a service last asked for, packed: an agent keeps it for
+// every service so that a heal needs no render.
+type rendered struct {
+	packed []byte
+	client *client
+}
+
+// wireItem is an item as it is packed.
+type wireItem struct {
+	Ref      kubeobj.Ref
+	Kind     kubeobj.Kind
+	Place    place
+	Body     json.RawMessage
+	Hash     uint64
+	Once     bool
+	Recreate bool
+	Prune    pruning
+}
+
+// remember keeps a plan for heals.
+func (e *Engine) remember(t *tenant, c *client, p *plan) {
+	items := make([]wireItem, 0, len(p.items))
+	for _, it := range p.items {
+		items = append(items, wireItem{it.ref, it.kind, it.place, it.body, it.hash, it.once, it.recreate, it.prune})
+	}
+	raw, err := json.Marshal(items)
+	if err != nil {
+		raw = []byte("[]")
+	}
+	packed := packer.EncodeAll(raw, nil)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t.rendered = rendered{packed: packed, client: c}
+}
+
+func (r rendered) items() (map[kubeobj.Ref]*item, error) {
+	raw, err := opener.DecodeAll(r.packed, nil)
+	if err != nil {
+		return nil, err
+	}
+	var list []wireItem
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, err
+	}
+	all := make(map[kubeobj.Ref]*item, len(list))
+	for _, w := range list {
+		all[w.Ref] = &item{w.Ref, w.Kind, w.Place, w.Body, w.Hash, w.Once, w.Recreate, w.Prune}
+	}
+	return all, nil
+}
+
+// Heal applies some objects again, as they were rendered last. Of objects that
+// cannot be written the others still are. NotFound: the service has not been
+// rendered since the start and needs a Pass. Conflict: an object is somebody
+// else's. Unavailable: the API server is away.
+func (e *Engine) Heal(ctx context.Context, service string, refs []kubeobj.Ref) error {
+	e.mu.RLock()
+	t := e.services[service]
+	e.mu.RUnlock()
+	if t == nil {
+		return errcode.New(errcode.NotFound, "service %s is not on this cluster", service)
+	}
+	if !t.pass.TryLock() {
+		// A pass is under way and sees to it.
+		return nil
+	}
+	defer t.pass.Unlock()
+	e.mu.RLock()
+	kept, i, spec, paused := t.rendered, t.inventory, t.service, t.paused
+	e.mu.RUnlock()
+	switch {
+	case paused:
+		return nil
+	case kept.packed == nil || i == nil:
+		return errcode.New(errcode.NotFound, "service %s has not been rendered since the agent's start", service)
+	}
+	items, err := kept.items()
+	if err != nil {
+		return errcode.New(errcode.NotFound, "what service %s rendered is not readable: %w", service, err)
+	}
+	return e.heal(ctx, t, &writer{engine: e, client: kept.client, service: spec}, i.clone(), items, refs)
+}
+
+func (e *Engine) heal(ctx context.Context, t *tenant, w *writer, next *inventory, items map[kubeobj.Ref]*item, refs []kubeobj.Ref) error {
+	var faults []error
+	healed := 0
+	for _, ref := range refs {
+		it, had := items[ref], next.entries[ref]
+		if it == nil || had.hash != it.hash || had.leaving {
+			// It changes with the next pass anyway.
+			continue
+		}
+		written, err := w.heal(ctx, it, had)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		written.fresh = had.fresh
+		next.entries[ref] = written
+		healed++
+	}
+	if healed > 0 {
+		next.appliedAt = e.cfg.Clock.Now()
+		if err := e.saveHealed(ctx, t, next); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	return healFault(w.service, faults)
+}
+
+// heal looks at the object first: the watches see an object that has lost our
+// label as deleted.
+func (w *writer) heal(ctx context.Context, it *item, had entry) (entry, error) {
+	v, why, meta, err := w.engine.look(ctx, w.client, w.service, it, &had)
+	if err == nil {
+		meta, err = w.act(ctx, v, why, it, meta)
+	}
+	if missingNamespace(err) && it.ref.Namespace == w.service.Namespace {
+		w.engine.namespaceLost(it.ref.Namespace)
+		if err = w.engine.makeNamespace(ctx, w.client, w.service); err == nil {
+			meta, err = w.act(ctx, v, why, it, meta)
+		}
+	}
+	if err != nil {
+		return entry{}, w.explain(it, err)
+	}
+	return w.done(it, meta), nil
+}
+
+func (e *Engine) saveHealed(ctx context.Context, t *tenant, next *inventory) error {
+	// In memory first: the watches compare with it at once, and what is stored
+	// only matters to the next start, which would apply the object again.
+	e.commit(t, next)
+	stored := next.clone()
+	err := e.store.save(ctx, stored)
+	if err == nil {
+		e.commit(t, stored)
+	}
+	if errcode.Is(err, errcode.Conflict) {
+		e.mu.Lock()
+		t.stale = true
+		e.mu.Unlock()
+	}
+	return err
+}
+
+func healFault(service Service, faults []error) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	code := errcode.Unprocessable
+	var texts []string
+	for _, err := range faults {
+		var refused *refusal
+		switch {
+		case errors.As(err, &refused) && refused.reason == ReasonOwnership:
+			code = errcode.Conflict
+		case !errors.As(err, &refused):
+			code = errcode.Of(err)
+		}
+		texts = append(texts, err.Error())
+	}
+	text := texts[0]
+	if len(texts) > 1 {
+		text += fmt.Sprintf(" (and %d more)", len(texts)-1)
+	}
+	return errcode.New(code, "%s", strings.TrimSpace(service.Scrub.String(text)))
+}

@@ -1,0 +1,260 @@
+package apply
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+// The bounds of one Secret of an inventory. etcd takes 1.5 MiB; half a MiB
+// leaves room for base64 and for the API server's own copies.
+const (
+	maxShard = 512 << 10
+	// maxUnpacked bounds what a damaged or hostile shard may unpack to.
+	maxUnpacked = 64 << 20
+	// codecVersion is written into each shard; a newer one is refused.
+	codecVersion = 1
+)
+
+// entry is one object that the service has, or is about to have.
+type entry struct {
+	kind  kubeobj.Kind
+	ref   kubeobj.Ref
+	place place
+	uid   types.UID
+	// hash is of the body that was applied; zero before that.
+	hash  uint64
+	print kubeobj.Fingerprint
+	once  bool
+	prune pruning
+	// leaving says that the service does not render it any more.
+	leaving bool
+	// fresh says that it was written and has not been healthy since.
+	fresh bool
+}
+
+// inventory is all that is remembered of one service.
+type inventory struct {
+	service, name, namespace  string
+	tarballDigest, specDigest string
+	phase                     Phase
+	appliedAt                 time.Time
+	waitUntil                 time.Time
+	approval                  int64
+	held                      int
+	strict                    bool
+	entries                   map[kubeobj.Ref]entry
+	// shards are the numbers of the Secrets beside the first.
+	shards []int
+	// version is the first Secret's resourceVersion, empty before it exists.
+	version string
+}
+
+func (i *inventory) clone() *inventory {
+	c := *i
+	c.entries = make(map[kubeobj.Ref]entry, len(i.entries))
+	for ref, e := range i.entries {
+		c.entries[ref] = e
+	}
+	return &c
+}
+
+// wireEntry is an entry as it is stored. Names are short because there are
+// thousands of them.
+type wireEntry struct {
+	Group      string `json:"g,omitempty"`
+	Version    string `json:"v"`
+	Kind       string `json:"k"`
+	Resource   string `json:"r"`
+	Namespaced bool   `json:"n,omitempty"`
+	Namespace  string `json:"ns,omitempty"`
+	Name       string `json:"nm"`
+	Stage      int    `json:"st,omitempty"`
+	Wave       int    `json:"w,omitempty"`
+	UID        string `json:"u,omitempty"`
+	Hash       uint64 `json:"h,omitempty"`
+	Own        uint64 `json:"o,omitempty"`
+	Unscaled   uint64 `json:"os,omitempty"`
+	Foreign    uint64 `json:"f,omitempty"`
+	Once       bool   `json:"x,omitempty"`
+	Prune      int    `json:"p,omitempty"`
+	Leaving    bool   `json:"l,omitempty"`
+	Fresh      bool   `json:"fr,omitempty"`
+}
+
+type wireShard struct {
+	Codec   int         `json:"codec"`
+	Service string      `json:"service"`
+	State   *wireState  `json:"state,omitempty"`
+	Entries []wireEntry `json:"entries,omitempty"`
+}
+
+type wireState struct {
+	Name          string `json:"name"`
+	Namespace     string `json:"namespace"`
+	TarballDigest string `json:"tarballDigest,omitempty"`
+	SpecDigest    string `json:"specDigest,omitempty"`
+	Phase         Phase  `json:"phase"`
+	AppliedAt     int64  `json:"appliedAt,omitempty"`
+	WaitUntil     int64  `json:"waitUntil,omitempty"`
+	Approval      int64  `json:"approval,omitempty"`
+	Held          int    `json:"held,omitempty"`
+	Strict        bool   `json:"strict,omitempty"`
+	Shards        []int  `json:"shards,omitempty"`
+}
+
+func toWire(e entry) wireEntry {
+	return wireEntry{
+		Group: e.kind.Group, Version: e.kind.Version, Kind: e.kind.Kind, Resource: e.kind.Resource, Namespaced: e.kind.Namespaced,
+		Namespace: e.ref.Namespace, Name: e.ref.Name, Stage: e.place.Stage, Wave: e.place.Wave, UID: string(e.uid), Hash: e.hash,
+		Own: e.print.Own, Unscaled: e.print.Unscaled, Foreign: e.print.Foreign,
+		Once: e.once, Prune: int(e.prune), Leaving: e.leaving, Fresh: e.fresh,
+	}
+}
+
+func fromWire(w wireEntry) entry {
+	return entry{
+		kind:  kubeobj.Kind{Group: w.Group, Version: w.Version, Kind: w.Kind, Resource: w.Resource, Namespaced: w.Namespaced},
+		ref:   kubeobj.Ref{Group: w.Group, Kind: w.Kind, Namespace: w.Namespace, Name: w.Name},
+		place: place{w.Stage, w.Wave}, uid: types.UID(w.UID), hash: w.Hash,
+		print: kubeobj.Fingerprint{Own: w.Own, Unscaled: w.Unscaled, Foreign: w.Foreign},
+		once:  w.Once, prune: pruning(w.Prune), leaving: w.Leaving, fresh: w.Fresh,
+	}
+}
+
+// sorted returns the entries in a fixed order, so that equal inventories have
+// equal bytes.
+func (i *inventory) sorted() []entry {
+	all := make([]entry, 0, len(i.entries))
+	for _, e := range i.entries {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b entry) int { return cmp.Compare(a.ref.Tracking(), b.ref.Tracking()) })
+	return all
+}
+
+// encode packs the inventory: the first shard holds the state and, when they
+// fit, all entries. Else the entries lie in further shards, whose numbers the
+// caller's next gives, and which the state names.
+func (i *inventory) encode(next func(count int) []int) (first []byte, more map[int][]byte, err error) {
+	entries := make([]wireEntry, 0, len(i.entries))
+	for _, e := range i.sorted() {
+		entries = append(entries, toWire(e))
+	}
+	state := i.wireState()
+	first, err = pack(wireShard{Codec: codecVersion, Service: i.service, State: &state, Entries: entries})
+	if err != nil || len(first) <= maxShard {
+		i.shards = nil
+		return first, nil, err
+	}
+	parts, err := i.split(entries)
+	if err != nil {
+		return nil, nil, err
+	}
+	state.Shards = next(len(parts))
+	more = map[int][]byte{}
+	for n, part := range parts {
+		more[state.Shards[n]] = part
+	}
+	i.shards = state.Shards
+	first, err = pack(wireShard{Codec: codecVersion, Service: i.service, State: &state})
+	return first, more, err
+}
+
+func (i *inventory) wireState() wireState {
+	return wireState{
+		Name: i.name, Namespace: i.namespace, TarballDigest: i.tarballDigest, SpecDigest: i.specDigest, Phase: i.phase,
+		AppliedAt: clock.Micros(i.appliedAt), WaitUntil: clock.Micros(i.waitUntil), Approval: i.approval, Held: i.held, Strict: i.strict,
+	}
+}
+
+// split cuts entries into packed parts that each fit into a shard.
+func (i *inventory) split(entries []wireEntry) ([][]byte, error) {
+	part, err := pack(wireShard{Codec: codecVersion, Service: i.service, Entries: entries})
+	if err != nil || len(part) <= maxShard || len(entries) < 2 {
+		return [][]byte{part}, err
+	}
+	half := len(entries) / 2
+	left, err := i.split(entries[:half])
+	if err != nil {
+		return nil, err
+	}
+	right, err := i.split(entries[half:])
+	return append(left, right...), err
+}
+
+var (
+	packer, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(256<<10), zstd.WithEncoderLevel(zstd.SpeedDefault))
+	opener, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUnpacked), zstd.WithDecoderLowmem(true))
+)
+
+func pack(shard wireShard) ([]byte, error) {
+	raw, err := json.Marshal(shard)
+	if err != nil {
+		return nil, err
+	}
+	return packer.EncodeAll(raw, nil), nil
+}
+
+func unpack(data []byte) (wireShard, error) {
+	var shard wireShard
+	raw, err := opener.DecodeAll(data, nil)
+	if err != nil {
+		return shard, fmt.Errorf("unpack an inventory: %w", err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	if err := decoder.Decode(&shard); err != nil {
+		return shard, fmt.Errorf("read an inventory: %w", err)
+	}
+	if shard.Codec != codecVersion {
+		return shard, fmt.Errorf("the inventory is of format %d and this agent reads %d: use the agent's version that wrote it, or a newer one", shard.Codec, codecVersion)
+	}
+	return shard, nil
+}
+
+// decode reads an inventory from its shards by number. Shards that the state
+// does not name are left-overs of a write that was cut off.
+func decode(shards map[int][]byte) (*inventory, error) {
+	first, err := unpack(shards[0])
+	if err != nil {
+		return nil, err
+	}
+	if first.State == nil || first.Service == "" {
+		return nil, fmt.Errorf("the first Secret of an inventory holds no state")
+	}
+	s := first.State
+	i := &inventory{
+		service: first.Service, name: s.Name, namespace: s.Namespace, tarballDigest: s.TarballDigest, specDigest: s.SpecDigest,
+		phase: s.Phase, appliedAt: clock.FromMicros(s.AppliedAt), waitUntil: clock.FromMicros(s.WaitUntil), approval: s.Approval,
+		held: s.Held, strict: s.Strict, shards: s.Shards, entries: map[kubeobj.Ref]entry{},
+	}
+	entries := first.Entries
+	for _, n := range s.Shards {
+		data, ok := shards[n]
+		if !ok {
+			return nil, fmt.Errorf("Secret %d of the inventory of service %s is missing", n, i.service)
+		}
+		shard, err := unpack(data)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, shard.Entries...)
+	}
+	for _, w := range entries {
+		e := fromWire(w)
+		if e.ref.Kind == "" || e.ref.Name == "" || e.kind.Resource == "" || e.kind.Version == "" {
+			return nil, fmt.Errorf("an entry of the inventory of service %s has no name", i.service)
+		}
+		i.entries[e.ref] = e
+	}
+	return i, nil
+}

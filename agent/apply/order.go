@@ -1,0 +1,195 @@
+package apply
+
+import (
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+// Annotations on rendered objects that the engine reads. Those of Argo CD, Helm
+// and Plural are read where ours is missing, so that their charts just work.
+const (
+	// WaveAnnotation holds a number; lower waves are applied first.
+	WaveAnnotation = "axle-cd.github.io/sync-wave"
+	// RecreateAnnotation "true" lets an object be deleted and made again when a
+	// field that cannot change has changed.
+	RecreateAnnotation = "axle-cd.github.io/recreate"
+	// PruneAnnotation "true" lets kinds be pruned that never are, "false"
+	// keeps an object for ever.
+	PruneAnnotation = "axle-cd.github.io/prune"
+)
+
+// Stages, in the order in which they are applied. Waves order objects within
+// one of them.
+const (
+	stageNamespaces = iota
+	stageDefinitions
+	stageClasses
+	stageBefore
+	stageMain
+	stageAfter
+)
+
+// place is where an object stands in the order of a pass.
+type place struct {
+	Stage int
+	Wave  int
+}
+
+func (p place) before(q place) bool {
+	return p.Stage < q.Stage || p.Stage == q.Stage && p.Wave < q.Wave
+}
+
+var crdKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+
+func placeOf(object *unstructured.Unstructured, kind kubeobj.Kind, when hook) place {
+	return place{Stage: stageOf(kind, when), Wave: waveOf(object.GetAnnotations(), kind)}
+}
+
+func stageOf(kind kubeobj.Kind, when hook) int {
+	switch {
+	case kind.Group == "" && kind.Kind == "Namespace":
+		return stageNamespaces
+	case kind.GroupKind() == crdKind:
+		return stageDefinitions
+	case !kind.Namespaced && strings.HasSuffix(kind.Kind, "Class"):
+		return stageClasses
+	case when == hookBefore:
+		return stageBefore
+	case when == hookAfter:
+		return stageAfter
+	}
+	return stageMain
+}
+
+func waveOf(annotations map[string]string, kind kubeobj.Kind) int {
+	for _, key := range []string{WaveAnnotation, "deployment.plural.sh/sync-wave", "argocd.argoproj.io/sync-wave", "helm.sh/hook-weight"} {
+		if n, err := strconv.Atoi(strings.TrimSpace(annotations[key])); err == nil {
+			return n
+		}
+	}
+	return defaultWave(kind)
+}
+
+// defaultWave orders by kind: what others need comes first.
+func defaultWave(kind kubeobj.Kind) int {
+	if !kind.Namespaced {
+		return 0
+	}
+	switch kind.Group {
+	case "":
+		switch kind.Kind {
+		case "ConfigMap", "Secret", "ServiceAccount", "PersistentVolumeClaim", "LimitRange", "ResourceQuota":
+			return 1
+		case "Pod", "ReplicationController":
+			return 2
+		case "Service", "Endpoints":
+			return 3
+		}
+	case "rbac.authorization.k8s.io":
+		return 1
+	case "apps", "batch":
+		return 2
+	case "networking.k8s.io", "discovery.k8s.io", "gateway.networking.k8s.io":
+		return 3
+	}
+	return 4
+}
+
+// hook says whether an object belongs to a moment of a pass.
+type hook int
+
+const (
+	hookNone hook = iota
+	hookBefore
+	hookAfter
+	// hookElsewhere is applied by no pass: tests, deletions, roll backs.
+	hookElsewhere
+)
+
+func hookOf(annotations map[string]string) hook {
+	for _, key := range []string{"deployment.plural.sh/sync-hook", "argocd.argoproj.io/hook", "helm.sh/hook"} {
+		value, ok := annotations[key]
+		if !ok {
+			continue
+		}
+		found := hookElsewhere
+		for one := range strings.SplitSeq(value, ",") {
+			switch strings.ToLower(strings.TrimSpace(one)) {
+			case "pre-sync", "presync", "pre-install", "pre-upgrade":
+				found = hookBefore
+			case "post-sync", "postsync", "post-install", "post-upgrade":
+				if found == hookElsewhere {
+					found = hookAfter
+				}
+			case "sync", "crd-install", "":
+				return hookNone
+			}
+		}
+		return found
+	}
+	return hookNone
+}
+
+// runsOnce reports whether an object does its work and ends, so that it is not
+// put back when it is gone.
+func runsOnce(object *unstructured.Unstructured, kind kubeobj.Kind, when hook) bool {
+	if when != hookNone || kind.Group == "batch" && kind.Kind == "Job" {
+		return true
+	}
+	if kind.Group == "" && kind.Kind == "Pod" {
+		policy, _, _ := unstructured.NestedString(object.Object, "spec", "restartPolicy")
+		return policy == "Never" || policy == "OnFailure"
+	}
+	return false
+}
+
+// option reports whether an Argo or Plural list of sync options holds one.
+func option(annotations map[string]string, name string) bool {
+	for _, key := range []string{"argocd.argoproj.io/sync-options", "deployment.plural.sh/sync-options"} {
+		for one := range strings.SplitSeq(annotations[key], ",") {
+			if strings.EqualFold(strings.TrimSpace(one), name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func mayRecreate(annotations map[string]string, when hook) bool {
+	return when != hookNone || annotations[RecreateAnnotation] == "true" ||
+		option(annotations, "Force=true") || option(annotations, "Replace=true")
+}
+
+// pruning is what an object's annotations say of its removal.
+type pruning int
+
+const (
+	pruneByKind pruning = iota
+	pruneAlways
+	pruneNever
+)
+
+func pruningOf(annotations map[string]string) pruning {
+	switch {
+	case annotations[PruneAnnotation] == "true":
+		return pruneAlways
+	case annotations[PruneAnnotation] == "false", option(annotations, "Prune=false"), option(annotations, "Delete=false"),
+		annotations["helm.sh/resource-policy"] == "keep":
+		return pruneNever
+	}
+	return pruneByKind
+}
+
+// keptKinds hold what cannot be made again: other objects or data.
+var keptKinds = map[schema.GroupKind]bool{
+	{Kind: "Namespace"}:                             true,
+	{Kind: "PersistentVolume"}:                      true,
+	{Kind: "PersistentVolumeClaim"}:                 true,
+	{Group: "storage.k8s.io", Kind: "StorageClass"}: true,
+	crdKind: true,
+}

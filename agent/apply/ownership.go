@@ -1,0 +1,98 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+// verdict says what may be done with an object that a service wants to write.
+type verdict int
+
+const (
+	// mayCreate: there is none; create it, and only create it.
+	mayCreate verdict = iota
+	// mayApply: it is ours.
+	mayApply
+	// mayAdopt: it is not ours and adoption was asked for.
+	mayAdopt
+	// mayNot: it is somebody else's.
+	mayNot
+	// mustWait: it is being deleted.
+	mustWait
+	// mustLook: the watches do not know; ask the API server.
+	mustLook
+)
+
+// judge decides from what is known whose an object is. had is the entry of the
+// service's own inventory, if there is one.
+func (e *Engine) judge(service Service, ref kubeobj.Ref, live kubeobj.Live, had *entry) (verdict, string) {
+	switch {
+	case live.Deleting:
+		return mustWait, "it is being deleted; it is made again once it is gone"
+	case live.Cluster != "" && live.Cluster != e.cfg.ClusterID:
+		return mayNot, fmt.Sprintf("it is applied by the agent of another cluster registration (%s): remove that agent, or delete the label %s from the object",
+			live.Cluster, kubeobj.ManagedLabel)
+	case live.ApplySet != "":
+		return mayNot, fmt.Sprintf("it belongs to another tool's apply set (label %s): remove it there first", kubeobj.ApplySetLabel)
+	case live.Owned(service.ID):
+		return mayApply, ""
+	case had != nil && had.uid != "" && had.uid == live.UID && live.Service == "":
+		// Somebody removed our marks from the object that we made.
+		return mayApply, ""
+	case live.Tracked && live.Service != "":
+		return e.judgeSibling(service, ref, live.Service)
+	case live.CreatedFor:
+		return mayApply, ""
+	case service.Adopt, !service.RequireOwnership:
+		return mayAdopt, ""
+	}
+	return mayNot, "it exists and no service of ours made it: delete it, or let the service adopt what it finds (adopt: true)"
+}
+
+// judgeSibling decides about an object that another service of ours made.
+func (e *Engine) judgeSibling(service Service, ref kubeobj.Ref, other string) (verdict, string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t := e.services[other]
+	name := other
+	if t != nil && t.inventory != nil {
+		i := t.inventory
+		name = i.namespace + "/" + i.name
+		entry, has := i.entries[ref]
+		switch {
+		case i.name == service.Name && i.namespace == service.Namespace:
+			// The same service under a new id: it was deleted and made again.
+			return mayApply, ""
+		case has && entry.leaving, !has:
+			return mayApply, ""
+		}
+	}
+	switch {
+	case !service.RequireOwnership:
+		return mayApply, ""
+	case t == nil || t.inventory == nil:
+		if service.Adopt {
+			return mayApply, ""
+		}
+		return mayNot, fmt.Sprintf("it belongs to service %s, which is not on this cluster any more: let this service adopt it (adopt: true), or delete it", name)
+	}
+	e.wanted[ref] = service.ID
+	return mayNot, fmt.Sprintf("it belongs to service %s: remove it there (it is then handed over), or set syncConfig.requireOwnership to false here", name)
+}
+
+// look reads an object's metadata from the API server and judges it.
+func (e *Engine) look(ctx context.Context, c *client, service Service, it *item, had *entry) (verdict, string, *metav1.PartialObjectMetadata, error) {
+	meta, err := c.get(ctx, it.kind, it.ref)
+	if err != nil {
+		return mayNot, "", nil, err
+	}
+	if meta == nil {
+		return mayCreate, "", nil, nil
+	}
+	v, why := e.judge(service, it.ref, kubeobj.Reduce(it.ref, meta), had)
+	return v, why, meta, nil
+}

@@ -1,0 +1,406 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/kubeobj"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// When a pass that is not finished is tried again.
+const (
+	againRefused = time.Minute
+	againWaiting = 5 * time.Second
+	againSoon    = 10 * time.Second
+	againPartial = 2 * time.Minute
+	// syncLimit bounds the wait for watches before objects are asked for one
+	// by one.
+	syncLimit = 10 * time.Second
+)
+
+// run is one pass under way.
+type run struct {
+	*Engine
+	service Service
+	tenant  *tenant
+	client  *client
+	plan    *plan
+	// before is the inventory as the pass found it, next as it will be.
+	before, next *inventory
+	result       Result
+	// changed says that something was written in this pass.
+	changed bool
+	// dirty says that next differs from what is stored.
+	dirty bool
+	// soon says that a refusal is likely to pass within seconds.
+	soon   bool
+	writer *writer
+}
+
+// Pass makes the cluster hold exactly objects for the service. An error means
+// that nothing could be known or remembered (Unavailable: the API server is
+// away; Conflict: another agent writes the same inventory); what happened to
+// single objects is in the Result.
+func (e *Engine) Pass(ctx context.Context, service Service, objects []*unstructured.Unstructured) (Result, error) {
+	t := e.begin(service)
+	defer e.end(t)
+	result, err := e.pass(ctx, t, service, objects)
+	if err != nil {
+		return Result{Sync: SyncFailed, Reason: ReasonAPIServer, Message: service.Scrub.String(err.Error()), Again: jitter.Around(15*time.Second, 5*time.Second)},
+			scrubbed(service, err)
+	}
+	return result, nil
+}
+
+// begin waits for the service's turn.
+func (e *Engine) begin(service Service) *tenant {
+	for {
+		e.mu.Lock()
+		t := e.tenantLocked(service.ID)
+		e.mu.Unlock()
+		t.pass.Lock()
+		e.mu.Lock()
+		if e.services[service.ID] == t {
+			t.running, t.paused, t.service = true, false, service
+			e.mu.Unlock()
+			return t
+		}
+		// The service left while this call waited.
+		e.mu.Unlock()
+		t.pass.Unlock()
+	}
+}
+
+func (e *Engine) end(t *tenant) {
+	e.mu.Lock()
+	t.running = false
+	var refs []kubeobj.Ref
+	if t.inventory != nil {
+		for ref := range t.inventory.entries {
+			refs = append(refs, ref)
+		}
+	}
+	e.mu.Unlock()
+	t.pass.Unlock()
+	e.cfg.Live.Recheck(refs)
+}
+
+func (e *Engine) pass(ctx context.Context, t *tenant, service Service, objects []*unstructured.Unstructured) (Result, error) {
+	r := &run{Engine: e, service: service, tenant: t}
+	if err := r.open(ctx); err != nil {
+		return Result{}, err
+	}
+	var err error
+	if r.client, err = e.clientOf(service); err != nil {
+		return Result{}, err
+	}
+	if r.plan, err = (planner{e.kinds, e.cfg.ClusterID, service}).plan(ctx, objects); err != nil {
+		return Result{}, err
+	}
+	r.result.Problems = append(r.result.Problems, r.plan.problems...)
+	e.remember(t, r.client, r.plan)
+	if err := r.applyAll(ctx); err != nil {
+		return Result{}, err
+	}
+	if err := r.settle(ctx); err != nil {
+		return Result{}, err
+	}
+	r.finish()
+	return r.result, nil
+}
+
+// open reads what is known of the service.
+func (r *run) open(ctx context.Context) error {
+	r.mu.RLock()
+	known, stale := r.tenant.inventory, r.tenant.stale
+	r.mu.RUnlock()
+	if stale {
+		var err error
+		if known, err = r.reload(ctx, r.tenant, r.service.ID); err != nil {
+			return err
+		}
+	}
+	if known == nil {
+		known = &inventory{service: r.service.ID, phase: PhaseApplying, approval: r.service.PruneApproval, entries: map[kubeobj.Ref]entry{}}
+		r.dirty = true
+	}
+	r.before, r.next = known, known.clone()
+	n := r.next
+	if n.name != r.service.Name || n.namespace != r.service.Namespace || n.strict != r.service.Strict {
+		n.name, n.namespace, n.strict = r.service.Name, r.service.Namespace, r.service.Strict
+		r.dirty = true
+	}
+	return nil
+}
+
+// reload reads one inventory again, after somebody else wrote it or when it
+// could not be read.
+func (e *Engine) reload(ctx context.Context, t *tenant, service string) (*inventory, error) {
+	all, broken, err := e.store.list(ctx, service)
+	if err != nil {
+		return nil, err
+	}
+	if err := broken[service]; err != nil {
+		return nil, err
+	}
+	if i := all[service]; i != nil {
+		e.adoptInventory(service, i)
+		return i, nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t.stale = false
+	return nil, nil
+}
+
+// applyAll writes what differs, stage by stage and wave by wave. The inventory
+// names every object before it is made.
+func (r *run) applyAll(ctx context.Context) error {
+	todo := r.claim()
+	r.cfg.Live.Watch(r.kindsWith(r.next))
+	if len(r.before.entries) > 0 {
+		waitCtx, cancel := context.WithTimeout(ctx, syncLimit)
+		r.cfg.Live.Wait(waitCtx, kindsOf(r.before))
+		cancel()
+	}
+	if todo {
+		r.next.phase = PhaseApplying
+		if err := r.save(ctx); err != nil {
+			return err
+		}
+	}
+	r.writer = &writer{engine: r.Engine, client: r.client, service: r.service, newKinds: map[string]bool{}}
+	if err := r.prepareNamespace(ctx); err != nil {
+		return err
+	}
+	groups := r.plan.groups()
+	for n, group := range groups {
+		failed, err := r.applyGroup(ctx, group)
+		if err != nil {
+			return err
+		}
+		if failed == 0 {
+			failed, err = r.waitDefinitions(ctx, group)
+		}
+		if err != nil {
+			return err
+		}
+		if failed > 0 {
+			r.postpone(groups[n+1:])
+			return nil
+		}
+	}
+	return nil
+}
+
+// claim puts new objects into the inventory and marks those that are not
+// rendered any more. It reports whether that must be stored first.
+func (r *run) claim() bool {
+	todo := r.dirty
+	for _, it := range r.plan.items {
+		if had, ok := r.next.entries[it.ref]; ok {
+			if had.leaving || had.kind != it.kind || had.place != it.place || had.prune != it.prune || had.once != it.once {
+				had.leaving, had.kind, had.place, had.prune, had.once = false, it.kind, it.place, it.prune, it.once
+				r.next.entries[it.ref] = had
+				r.dirty = true
+			}
+			continue
+		}
+		r.next.entries[it.ref] = entry{kind: it.kind, ref: it.ref, place: it.place, once: it.once, prune: it.prune}
+		r.dirty, todo = true, true
+	}
+	for ref, had := range r.next.entries {
+		if r.plan.byRef[ref] == nil && !had.leaving && !r.unplanned(ref) {
+			had.leaving = true
+			r.next.entries[ref] = had
+			r.dirty = true
+		}
+	}
+	return todo
+}
+
+// unplanned reports whether an object is rendered but could not be planned: a
+// mistake in it is no reason to delete what is there.
+func (r *run) unplanned(ref kubeobj.Ref) bool {
+	for _, p := range r.plan.problems {
+		if !p.Warning && p.Ref.Group == ref.Group && p.Ref.Kind == ref.Kind && p.Ref.Name == ref.Name {
+			return true
+		}
+	}
+	return false
+}
+
+// applyGroup writes one wave at once and returns how many objects failed.
+func (r *run) applyGroup(ctx context.Context, group []*item) (failed int, err error) {
+	var (
+		wg   sync.WaitGroup
+		mu   sync.Mutex
+		stop error
+	)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for _, it := range group {
+		had := r.next.entries[it.ref]
+		if r.unchanged(it, had) {
+			r.result.Unchanged++
+			continue
+		}
+		var known *entry
+		if old, ok := r.before.entries[it.ref]; ok {
+			known = &old
+		}
+		wg.Go(func() {
+			written, err := r.writer.write(ctx, it, known)
+			mu.Lock()
+			defer mu.Unlock()
+			var refused *refusal
+			switch {
+			case err == nil:
+				r.wrote(it, written)
+			case errors.As(err, &refused):
+				failed++
+				r.refuse(it, refused)
+			case stop == nil:
+				stop = err
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	return failed, stop
+}
+
+// unchanged reports whether an object needs no request: it was applied with
+// the same content, and the watches say that it is still as it was left.
+func (r *run) unchanged(it *item, had entry) bool {
+	if had.hash != it.hash || had.hash == 0 {
+		return false
+	}
+	live, found, synced := r.cfg.Live.Lookup(it.kind, it.ref)
+	if !synced {
+		return false
+	}
+	if !found {
+		return had.once
+	}
+	return live.UID == had.uid && live.Owned(r.service.ID) && !live.Deleting &&
+		(live.Print.OwnIntact(had.print) || had.once) && (!r.service.Strict || live.Print.Foreign == had.print.Foreign)
+}
+
+func (r *run) wrote(it *item, written entry) {
+	r.mu.Lock()
+	delete(r.wanted, it.ref)
+	r.mu.Unlock()
+	r.next.entries[it.ref] = written
+	r.result.Applied++
+	r.changed, r.dirty = true, true
+}
+
+func (r *run) refuse(it *item, why *refusal) {
+	r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Ref: it.ref, Message: why.message})
+	r.soon = r.soon || why.soon
+	if why.reason != "" {
+		r.result.Reason = why.reason
+		// It was never ours: nothing may later take it for ours.
+		if old, had := r.before.entries[it.ref]; !had || old.hash == 0 {
+			delete(r.next.entries, it.ref)
+			r.dirty = true
+		}
+	}
+}
+
+// postpone says that later waves wait for an earlier one.
+func (r *run) postpone(groups [][]*item) {
+	waiting := 0
+	for _, group := range groups {
+		for _, it := range group {
+			if !r.unchanged(it, r.next.entries[it.ref]) {
+				waiting++
+			}
+		}
+	}
+	if waiting > 0 {
+		r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Warning: true,
+			Message: fmt.Sprintf("%d objects of later waves wait until the objects above are applied", waiting)})
+	}
+}
+
+// failed reports whether some object could not be applied.
+func (r *run) failed() bool {
+	for _, p := range r.result.Problems {
+		if p.Source == "apply" && !p.Warning {
+			return true
+		}
+	}
+	return false
+}
+
+// save stores next, then makes it what is known.
+func (r *run) save(ctx context.Context) error {
+	if r.changed {
+		r.next.appliedAt = r.cfg.Clock.Now()
+	}
+	stored := r.next.clone()
+	if err := r.store.save(ctx, stored); err != nil {
+		if errcode.Is(err, errcode.Conflict) {
+			r.mu.Lock()
+			r.tenant.stale = true
+			r.mu.Unlock()
+		}
+		return err
+	}
+	r.next.version, r.next.shards = stored.version, stored.shards
+	r.commit(r.tenant, stored)
+	r.dirty = false
+	return nil
+}
+
+// finish words the result.
+func (r *run) finish() {
+	res := &r.result
+	res.Phase = r.next.phase
+	scrub := r.service.Scrub
+	for n := range res.Problems {
+		res.Problems[n].Message = scrub.String(res.Problems[n].Message)
+	}
+	res.Message = scrub.String(res.Message)
+	if res.Applied > 0 || res.Pruned > 0 || len(res.Problems) > 0 {
+		r.cfg.Log.Info("pass of a service", logkey.Service, r.service.ID, "phase", string(res.Phase), "applied", res.Applied,
+			"unchanged", res.Unchanged, "pruned", res.Pruned, "problems", len(res.Problems))
+	}
+}
+
+func (r *run) kindsWith(i *inventory) []kubeobj.Kind {
+	all := map[kubeobj.Kind]bool{}
+	for _, kind := range r.watchedKinds() {
+		all[kind] = true
+	}
+	for _, kind := range kindsOf(i) {
+		all[kind] = true
+	}
+	return sortedKinds(all)
+}
+
+func kindsOf(i *inventory) []kubeobj.Kind {
+	all := map[kubeobj.Kind]bool{}
+	for _, e := range i.entries {
+		all[e.kind] = true
+	}
+	return sortedKinds(all)
+}
+
+func scrubbed(service Service, err error) error {
+	text := service.Scrub.String(err.Error())
+	if text == err.Error() {
+		return err
+	}
+	return errcode.New(errcode.Of(err), "%s", text)
+}

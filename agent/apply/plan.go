@@ -1,0 +1,215 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+// item is one object that a pass applies.
+type item struct {
+	ref      kubeobj.Ref
+	kind     kubeobj.Kind
+	place    place
+	body     []byte
+	hash     uint64
+	once     bool
+	recreate bool
+	prune    pruning
+}
+
+// plan is everything that a service wants, in the order of application.
+type plan struct {
+	items    []*item
+	byRef    map[kubeobj.Ref]*item
+	problems []Problem
+	// defines holds the kinds of the plan's own CRDs, resource.group.
+	defines map[string]bool
+}
+
+// planner turns rendered objects into a plan.
+type planner struct {
+	kinds   *kinds
+	cluster string
+	service Service
+}
+
+// plan prepares all objects. An error means that the API server could not be
+// asked for a kind; objects that cannot be applied are problems of the plan.
+func (p planner) plan(ctx context.Context, objects []*unstructured.Unstructured) (*plan, error) {
+	out := &plan{byRef: map[kubeobj.Ref]*item{}, defines: map[string]bool{}}
+	objects = flatten(objects)
+	for _, o := range objects {
+		if o.GroupVersionKind().GroupKind() == crdKind {
+			p.kinds.learn(definedKinds(o)...)
+			out.defines[o.GetName()] = true
+		}
+	}
+	for _, o := range objects {
+		it, err := p.item(ctx, o)
+		switch {
+		case errcode.Is(err, errcode.Unavailable), errcode.Is(err, errcode.Unauthorized):
+			return nil, err
+		case err != nil:
+			ref := kubeobj.Ref{Group: o.GroupVersionKind().Group, Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
+			out.problems = append(out.problems, Problem{Source: "apply", Ref: ref, Message: fmt.Sprintf("%s: %v", ref, err)})
+		case it != nil:
+			out.add(it)
+		}
+	}
+	slices.SortStableFunc(out.items, func(a, b *item) int {
+		return cmp.Or(cmp.Compare(a.place.Stage, b.place.Stage), cmp.Compare(a.place.Wave, b.place.Wave),
+			cmp.Compare(a.ref.Tracking(), b.ref.Tracking()))
+	})
+	return out, nil
+}
+
+func (p *plan) add(it *item) {
+	if first, twice := p.byRef[it.ref]; twice {
+		p.problems = append(p.problems, Problem{Source: "apply", Ref: it.ref, Warning: true,
+			Message: fmt.Sprintf("%s is rendered twice; the later one is applied", it.ref)})
+		*first = *it
+		return
+	}
+	p.byRef[it.ref] = it
+	p.items = append(p.items, it)
+}
+
+// groups cuts the items into those that may be applied together.
+func (p *plan) groups() [][]*item {
+	var all [][]*item
+	for i, it := range p.items {
+		if i == 0 || p.items[i-1].place != it.place {
+			all = append(all, nil)
+		}
+		all[len(all)-1] = append(all[len(all)-1], it)
+	}
+	return all
+}
+
+// flatten replaces lists by what they hold.
+func flatten(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	var all []*unstructured.Unstructured
+	for _, o := range objects {
+		if o == nil || len(o.Object) == 0 {
+			continue
+		}
+		if !o.IsList() {
+			all = append(all, o)
+			continue
+		}
+		_ = o.EachListItem(func(inner runtime.Object) error {
+			if u, ok := inner.(*unstructured.Unstructured); ok {
+				all = append(all, u)
+			}
+			return nil
+		})
+	}
+	return all
+}
+
+func (p planner) item(ctx context.Context, object *unstructured.Unstructured) (*item, error) {
+	gvk := object.GroupVersionKind()
+	switch {
+	case gvk.Kind == "" || gvk.Version == "":
+		return nil, errcode.New(errcode.Invalid, "apiVersion and kind are required")
+	case object.GetName() == "" && object.GetGenerateName() != "":
+		return nil, errcode.New(errcode.Invalid, "metadata.generateName has no stable identity: set metadata.name")
+	case object.GetName() == "":
+		return nil, errcode.New(errcode.Invalid, "metadata.name is required")
+	case object.GetLabels()[kubeobj.ApplySetLabel] != "":
+		return nil, errcode.New(errcode.Invalid, "the label %s gives the object to another tool's apply set: remove it", kubeobj.ApplySetLabel)
+	}
+	when := hookOf(object.GetAnnotations())
+	if when == hookElsewhere {
+		return nil, nil
+	}
+	kind, err := p.kinds.lookup(ctx, gvk)
+	if err != nil {
+		return nil, err
+	}
+	namespace, err := p.namespace(object, kind)
+	if err != nil {
+		return nil, err
+	}
+	it := &item{
+		ref:      kubeobj.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: namespace, Name: object.GetName()},
+		kind:     kind,
+		place:    placeOf(object, kind, when),
+		once:     runsOnce(object, kind, when),
+		recreate: mayRecreate(object.GetAnnotations(), when),
+		prune:    pruningOf(object.GetAnnotations()),
+	}
+	if it.body, err = p.body(object, it); err != nil {
+		return nil, err
+	}
+	h := fnv.New64a()
+	h.Write(it.body)
+	it.hash = h.Sum64()
+	return it, nil
+}
+
+func (p planner) namespace(object *unstructured.Unstructured, kind kubeobj.Kind) (string, error) {
+	switch {
+	case !kind.Namespaced && p.service.EnforceNamespace:
+		return "", errcode.New(errcode.Forbidden, "%s belongs to the whole cluster, and syncConfig.enforceNamespace allows only objects of namespace %s",
+			kind.Kind, p.service.Namespace)
+	case !kind.Namespaced:
+		return "", nil
+	case p.service.EnforceNamespace || object.GetNamespace() == "":
+		return p.service.Namespace, nil
+	}
+	return object.GetNamespace(), nil
+}
+
+// serverFields are written by the API server and must not be applied.
+var serverFields = []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink", "deletionTimestamp"}
+
+// body is the object as it is applied: with our marks, without what is the API
+// server's. The rendered object is left as it is.
+func (p planner) body(object *unstructured.Unstructured, it *item) ([]byte, error) {
+	top := maps.Clone(object.Object)
+	delete(top, "status")
+	meta, _ := top["metadata"].(map[string]any)
+	meta = maps.Clone(meta)
+	for _, field := range serverFields {
+		delete(meta, field)
+	}
+	delete(meta, "namespace")
+	if it.ref.Namespace != "" {
+		meta["namespace"] = it.ref.Namespace
+	}
+	labels, _ := meta["labels"].(map[string]any)
+	meta["labels"] = with(labels, map[string]string{kubeobj.ManagedLabel: p.cluster})
+	marks := map[string]string{kubeobj.ServiceAnnotation: p.service.ID, kubeobj.TrackingAnnotation: it.ref.Tracking()}
+	if it.ref.Group == kubeobj.OwningInventoryGroup {
+		marks[kubeobj.OwningInventory] = p.service.ID
+	}
+	annotations, _ := meta["annotations"].(map[string]any)
+	meta["annotations"] = with(annotations, marks)
+	top["metadata"] = meta
+	body, err := json.Marshal(top)
+	if err != nil {
+		return nil, errcode.New(errcode.Invalid, "the object cannot be written as JSON: %w", err)
+	}
+	return body, nil
+}
+
+func with(in map[string]any, more map[string]string) map[string]any {
+	out := make(map[string]any, len(in)+len(more))
+	maps.Copy(out, in)
+	for key, value := range more {
+		out[key] = value
+	}
+	return out
+}

@@ -1,0 +1,216 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+// fate is what a prune does with one object.
+type fate int
+
+const (
+	// fateGone: it is not there any more.
+	fateGone fate = iota
+	// fateDelete: it is ours, and may go.
+	fateDelete
+	// fateForget: it is not ours any more; leave it alone.
+	fateForget
+	// fateWait: it is being deleted already.
+	fateWait
+)
+
+// guard decides from live annotations, never from labels, what may happen to
+// an object of the inventory.
+func guard(service string, live kubeobj.Live, found bool) fate {
+	switch {
+	case !found:
+		return fateGone
+	case !live.Owned(service) || live.ApplySet != "":
+		return fateForget
+	case live.Deleting:
+		return fateWait
+	}
+	return fateDelete
+}
+
+// prunable reports whether an object of the inventory may be deleted at all.
+func (r *run) prunable(e entry) bool { return prunable(r.next, e) }
+
+func prunable(i *inventory, e entry) bool {
+	switch {
+	case e.prune == pruneAlways:
+		return true
+	case e.prune == pruneNever, keptKinds[e.kind.GroupKind()]:
+		return false
+	}
+	// An object of a CRD of the same service would take people's data along
+	// when a mistake in the repository drops both.
+	crd := kubeobj.Ref{Group: crdKind.Group, Kind: crdKind.Kind, Name: e.kind.Resource + "." + e.kind.Group}
+	_, same := i.entries[crd]
+	return !same
+}
+
+// pruneAll removes what the service does not render any more, last waves
+// first, then records the revision as applied.
+func (r *run) pruneAll(ctx context.Context, leaving []entry) error {
+	if r.dirty {
+		// What is about to go is on record before it goes.
+		if err := r.save(ctx); err != nil {
+			return err
+		}
+	}
+	for _, e := range leaving {
+		if err := r.pruneOne(ctx, e); err != nil {
+			if away(err) {
+				return unavailable(err)
+			}
+			r.result.Problems = append(r.result.Problems, Problem{Source: "prune", Ref: e.ref, Message: explain("delete", e.ref, err)})
+		}
+	}
+	left := r.leaving()
+	if len(left) == 0 {
+		return r.applied(ctx)
+	}
+	r.next.phase, r.dirty = PhaseWaiting, true
+	r.result.Sync, r.result.Again = SyncApplying, againWaiting
+	r.result.Message = fmt.Sprintf("%s is still to be deleted", left[0].ref)
+	if text := firstProblem(r.result.Problems); text != "" {
+		r.result.Sync, r.result.Message, r.result.Again = SyncFailed, text, againRefused
+	}
+	return r.saveIfDirty(ctx)
+}
+
+func (r *run) pruneOne(ctx context.Context, e entry) error {
+	forget := func() { delete(r.next.entries, e.ref); r.dirty = true }
+	if !r.prunable(e) {
+		if err := unmark(ctx, r.client, r.service.ID, e); err != nil {
+			return err
+		}
+		r.result.Left++
+		forget()
+		return nil
+	}
+	if heir := r.heir(e.ref); heir != "" {
+		if err := handOver(ctx, r.client, r.service.ID, heir, e); err != nil {
+			return err
+		}
+		r.result.Left++
+		forget()
+		return nil
+	}
+	live, found, synced := r.cfg.Live.Lookup(e.kind, e.ref)
+	what, err := dispose(ctx, r.client, r.service.ID, e, live, found, synced)
+	switch {
+	case err != nil || what == fateWait:
+		return err
+	case what == fateForget:
+		r.result.Left++
+	default:
+		r.result.Pruned++
+	}
+	forget()
+	return nil
+}
+
+// heir is the other service that renders the object now.
+func (r *run) heir(ref kubeobj.Ref) string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	heir := r.wanted[ref]
+	if heir == r.service.ID {
+		return ""
+	}
+	return heir
+}
+
+// dispose deletes one object if the guard allows. fateGone: it is gone;
+// fateWait: finalizers hold it; fateForget: it was left alone.
+func dispose(ctx context.Context, c *client, service string, e entry, live kubeobj.Live, found, synced bool) (fate, error) {
+	// The watches know only what carries our label, so an object that they do
+	// not have is looked at.
+	if !synced || !found {
+		var err error
+		if live, found, err = lookAt(ctx, c, e); err != nil {
+			return fateWait, err
+		}
+	}
+	for range 3 {
+		what := guard(service, live, found)
+		if what != fateDelete {
+			return what, nil
+		}
+		gone, err := c.remove(ctx, e.kind, e.ref, live.UID, live.ResourceVersion)
+		switch {
+		case err == nil && gone:
+			return fateGone, nil
+		case err == nil:
+			return fateWait, nil
+		case !apierrors.IsConflict(err):
+			return fateWait, err
+		}
+		// It was changed meanwhile: judge what it is now.
+		if live, found, err = lookAt(ctx, c, e); err != nil {
+			return fateWait, err
+		}
+	}
+	return fateWait, nil
+}
+
+func lookAt(ctx context.Context, c *client, e entry) (kubeobj.Live, bool, error) {
+	meta, err := c.get(ctx, e.kind, e.ref)
+	if unserved(err) {
+		return kubeobj.Live{}, false, nil
+	}
+	if err != nil || meta == nil {
+		return kubeobj.Live{}, false, err
+	}
+	return kubeobj.Reduce(e.ref, meta), true, nil
+}
+
+// remark changes the marks of an object that is still the service's own.
+func remark(ctx context.Context, c *client, service string, e entry, labels, annotations map[string]any) error {
+	for range 3 {
+		live, found, err := lookAt(ctx, c, e)
+		if err != nil || !found || !live.Owned(service) {
+			return err
+		}
+		meta := map[string]any{"uid": live.UID, "resourceVersion": live.ResourceVersion, "annotations": annotations}
+		if labels != nil {
+			meta["labels"] = labels
+		}
+		body, err := json.Marshal(map[string]any{"metadata": meta})
+		if err != nil {
+			return err
+		}
+		_, err = c.patch(ctx, e.kind, e.ref, types.MergePatchType, body)
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// unmark takes our marks from an object and leaves it.
+func unmark(ctx context.Context, c *client, service string, e entry) error {
+	annotations := map[string]any{kubeobj.ServiceAnnotation: nil, kubeobj.TrackingAnnotation: nil}
+	if e.ref.Group == kubeobj.OwningInventoryGroup {
+		annotations[kubeobj.OwningInventory] = nil
+	}
+	return remark(ctx, c, service, e, map[string]any{kubeobj.ManagedLabel: nil}, annotations)
+}
+
+// handOver gives an object to another service of ours.
+func handOver(ctx context.Context, c *client, service, heir string, e entry) error {
+	annotations := map[string]any{kubeobj.ServiceAnnotation: heir}
+	if strings.EqualFold(e.ref.Group, kubeobj.OwningInventoryGroup) {
+		annotations[kubeobj.OwningInventory] = heir
+	}
+	return remark(ctx, c, service, e, nil, annotations)
+}

@@ -1,0 +1,220 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+// settle decides, after everything that could be written is, whether the rest
+// of the pass may follow: waiting for health, pruning, and calling the
+// revision applied.
+func (r *run) settle(ctx context.Context) error {
+	leaving := r.leaving()
+	switch {
+	case r.failed():
+		r.next.phase = PhaseApplying
+		r.result.Sync = SyncFailed
+		r.result.Message = firstProblem(r.result.Problems)
+		r.result.Again = jitter.Around(againRefused, againRefused/4)
+		if r.soon {
+			r.result.Again = jitter.Around(againSoon, againSoon/4)
+		}
+		return r.saveIfDirty(ctx)
+	case len(leaving) == 0:
+		return r.applied(ctx)
+	case r.service.Partial != "":
+		return r.partial(ctx, len(leaving))
+	}
+	if held := r.brake(leaving); held != "" {
+		return r.hold(ctx, leaving, held)
+	}
+	if sick := r.unhealthy(); len(sick) > 0 {
+		return r.wait(ctx, sick)
+	}
+	return r.pruneAll(ctx, leaving)
+}
+
+func (r *run) leaving() []entry {
+	var all []entry
+	for _, e := range r.next.entries {
+		if e.leaving {
+			all = append(all, e)
+		}
+	}
+	slices.SortFunc(all, func(a, b entry) int {
+		if b.place.before(a.place) {
+			return -1
+		}
+		if a.place.before(b.place) {
+			return 1
+		}
+		return strings.Compare(a.ref.Tracking(), b.ref.Tracking())
+	})
+	return all
+}
+
+// applied records that the revision is in the cluster, whole.
+func (r *run) applied(ctx context.Context) error {
+	n := r.next
+	if n.phase != PhaseApplied || n.tarballDigest != r.service.TarballDigest || n.specDigest != r.service.SpecDigest ||
+		n.approval < r.service.PruneApproval || n.held != 0 {
+		r.dirty = true
+	}
+	n.phase, n.tarballDigest, n.specDigest = PhaseApplied, r.service.TarballDigest, r.service.SpecDigest
+	n.approval, n.held, n.waitUntil = max(n.approval, r.service.PruneApproval), 0, time.Time{}
+	r.calm()
+	r.result.Sync = SyncSynced
+	if r.service.Partial != "" {
+		// Not to be taken for a finished pass when the cause is gone.
+		r.result.Again = jitter.Around(againPartial, againPartial/4)
+	}
+	return r.saveIfDirty(ctx)
+}
+
+// calm forgets which objects were written by this pass. That alone is no
+// reason to store the inventory.
+func (r *run) calm() {
+	for ref, e := range r.next.entries {
+		if e.fresh {
+			e.fresh = false
+			r.next.entries[ref] = e
+		}
+	}
+}
+
+func (r *run) partial(ctx context.Context, count int) error {
+	r.next.phase = PhaseWaiting
+	r.result.Sync = SyncSynced
+	r.result.Held = count
+	text := fmt.Sprintf("%d objects that are not rendered any more stay: %s", count, r.service.Partial)
+	r.result.Problems = append(r.result.Problems, Problem{Source: "prune", Warning: true, Message: text})
+	r.result.Message = text
+	r.result.Again = jitter.Around(againPartial, againPartial/4)
+	return r.saveIfDirty(ctx)
+}
+
+// The brake's numbers: more than brakeCount objects that are more than
+// brakeShare of all.
+const (
+	brakeCount = 5
+	brakeShare = 0.3
+)
+
+// brake returns why a prune needs a person, empty when it does not.
+func (r *run) brake(leaving []entry) string {
+	count := 0
+	for _, e := range leaving {
+		if r.prunable(e) {
+			count++
+		}
+	}
+	switch {
+	case count == 0 || r.service.PruneApproval > r.next.approval:
+		return ""
+	case len(r.plan.items) == 0:
+		return fmt.Sprintf("nothing is rendered any more, which would delete all %d objects", count)
+	case count > brakeCount && float64(count) > brakeShare*float64(len(r.next.entries)):
+		return fmt.Sprintf("%d of %d objects are not rendered any more", count, len(r.next.entries))
+	}
+	return ""
+}
+
+func (r *run) hold(ctx context.Context, leaving []entry, why string) error {
+	if r.next.phase != PhasePruneHeld || r.next.held != len(leaving) {
+		r.next.phase, r.next.held = PhasePruneHeld, len(leaving)
+		r.dirty = true
+	}
+	r.result.Sync, r.result.Reason, r.result.Held = SyncHeld, ReasonPruneHeld, len(leaving)
+	r.result.Message = why + ": nothing is deleted until it is released with `axle services approve-prune`"
+	r.result.Problems = append(r.result.Problems, Problem{Source: "prune", Message: r.result.Message})
+	return r.saveIfDirty(ctx)
+}
+
+// unhealthy lists objects that were written and are not healthy yet.
+func (r *run) unhealthy() []string {
+	if r.cfg.HealthWait < 0 {
+		return nil
+	}
+	if _, none := r.cfg.Live.(blind); none {
+		return nil
+	}
+	var sick []string
+	for _, e := range r.next.sorted() {
+		if e.leaving || !e.fresh {
+			continue
+		}
+		live, found, synced := r.cfg.Live.Lookup(e.kind, e.ref)
+		switch {
+		case !synced:
+			sick = append(sick, e.ref.String()+" cannot be watched")
+		case !found && !e.once:
+			sick = append(sick, e.ref.String()+" is missing")
+		case found && live.Health != "" && live.Health != "Healthy" && live.Health != "Suspended":
+			sick = append(sick, strings.TrimSuffix(fmt.Sprintf("%s is %s: %s", e.ref, live.Health, live.Message), ": "))
+		}
+	}
+	return sick
+}
+
+// wait keeps what is left over until what was written is healthy, and gives up
+// in time.
+func (r *run) wait(ctx context.Context, sick []string) error {
+	now := r.cfg.Clock.Now()
+	if r.next.phase != PhaseWaiting && r.next.phase != PhaseFailed || r.changed {
+		r.next.phase, r.next.waitUntil = PhaseWaiting, now.Add(r.cfg.HealthWait)
+		r.dirty = true
+	}
+	r.result.Sync, r.result.Again = SyncApplying, againWaiting
+	r.result.Message = "waiting before the prune: " + sick[0]
+	if len(sick) > 1 {
+		r.result.Message += fmt.Sprintf(" (and %d more)", len(sick)-1)
+	}
+	if !now.Before(r.next.waitUntil) {
+		if r.next.phase != PhaseFailed {
+			r.next.phase, r.dirty = PhaseFailed, true
+		}
+		r.result.Sync, r.result.Reason, r.result.Again = SyncFailed, ReasonHealth, jitter.Around(againRefused, againRefused/4)
+		r.result.Message = fmt.Sprintf("not healthy within %v, so nothing is pruned: %s", r.cfg.HealthWait, sick[0])
+		r.result.Problems = append(r.result.Problems, Problem{Source: "health", Message: r.result.Message})
+	}
+	return r.saveIfDirty(ctx)
+}
+
+func (r *run) saveIfDirty(ctx context.Context) error {
+	if !r.dirty {
+		r.commit(r.tenant, r.next)
+		return nil
+	}
+	return r.save(ctx)
+}
+
+func firstProblem(all []Problem) string {
+	first, more := "", -1
+	for _, p := range all {
+		if p.Warning {
+			continue
+		}
+		if more++; first == "" {
+			first = p.Message
+		}
+	}
+	if more > 0 {
+		first += fmt.Sprintf(" (and %d more)", more)
+	}
+	return first
+}
+
+func sortedKinds(all map[kubeobj.Kind]bool) []kubeobj.Kind {
+	list := make([]kubeobj.Kind, 0, len(all))
+	for kind := range all {
+		list = append(list, kind)
+	}
+	slices.SortFunc(list, func(a, b kubeobj.Kind) int { return strings.Compare(a.String(), b.String()) })
+	return list
+}

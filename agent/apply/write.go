@@ -1,0 +1,241 @@
+package apply
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+// refusal is why one object was not written. It is a problem of that object
+// and does not stop the pass.
+type refusal struct {
+	reason  string
+	message string
+	// soon says that it passes by itself within seconds.
+	soon bool
+}
+
+func (r *refusal) Error() string { return r.message }
+
+const (
+	// versionNever is a resourceVersion that no object has: with it, an apply
+	// creates an object or conflicts, and never changes one.
+	versionNever = "1"
+	// goneLimit bounds the wait for an object that is deleted to be made anew.
+	goneLimit = 20 * time.Second
+	// serveLimit bounds the wait for a new kind to be served.
+	serveLimit = 10 * time.Second
+)
+
+// writer applies single objects for one service.
+type writer struct {
+	engine  *Engine
+	client  *client
+	service Service
+	// newKinds are kinds whose CRD this pass has just written.
+	newKinds map[string]bool
+}
+
+// write makes one object what it should be. had is its entry, nil when the
+// inventory did not have it before this pass.
+func (w *writer) write(ctx context.Context, it *item, had *entry) (entry, error) {
+	v, why, meta, err := w.judge(ctx, it, had)
+	for try := 0; err == nil; try++ {
+		var answer *metav1.PartialObjectMetadata
+		answer, err = w.act(ctx, v, why, it, meta)
+		if err == nil {
+			return w.done(it, answer), nil
+		}
+		// Somebody made or changed it meanwhile: look again, a few times.
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) || try == 3 {
+			break
+		}
+		v, why, meta, err = w.engine.look(ctx, w.client, w.service, it, had)
+	}
+	return entry{}, w.explain(it, err)
+}
+
+// judge decides from the watches when they know, else it tries to create: an
+// object that exists then answers with a conflict and is looked at.
+func (w *writer) judge(ctx context.Context, it *item, had *entry) (verdict, string, *metav1.PartialObjectMetadata, error) {
+	live, found, synced := w.engine.cfg.Live.Lookup(it.kind, it.ref)
+	switch {
+	case found:
+		v, why := w.engine.judge(w.service, it.ref, live, had)
+		needsMeta := v == mayAdopt || v == mayApply && w.service.Strict && live.Print.Foreign != 0
+		if !needsMeta && v != mayNot {
+			return v, why, nil, nil
+		}
+	case synced, had == nil:
+		return mayCreate, "", nil, nil
+	}
+	return w.engine.look(ctx, w.client, w.service, it, had)
+}
+
+func (w *writer) act(ctx context.Context, v verdict, why string, it *item, meta *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
+	switch v {
+	case mayCreate:
+		return w.send(ctx, it, onlyCreate(it.body))
+	case mayApply:
+		if w.service.Strict && meta != nil {
+			if err := w.take(ctx, it, meta, kubeobj.Human); err != nil {
+				return nil, err
+			}
+		}
+		return w.sendOrRecreate(ctx, it)
+	case mayAdopt:
+		if err := w.take(ctx, it, meta, isDeployer); err != nil {
+			return nil, err
+		}
+		return w.sendOrRecreate(ctx, it)
+	case mustWait:
+		return nil, &refusal{message: fmt.Sprintf("apply %s: %s", it.ref, why), soon: true}
+	default:
+		return nil, &refusal{reason: ReasonOwnership, message: fmt.Sprintf("apply %s: %s", it.ref, why)}
+	}
+}
+
+func (w *writer) take(ctx context.Context, it *item, meta *metav1.PartialObjectMetadata, theirs func(string) bool) error {
+	patch, err := takeOver(meta, theirs)
+	if err != nil || patch == nil {
+		return err
+	}
+	_, err = w.client.patch(ctx, it.kind, it.ref, types.JSONPatchType, patch)
+	return err
+}
+
+// send applies and waits for a kind that is about to be served.
+func (w *writer) send(ctx context.Context, it *item, body []byte) (*metav1.PartialObjectMetadata, error) {
+	meta, err := w.client.apply(ctx, it.kind, it.ref, body)
+	if !w.newKinds[it.kind.Resource+"."+it.kind.Group] {
+		return meta, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, serveLimit)
+	defer cancel()
+	for unserved(err) && jitter.Wait(ctx, 100*time.Millisecond) == nil {
+		meta, err = w.client.apply(ctx, it.kind, it.ref, body)
+	}
+	return meta, err
+}
+
+// unserved reports whether the API server does not know the resource, as
+// opposed to the object's namespace.
+func unserved(err error) bool {
+	return apierrors.IsNotFound(err) && strings.Contains(err.Error(), "the server could not find the requested resource")
+}
+
+func (w *writer) sendOrRecreate(ctx context.Context, it *item) (*metav1.PartialObjectMetadata, error) {
+	meta, err := w.send(ctx, it, it.body)
+	if !it.recreate || len(immutableFields(err)) == 0 {
+		return meta, err
+	}
+	if err := w.removeAndWait(ctx, it); err != nil {
+		return nil, err
+	}
+	return w.send(ctx, it, onlyCreate(it.body))
+}
+
+// removeAndWait deletes an object that is ours and waits until it is gone.
+func (w *writer) removeAndWait(ctx context.Context, it *item) error {
+	ctx, cancel := context.WithTimeout(ctx, goneLimit)
+	defer cancel()
+	for {
+		meta, err := w.client.get(ctx, it.kind, it.ref)
+		if err != nil || meta == nil {
+			return err
+		}
+		if meta.DeletionTimestamp == nil {
+			gone, err := w.client.remove(ctx, it.kind, it.ref, meta.UID, meta.ResourceVersion)
+			if gone || err != nil && !apierrors.IsConflict(err) {
+				return err
+			}
+		}
+		if jitter.Wait(ctx, 200*time.Millisecond) != nil {
+			return &refusal{message: fmt.Sprintf("apply %s: it was deleted to be made again and is still held by finalizers %v", it.ref, meta.Finalizers)}
+		}
+	}
+}
+
+func (w *writer) done(it *item, answer *metav1.PartialObjectMetadata) entry {
+	live := kubeobj.Reduce(it.ref, answer)
+	w.engine.cfg.Live.Note(it.kind, it.ref, live)
+	return entryOf(it, live)
+}
+
+func entryOf(it *item, live kubeobj.Live) entry {
+	return entry{kind: it.kind, ref: it.ref, place: it.place, uid: live.UID, hash: it.hash, print: live.Print,
+		once: it.once, prune: it.prune, fresh: true}
+}
+
+// explain turns what went wrong with one object into a refusal, unless the API
+// server is away, which is a fault of the whole pass.
+func (w *writer) explain(it *item, err error) error {
+	if _, ok := err.(*refusal); ok {
+		return err
+	}
+	if away(err) {
+		return unavailable(err)
+	}
+	if unserved(err) {
+		w.engine.kinds.forget(it.kind)
+		return &refusal{message: fmt.Sprintf("apply %s: the cluster does not serve %s any more: install its CustomResourceDefinition", it.ref, it.kind)}
+	}
+	soon := apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+	if missingNamespace(err) {
+		w.engine.namespaceLost(it.ref.Namespace)
+		soon = w.service.CreateNamespace && it.ref.Namespace == w.service.Namespace
+	}
+	return &refusal{message: explain("apply", it.ref, err), soon: soon}
+}
+
+func missingNamespace(err error) bool {
+	return apierrors.IsNotFound(err) && strings.Contains(err.Error(), `namespaces "`)
+}
+
+// onlyCreate adds the version that no object has. Bodies are JSON objects made
+// by encoding/json, in which "metadata" is followed by an object that is not
+// empty.
+func onlyCreate(body []byte) []byte {
+	key := []byte(`"metadata":{`)
+	at := topLevel(body, key)
+	if at < 0 {
+		return body
+	}
+	at += len(key)
+	out := make([]byte, 0, len(body)+32)
+	out = append(out, body[:at]...)
+	out = append(out, `"resourceVersion":"`+versionNever+`",`...)
+	return append(out, body[at:]...)
+}
+
+// topLevel finds a key of the outermost object.
+func topLevel(body, key []byte) int {
+	depth, inText := 0, false
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case inText && c == '\\':
+			i++
+		case c == '"':
+			if !inText && depth == 1 && bytes.HasPrefix(body[i:], key) {
+				return i
+			}
+			inText = !inText
+		case inText:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return -1
+}

@@ -1,0 +1,258 @@
+package drift
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+const (
+	// healRate bounds the heals of one agent, a second.
+	healRate = 10
+	// The back-off of one object's heals.
+	healMin = time.Second
+	healMax = 5 * time.Minute
+	// contestedAfter heals within contestedWithin make an object Contested,
+	// which is then tried every contestedWithin.
+	contestedAfter  = 5
+	contestedWithin = 10 * time.Minute
+	// compareEvery is how often objects that cannot be watched are read.
+	compareEvery = 10 * time.Minute
+	// idle is how often the loop looks around although nothing happened.
+	idle = time.Minute
+)
+
+// decision says what to do about one object.
+type decision int
+
+const (
+	leave decision = iota
+	heal
+	report
+)
+
+// judge compares an object with what was applied.
+func judge(want kubeobj.Expected, live kubeobj.Live, found bool) (decision, string) {
+	switch {
+	case !found && want.Once:
+		return leave, ""
+	case !found:
+		return heal, "it was deleted"
+	case live.Controlled || live.Deleting:
+		return leave, ""
+	case live.Service != want.Service || !live.Tracked:
+		return heal, "its marks were changed"
+	case want.Once:
+		return leave, ""
+	case !live.Print.OwnIntact(want.Print):
+		return heal, "fields that the service sets were changed" + by(live)
+	case live.Print.Foreign != want.Print.Foreign && live.Print.Foreign != 0:
+		if want.Strict {
+			return heal, "fields were added" + by(live)
+		}
+		return report, "fields were added that the service does not set" + by(live)
+	}
+	return leave, ""
+}
+
+func by(live kubeobj.Live) string {
+	if live.Print.Human == "" {
+		return ""
+	}
+	return " (by " + live.Print.Human + ")"
+}
+
+// mark is the history of an object that drifted.
+type mark struct {
+	service string
+	state   State
+	reason  string
+	// fault is why the last heal did not help.
+	fault string
+	// heals are the times of those within contestedWithin.
+	heals   []time.Time
+	next    time.Time
+	backoff jitter.Backoff
+	queued  bool
+}
+
+// decide judges what changed until the context ends.
+func (w *Watcher) decide(ctx context.Context) {
+	for ctx.Err() == nil {
+		wait := w.round(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.wake:
+		case <-w.cfg.Clock.After(wait):
+		}
+	}
+}
+
+// round judges all dirty objects and those whose time has come, and returns
+// when to look again.
+func (w *Watcher) round(ctx context.Context) time.Duration {
+	now := w.cfg.Clock.Now()
+	w.mu.Lock()
+	dirty := w.dirty
+	w.dirty = map[kubeobj.Ref]bool{}
+	for ref, m := range w.marks {
+		if !m.queued && m.state != "" && !m.next.After(now) {
+			dirty[ref] = true
+		}
+	}
+	owner := w.owner
+	w.mu.Unlock()
+	for ref := range dirty {
+		want, ok := owner.Expected(ref)
+		w.mu.Lock()
+		w.consider(now, ref, want, ok)
+		w.mu.Unlock()
+	}
+	w.compareUnknown(ctx, now)
+
+	w.mu.Lock()
+	changed := w.changed
+	w.changed = map[string]bool{}
+	wait := w.nextLocked(now)
+	w.mu.Unlock()
+	for service := range changed {
+		w.cfg.Changed(service)
+	}
+	return wait
+}
+
+// nextLocked returns when the next object is due, and drops old history.
+func (w *Watcher) nextLocked(now time.Time) time.Duration {
+	wait := idle
+	for ref, m := range w.marks {
+		m.heals = recent(m.heals, now)
+		if m.state == "" && len(m.heals) == 0 {
+			delete(w.marks, ref)
+			continue
+		}
+		if m.state != "" && !m.queued {
+			wait = min(wait, max(m.next.Sub(now), 10*time.Millisecond))
+		}
+	}
+	return wait
+}
+
+func recent(times []time.Time, now time.Time) []time.Time {
+	for len(times) > 0 && now.Sub(times[0]) > contestedWithin {
+		times = times[1:]
+	}
+	return times
+}
+
+// consider judges one object by what its watch knows.
+func (w *Watcher) consider(now time.Time, ref kubeobj.Ref, want kubeobj.Expected, known bool) {
+	if !known {
+		if m := w.marks[ref]; m != nil {
+			w.calmLocked(m)
+		}
+		return
+	}
+	k := w.kinds[want.Kind.GroupKind()]
+	if want.Held || k == nil || k.state != synced {
+		return
+	}
+	live, found := k.objects[name{ref.Namespace, ref.Name}]
+	w.concludeLocked(now, want, live, found)
+}
+
+func (w *Watcher) concludeLocked(now time.Time, want kubeobj.Expected, live kubeobj.Live, found bool) {
+	what, reason := judge(want, live, found)
+	m := w.marks[want.Ref]
+	if what == leave {
+		if m != nil {
+			w.calmLocked(m)
+		}
+		return
+	}
+	if m == nil {
+		m = &mark{service: want.Service, backoff: jitter.Backoff{Min: healMin, Max: healMax}}
+		w.marks[want.Ref] = m
+	}
+	if m.reason != reason || m.state == "" || m.service != want.Service {
+		m.reason, m.service = reason, want.Service
+		w.tellLocked(m.service)
+	}
+	if m.state == "" {
+		m.state = Drifted
+	}
+	if what == report {
+		// Only shown; looked at again when something changes.
+		m.state, m.next = Drifted, now.Add(time.Hour)
+		return
+	}
+	if !m.queued && !m.next.After(now) {
+		m.queued = true
+		if w.healing[m.service] == nil {
+			w.healing[m.service] = map[kubeobj.Ref]bool{}
+		}
+		w.healing[m.service][want.Ref] = true
+		w.healPoke()
+	}
+}
+
+// calmLocked ends a drift. The times of heals stay, so that an object that
+// drifts again and again is found out.
+func (w *Watcher) calmLocked(m *mark) {
+	if m.state == "" {
+		return
+	}
+	m.state, m.reason, m.fault = "", "", ""
+	w.tellLocked(m.service)
+}
+
+// healedLocked counts a heal and sets when the next one may be.
+func (m *mark) healedLocked(now time.Time) {
+	m.heals = append(recent(m.heals, now), now)
+	if len(m.heals) == 1 {
+		m.backoff.Reset()
+	}
+	if len(m.heals) >= contestedAfter {
+		m.state = Contested
+		m.next = now.Add(contestedWithin)
+		return
+	}
+	// Not less than half of the bound: two heals in a row help nobody.
+	bound := min(healMin<<(len(m.heals)-1), healMax)
+	m.next = now.Add(bound/2 + jitter.Full(bound/2))
+}
+
+func (w *Watcher) tellLocked(service string) {
+	if service == "" {
+		return
+	}
+	w.changed[service] = true
+	w.poke()
+}
+
+func (w *Watcher) recheckKindLocked(k *kindWatch) {
+	if w.owner == nil {
+		return
+	}
+	// The owner takes its own lock; it never calls back while it holds it.
+	for _, want := range w.owner.ExpectedOf(k.kind) {
+		w.dirty[want.Ref] = true
+		w.changed[want.Service] = true
+	}
+	w.poke()
+}
+
+func (m *mark) message(ref kubeobj.Ref) string {
+	text := fmt.Sprintf("%s differs: %s", ref, m.reason)
+	if m.state == Contested {
+		text = fmt.Sprintf("%s was put back %d times in %v and is changed each time: %s; stop the other writer or leave the field out",
+			ref, len(m.heals), contestedWithin, m.reason)
+	}
+	if m.fault != "" {
+		text += "; " + m.fault
+	}
+	return text
+}

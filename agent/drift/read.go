@@ -1,0 +1,134 @@
+package drift
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/axle-cd/axle/agent/health"
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+// readLimit bounds the read of one object.
+const readLimit = 10 * time.Second
+
+// read asks the API server for one object.
+func (w *Watcher) read(ctx context.Context, k *kindWatch, ref kubeobj.Ref) (kubeobj.Live, bool, error) {
+	path := "/apis/" + k.kind.Group + "/" + k.kind.Version
+	if k.kind.Group == "" {
+		path = "/api/" + k.kind.Version
+	}
+	if ref.Namespace != "" {
+		path += "/namespaces/" + ref.Namespace
+	}
+	s := &stream{w: w, k: k}
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	raw, err := w.rest.Get().AbsPath(path, k.kind.Resource, ref.Name).SetHeader("Accept", s.accept()).MaxRetries(0).Do(ctx).Raw()
+	if apierrors.IsNotFound(err) {
+		return kubeobj.Live{}, false, nil
+	}
+	if err != nil {
+		return kubeobj.Live{}, false, err
+	}
+	_, live, err := s.reduce(raw)
+	return live, err == nil, err
+}
+
+// State says what drift found for one object.
+type State string
+
+// The states of a Finding.
+const (
+	// Drifted: the object is not as it was applied, and is healed or, where
+	// only people's additions differ, reported.
+	Drifted State = "Drifted"
+	// Contested: healed too often; somebody else writes it too.
+	Contested State = "Contested"
+	// Unknown: the kind cannot be watched.
+	Unknown State = "Unknown"
+)
+
+// Finding is one object that is not known to be as it should.
+type Finding struct {
+	Ref     kubeobj.Ref
+	State   State
+	Message string
+}
+
+// Findings returns what is wrong with a service's objects, worst first; none
+// means that all are known to be as they were applied. Messages hold names of
+// objects and of managers, and what the owner's heal said.
+func (w *Watcher) Findings(service string) []Finding {
+	w.mu.Lock()
+	var all []Finding
+	var blind []*kindWatch
+	for ref, m := range w.marks {
+		if m.service == service && m.state != "" {
+			all = append(all, Finding{Ref: ref, State: m.state, Message: m.message(ref)})
+		}
+	}
+	for _, k := range w.kinds {
+		if k.state == unknown {
+			copied := *k
+			blind = append(blind, &copied)
+		}
+	}
+	owner := w.owner
+	w.mu.Unlock()
+	for _, k := range blind {
+		for _, want := range owner.ExpectedOf(k.kind) {
+			if want.Service == service {
+				all = append(all, Finding{Ref: want.Ref, State: Unknown, Message: k.kind.String() + ": " + k.message})
+			}
+		}
+	}
+	order := map[State]int{Contested: 0, Drifted: 1, Unknown: 2}
+	slices.SortFunc(all, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(order[a.State], order[b.State]), cmp.Compare(a.Ref.Tracking(), b.Ref.Tracking()))
+	})
+	return all
+}
+
+// Components returns the state of the objects for health.RollUp and
+// health.Pack. Objects of kinds that cannot be watched are Unknown.
+func (w *Watcher) Components(objects []kubeobj.Expected) []*agentv1.Component {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := make([]*agentv1.Component, 0, len(objects))
+	for _, want := range objects {
+		c := &agentv1.Component{Group: want.Ref.Group, Version: want.Kind.Version, Kind: want.Ref.Kind,
+			Namespace: want.Ref.Namespace, Name: want.Ref.Name, Uid: string(want.UID)}
+		m := w.marks[want.Ref]
+		c.Synced = m == nil || m.state == ""
+		w.healthLocked(want, c)
+		all = append(all, c)
+	}
+	return all
+}
+
+func (w *Watcher) healthLocked(want kubeobj.Expected, c *agentv1.Component) {
+	k := w.kinds[want.Kind.GroupKind()]
+	switch {
+	case k == nil || k.state == syncing:
+		c.Health, c.Message = string(health.Unknown), "it is not watched yet"
+		return
+	case k.state == unknown:
+		c.Health, c.Message = string(health.Unknown), k.message
+		return
+	}
+	live, found := k.objects[name{want.Ref.Namespace, want.Ref.Name}]
+	switch {
+	case found:
+		c.Uid, c.Message = string(live.UID), live.Message
+		c.Health = cmp.Or(live.Health, string(health.Healthy))
+	case want.Once:
+		c.Health, c.Message = string(health.Healthy), "it has ended and was removed"
+	default:
+		c.Health, c.Message, c.Synced = string(health.Missing), "it is not in the cluster", false
+	}
+}

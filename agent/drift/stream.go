@@ -1,0 +1,408 @@
+package drift
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unique"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/axle-cd/axle/agent/health"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/kubeobj"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+const (
+	// A watch is opened anew after streamMin to twice that, as reflectors do,
+	// so that API servers can move load.
+	streamMin = 5 * time.Minute
+	// A watch that cannot be opened is tried again after these.
+	retryMin = time.Second
+	retryMax = time.Minute
+	// listPage bounds one answer of API servers without streamed lists.
+	listPage = 500
+	// maxHealthMessage bounds what is kept of a rule's sentence.
+	maxHealthMessage = 256
+
+	acceptWhole    = "application/json"
+	acceptMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+	acceptList     = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+)
+
+// errExpired says that the API server does not remember the version any more.
+var errExpired = errors.New("the version is too old")
+
+func newClient(cfg *rest.Config) (rest.Interface, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	cfg.AcceptContentTypes, cfg.ContentType = "application/json", "application/json"
+	cfg.GroupVersion, cfg.APIPath = &schema.GroupVersion{}, "/unused"
+	cfg.QPS = -1
+	// A watch stays open; the transport's own pings find dead connections.
+	cfg.Timeout = 0
+	client, err := rest.RESTClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("client of the API server: %w", err)
+	}
+	return client, nil
+}
+
+func newKindWatch(kind kubeobj.Kind) *kindWatch {
+	secret := kind.Group == "" && kind.Kind == "Secret"
+	return &kindWatch{kind: kind, whole: health.HasRule(kind.GroupKind()) && !secret,
+		objects: map[name]kubeobj.Live{}, settled: make(chan struct{})}
+}
+
+// stream is one life of a watch.
+type stream struct {
+	w *Watcher
+	k *kindWatch
+	// version is where the next watch starts; empty starts with everything.
+	version string
+	// seen are the objects of a start, until it is complete.
+	seen map[name]bool
+	// paged says that the API server cannot stream a list.
+	paged bool
+}
+
+// follow keeps the watch of a kind open until the context ends.
+func (w *Watcher) follow(ctx context.Context, k *kindWatch) {
+	s := &stream{w: w, k: k}
+	backoff := jitter.Backoff{Min: retryMin, Max: retryMax}
+	for ctx.Err() == nil {
+		began := w.cfg.Clock.Now()
+		err := s.once(ctx)
+		if ctx.Err() != nil {
+			break
+		}
+		switch {
+		case err == nil:
+			backoff.Reset()
+			continue
+		case errors.Is(err, errExpired), apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+			s.version = ""
+			continue
+		case !s.paged && s.version == "" && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)):
+			s.paged = true
+			continue
+		}
+		if w.cfg.Clock.Now().Sub(began) > streamMin {
+			backoff.Reset()
+		}
+		w.lost(k, err)
+		select {
+		case <-ctx.Done():
+		case <-w.cfg.Clock.After(backoff.Next()):
+		}
+	}
+}
+
+// once opens the watch and reads it until it ends. A nil error is an end that
+// the API server chose.
+func (s *stream) once(ctx context.Context) error {
+	if s.version == "" && s.paged {
+		if err := s.list(ctx); err != nil {
+			return err
+		}
+	}
+	limit := streamMin + jitter.Full(streamMin)
+	ctx, cancel := context.WithTimeout(ctx, limit+time.Minute)
+	defer cancel()
+	req := s.request().Param("watch", "true").Param("allowWatchBookmarks", "true").
+		Param("timeoutSeconds", strconv.Itoa(int(limit/time.Second))).SetHeader("Accept", s.accept())
+	if s.version == "" {
+		s.seen = map[name]bool{}
+		req = req.Param("sendInitialEvents", "true").Param("resourceVersionMatch", "NotOlderThan")
+	} else {
+		s.seen = nil
+		req = req.Param("resourceVersion", s.version)
+	}
+	body, err := req.MaxRetries(0).Stream(ctx)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if s.version != "" {
+		s.w.inSync(s.k)
+	}
+	return s.read(body)
+}
+
+func (s *stream) request() *rest.Request {
+	k := s.k.kind
+	path := "/apis/" + k.Group + "/" + k.Version + "/" + k.Resource
+	if k.Group == "" {
+		path = "/api/" + k.Version + "/" + k.Resource
+	}
+	return s.w.rest.Get().AbsPath(path).Param("labelSelector", kubeobj.ManagedLabel+"="+s.w.cfg.ClusterID)
+}
+
+func (s *stream) accept() string {
+	if s.k.whole {
+		return acceptWhole
+	}
+	return acceptMetadata
+}
+
+type frame struct {
+	Type   string
+	Object json.RawMessage
+}
+
+func (s *stream) read(body io.Reader) error {
+	decoder := json.NewDecoder(bufio.NewReaderSize(body, 32<<10))
+	for {
+		var f frame
+		if err := decoder.Decode(&f); err != nil {
+			if errors.Is(err, io.EOF) && s.version != "" {
+				return nil
+			}
+			return fmt.Errorf("the watch of %s broke: %w", s.k.kind, err)
+		}
+		if err := s.take(f); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *stream) take(f frame) error {
+	switch f.Type {
+	case "ADDED", "MODIFIED", "DELETED":
+		ref, live, err := s.reduce(f.Object)
+		if err != nil {
+			return err
+		}
+		if f.Type == "DELETED" {
+			s.w.gone(s.k, ref, live)
+		} else {
+			if s.seen != nil {
+				s.seen[name{ref.Namespace, ref.Name}] = true
+			}
+			s.w.saw(s.k, ref, live)
+		}
+		if s.seen == nil {
+			s.version = live.ResourceVersion
+		}
+	case "BOOKMARK":
+		var mark metav1.PartialObjectMetadata
+		if err := json.Unmarshal(f.Object, &mark); err != nil {
+			return fmt.Errorf("read a bookmark of %s: %w", s.k.kind, err)
+		}
+		if s.seen != nil && mark.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
+			return nil
+		}
+		s.version = mark.ResourceVersion
+		s.complete()
+	case "ERROR":
+		var status metav1.Status
+		if err := json.Unmarshal(f.Object, &status); err != nil {
+			return fmt.Errorf("read an error of %s: %w", s.k.kind, err)
+		}
+		if status.Code == 410 {
+			return errExpired
+		}
+		return apierrors.FromObject(&status)
+	}
+	return nil
+}
+
+// complete ends a start: what was not among it is gone.
+func (s *stream) complete() {
+	if s.seen == nil {
+		return
+	}
+	s.w.keepOnly(s.k, s.seen, s.version)
+	s.seen = nil
+	s.w.inSync(s.k)
+}
+
+// list reads everything page by page, for API servers that cannot stream it.
+func (s *stream) list(ctx context.Context) error {
+	s.seen = map[name]bool{}
+	next := ""
+	for {
+		var page struct {
+			Metadata metav1.ListMeta
+			Items    []json.RawMessage
+		}
+		accept := acceptList
+		if s.k.whole {
+			accept = acceptWhole
+		}
+		limited, cancel := context.WithTimeout(ctx, time.Minute)
+		raw, err := s.request().Param("limit", strconv.Itoa(listPage)).Param("continue", next).SetHeader("Accept", accept).Do(limited).Raw()
+		cancel()
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(raw, &page); err != nil {
+			return fmt.Errorf("read the list of %s: %w", s.k.kind, err)
+		}
+		for _, item := range page.Items {
+			ref, live, err := s.reduce(item)
+			if err != nil {
+				return err
+			}
+			s.seen[name{ref.Namespace, ref.Name}] = true
+			s.w.saw(s.k, ref, live)
+		}
+		if next = page.Metadata.Continue; next == "" {
+			s.version = page.Metadata.ResourceVersion
+			s.complete()
+			return nil
+		}
+	}
+}
+
+// reduce keeps of an object what deciding needs. Fields of managers are read
+// as the bytes that they are, so that their hash is the one that an apply's
+// answer has.
+func (s *stream) reduce(raw json.RawMessage) (kubeobj.Ref, kubeobj.Live, error) {
+	var meta metav1.PartialObjectMetadata
+	if err := json.Unmarshal(raw, &meta); err != nil {
+		return kubeobj.Ref{}, kubeobj.Live{}, fmt.Errorf("read an object of %s: %w", s.k.kind, err)
+	}
+	ref := kubeobj.Ref{Group: s.k.kind.Group, Kind: s.k.kind.Kind, Namespace: meta.Namespace, Name: meta.Name}
+	live := kubeobj.Reduce(ref, &meta)
+	if s.k.whole {
+		var object unstructured.Unstructured
+		if err := object.UnmarshalJSON(s.typed(raw)); err != nil {
+			return ref, live, fmt.Errorf("read an object of %s: %w", s.k.kind, err)
+		}
+		result := health.Of(&object)
+		live.Health, live.Message = string(result.Status), short(result.Message)
+	}
+	return ref, s.w.intern(live), nil
+}
+
+// typed adds the kind to an item of a list, which carries none.
+func (s *stream) typed(raw json.RawMessage) []byte {
+	if bytes.HasPrefix(raw, []byte(`{"kind"`)) || bytes.HasPrefix(raw, []byte(`{"apiVersion"`)) {
+		return raw
+	}
+	head := fmt.Sprintf(`{"kind":%q,"apiVersion":%q,`, s.k.kind.Kind, s.k.kind.APIVersion())
+	return append([]byte(head), bytes.TrimPrefix(raw, []byte("{"))...)
+}
+
+// intern shares the strings that many objects have in common, and cuts the
+// others loose from the buffers they were read from.
+func (w *Watcher) intern(live kubeobj.Live) kubeobj.Live {
+	live.Service = unique.Make(live.Service).Value()
+	live.Health = unique.Make(live.Health).Value()
+	live.Message = unique.Make(live.Message).Value()
+	live.Print.Human = unique.Make(live.Print.Human).Value()
+	if live.Cluster == w.cfg.ClusterID {
+		live.Cluster = w.cfg.ClusterID
+	}
+	return live
+}
+
+func short(text string) string {
+	if len(text) <= maxHealthMessage {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxHealthMessage], "") + "…"
+}
+
+// newer reports whether version a is not before b. Versions are numbers in
+// every API server there is; where they are not, the later arrival wins.
+func newer(a, b string) bool {
+	if len(a) != len(b) {
+		return len(a) > len(b)
+	}
+	return a >= b
+}
+
+// saw records an object that a watch delivered.
+func (w *Watcher) saw(k *kindWatch, ref kubeobj.Ref, live kubeobj.Live) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := name{ref.Namespace, ref.Name}
+	old, had := k.objects[at]
+	if had && !newer(live.ResourceVersion, old.ResourceVersion) {
+		return
+	}
+	k.objects[at] = live
+	if k.state != synced {
+		return
+	}
+	if had && (old.Health != live.Health || old.Message != live.Message) || !had && k.whole {
+		w.tellLocked(live.Service)
+	}
+	w.dirtyLocked(ref)
+}
+
+// gone records that an object was deleted or has lost our label.
+func (w *Watcher) gone(k *kindWatch, ref kubeobj.Ref, live kubeobj.Live) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := name{ref.Namespace, ref.Name}
+	old, had := k.objects[at]
+	if !had || !newer(live.ResourceVersion, old.ResourceVersion) {
+		return
+	}
+	delete(k.objects, at)
+	w.tellLocked(old.Service)
+	w.dirtyLocked(ref)
+}
+
+// keepOnly drops what a complete list does not have, but for objects that were
+// noted after it was taken.
+func (w *Watcher) keepOnly(k *kindWatch, seen map[name]bool, version string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for at, old := range k.objects {
+		if !seen[at] && newer(version, old.ResourceVersion) {
+			delete(k.objects, at)
+			w.tellLocked(old.Service)
+			w.dirtyLocked(kubeobj.Ref{Group: k.kind.Group, Kind: k.kind.Kind, Namespace: at.namespace, Name: at.name})
+		}
+	}
+}
+
+// inSync is called once a watch has seen everything.
+func (w *Watcher) inSync(k *kindWatch) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if k.state == synced {
+		return
+	}
+	k.state, k.message = synced, ""
+	settle(k)
+	w.recheckKindLocked(k)
+}
+
+// lost is called when a watch broke and could not be opened again.
+func (w *Watcher) lost(k *kindWatch, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if k.state != unknown {
+		k.compareAt = w.cfg.Clock.Now().Add(jitter.Around(compareEvery, compareEvery/10))
+		w.cfg.Log.Warn("watch is broken", logkey.Kind, k.kind.String(), logkey.Error, err)
+	}
+	k.state, k.message = unknown, "it cannot be watched: "+short(err.Error())
+	settle(k)
+	w.recheckKindLocked(k)
+}
+
+func settle(k *kindWatch) {
+	select {
+	case <-k.settled:
+	default:
+		close(k.settled)
+	}
+}
