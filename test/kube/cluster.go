@@ -35,6 +35,9 @@ type ClusterConfig struct {
 	// else the one under "<name>". Cluster.SetBinary changes it later. Pods get
 	// a service account's token only with Controllers.
 	Binaries map[string]string
+	// PlainProcesses has the process kubelet do without namespaces, as it does
+	// by itself where they are not permitted.
+	PlainProcesses bool
 }
 
 // User is somebody whom the API server knows by a bearer token.

@@ -30,13 +30,14 @@ type processes struct {
 	namespace string
 }
 
-func newProcesses(t *testing.T) processes {
+func newProcesses(t *testing.T, cfg kube.ClusterConfig) processes {
 	t.Helper()
 	greeter := filepath.Join(t.TempDir(), "greeter")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", greeter, "./testdata/greeter").CombinedOutput(); err != nil {
 		t.Fatalf("build greeter: %v\n%s", err, out)
 	}
-	cluster := kube.New(t, kube.ClusterConfig{Controllers: true, Kwok: true, Binaries: map[string]string{"greeter": greeter}})
+	cfg.Controllers, cfg.Binaries = true, map[string]string{"greeter": greeter}
+	cluster := kube.New(t, cfg)
 	return processes{Cluster: cluster, api: client(t, cluster.Config()), namespace: cluster.Namespace(t)}
 }
 
@@ -95,7 +96,7 @@ func ready(pod *corev1.Pod) bool {
 }
 
 func TestProcessPods(t *testing.T) {
-	p := newProcesses(t)
+	p := newProcesses(t, kube.ClusterConfig{Kwok: true})
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "login"}, StringData: map[string]string{"password": "sesame"}}
 	if _, err := p.api.CoreV1().Secrets(p.namespace).Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -293,6 +294,33 @@ func TestProcessPods(t *testing.T) {
 			return err
 		})
 	})
+}
+
+func TestPlainProcessesFindTheirVolumes(t *testing.T) {
+	p := newProcesses(t, kube.ClusterConfig{PlainProcesses: true})
+	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}, Data: map[string]string{"word": "plain"}}
+	if _, err := p.api.CoreV1().ConfigMaps(p.namespace).Create(t.Context(), config, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	pod := greeterPod("plain", corev1.RestartPolicyAlways, "-read=/etc/settings/word")
+	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "settings", MountPath: "/etc/settings"}}
+	pod.Spec.Volumes = []corev1.Volume{{Name: "settings", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: "settings"},
+	}}}}
+	p.run(t, pod, ready)
+	eventually.For(t, limit, "the log", func() error {
+		out, err := p.kubectl(t, nil, "logs", "plain")
+		if err == nil && !regexp.MustCompile(`file /tmp/.*: "plain" err=<nil>`).MatchString(out) {
+			err = fmt.Errorf("it is %q", out)
+		}
+		return err
+	})
+	if out, err := p.kubectl(t, nil, "exec", "plain", "--", "greeter", "-exit=4"); err == nil || !strings.Contains(out, "exit code 4") {
+		t.Errorf("exec says %q, %v", out, err)
+	}
+	if out, err := p.kubectl(t, nil, "delete", "pod", "plain", "--wait"); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 // askWhoAmI asks the API server by the pod's own token, found as client-go

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Config is what a kubelet needs. All fields but Log are required.
+// Config is what a kubelet needs. All fields but Plain and Log are required.
 type Config struct {
 	// Client may do everything in the cluster.
 	Client kubernetes.Interface
@@ -38,6 +38,8 @@ type Config struct {
 	Names func() []string
 	// Start starts a process that dies with this one.
 	Start func(*exec.Cmd) error
+	// Plain does without namespaces even where they are permitted.
+	Plain bool
 	Log   *slog.Logger
 }
 
@@ -67,7 +69,7 @@ func New(cfg Config) (*Kubelet, error) {
 		return nil, fmt.Errorf("open the kubelet's port: %w", err)
 	}
 	k := &Kubelet{cfg: cfg, listener: listener, pods: map[types.UID]*pod{}}
-	if k.isolated = k.canIsolate(); !k.isolated {
+	if k.isolated = !cfg.Plain && k.canIsolate(); !k.isolated && !cfg.Plain {
 		cfg.Log.Warn("namespaces are not permitted here, pods run with rewritten paths")
 	}
 	return k, nil
