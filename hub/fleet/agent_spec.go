@@ -1,5 +1,11 @@
 package fleet
 
+import (
+	"context"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
 // Row is the part of a service that the desired list needs. What a cluster
 // should run is exactly this: a moved head changes rows (HeadMoved), and so
 // digest, entry and spec digest never disagree.
@@ -50,4 +56,67 @@ type ClusterData struct {
 	Distro   string
 	// KubernetesMinor is such as "1.34".
 	KubernetesMinor string
+}
+
+// LoadAll streams every service; hub/desired builds its index from it.
+func (f *Fleet) LoadAll(ctx context.Context, fn func(Row) error) error {
+	return f.store.EachRow(ctx, fn)
+}
+
+// LoadRows returns those of the services that exist.
+func (f *Fleet) LoadRows(ctx context.Context, ids []string) ([]Row, error) {
+	return f.store.RowsByID(ctx, ids)
+}
+
+// maxSpecs bounds one call for specs.
+const maxSpecs = 500
+
+// AgentSpecs returns the specs of a cluster's services with secrets opened,
+// and the ids that are not (or no longer) the cluster's. A cluster that waits
+// for approval gets none.
+func (f *Fleet) AgentSpecs(ctx context.Context, clusterID string, ids []string) (specs []AgentSpec, missing []string, err error) {
+	if len(ids) > maxSpecs {
+		return nil, nil, errcode.New(errcode.Invalid, "at most %d services at once", maxSpecs)
+	}
+	// Services before their cluster: should the cluster change in between, the
+	// digests are the older part, and the agent asks once more.
+	services, err := f.store.ServicesByID(ctx, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	cluster, err := f.store.ClusterByID(ctx, clusterID)
+	if err != nil {
+		return nil, nil, err
+	}
+	found := map[string]bool{}
+	for _, s := range services {
+		if s.ClusterID != clusterID || cluster.Pending {
+			continue
+		}
+		spec, err := f.agentSpec(ctx, s, cluster)
+		if err != nil {
+			return nil, nil, err
+		}
+		found[s.ID] = true
+		specs = append(specs, spec)
+	}
+	for _, id := range ids {
+		if !found[id] {
+			missing = append(missing, id)
+		}
+	}
+	return specs, missing, nil
+}
+
+func (f *Fleet) agentSpec(ctx context.Context, s StoredService, cluster Cluster) (AgentSpec, error) {
+	spec, sealed, err := f.delivered(ctx, s)
+	if err != nil {
+		return AgentSpec{}, err
+	}
+	secrets, err := f.openSecrets(s.ID, sealed)
+	if err != nil {
+		return AgentSpec{}, err
+	}
+	s.Spec = spec
+	return AgentSpec{Service: s.Service, Secrets: secrets, Cluster: cluster.data(), RevisionCreatedAt: s.RevisedAt}, nil
 }

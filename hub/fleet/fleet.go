@@ -60,7 +60,7 @@ func New(c Config) (*Fleet, error) {
 		store: c.Store, writer: c.Writer, sources: c.Sources, sealer: c.Sealer,
 		key: c.DigestKey, interval: c.PollInterval, clock: c.Clock, log: c.Log,
 	}
-	f.start()
+	f.liveness.start(f.now(), f.interval)
 	return f, nil
 }
 

@@ -1,5 +1,15 @@
 package fleet
 
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// headBatch is how many services one transaction revises: a repository that a
+// thousand services follow must not hold the writer for long.
+const headBatch = 500
+
 // Head is what a source points at, as the git cache tells it.
 type Head struct {
 	SourceID string
@@ -8,4 +18,126 @@ type Head struct {
 	// is then the last good one.
 	Error   string
 	ErrorAt int64
+}
+
+// HeadMoved gives every service that follows the source a revision with the
+// content of its head. This is where a change upstream becomes a change of a
+// service: those that have the content already, that a rollback pins, or that
+// are being deleted are not touched.
+//
+// The head is read inside the transaction, so that a caller who is late never
+// takes services back to an older one.
+func (f *Fleet) HeadMoved(ctx context.Context, sourceID string) error {
+	for {
+		n, err := f.reviseBatch(ctx, sourceID)
+		if err != nil {
+			return fmt.Errorf("revise the services of source %s: %w", sourceID, err)
+		}
+		if n < headBatch {
+			return nil
+		}
+	}
+}
+
+func (f *Fleet) reviseBatch(ctx context.Context, sourceID string) (n int, err error) {
+	err = f.writer.Write(ctx, func(ctx context.Context) error {
+		n = 0
+		heads, err := f.sources.Heads(ctx, []string{sourceID})
+		if err != nil {
+			return err
+		}
+		head, ok := heads[sourceID]
+		if !ok || head.Digest == "" {
+			return nil
+		}
+		services, err := f.store.ServicesBehind(ctx, head, headBatch)
+		if err != nil {
+			return err
+		}
+		clusters, err := f.clustersOf(ctx, services)
+		if err != nil {
+			return err
+		}
+		for _, s := range services {
+			cluster, ok := clusters[s.ClusterID]
+			if !ok {
+				continue
+			}
+			if err := f.revise(ctx, s, cluster, head); err != nil {
+				return err
+			}
+		}
+		n = len(services)
+		return nil
+	})
+	return n, err
+}
+
+func (f *Fleet) revise(ctx context.Context, s StoredService, cluster Cluster, head Head) error {
+	cause := CauseCommit
+	if s.Revision == 0 {
+		cause = CauseCreate
+	}
+	s.Desired = head.Content
+	if err := f.settle(&s, s.Spec, s.Secrets, cluster); err != nil {
+		return err
+	}
+	if err := f.addRevision(ctx, &s, s.Spec, s.Secrets, cause, "hub"); err != nil {
+		return err
+	}
+	if err := f.store.UpdateService(ctx, s); err != nil {
+		return err
+	}
+	message := fmt.Sprintf("revision %d: %s %s", s.Revision, short(head.SourceRevision), head.Message)
+	return recordService(ctx, s.Service, "service.revised", "hub", message)
+}
+
+func (f *Fleet) clustersOf(ctx context.Context, services []StoredService) (map[string]Cluster, error) {
+	seen := map[string]bool{}
+	var ids []string
+	for _, s := range services {
+		if !seen[s.ClusterID] {
+			seen[s.ClusterID] = true
+			ids = append(ids, s.ClusterID)
+		}
+	}
+	clusters, err := f.store.ClustersByID(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[string]Cluster, len(clusters))
+	for _, c := range clusters {
+		byID[c.ID] = c
+	}
+	return byID, nil
+}
+
+// ReconcileHeads does HeadMoved for every source that services follow, and so
+// repairs what a killed process left. The lease's holder calls it at its start
+// and now and then. One source that fails does not stop the others.
+func (f *Fleet) ReconcileHeads(ctx context.Context) error {
+	ids, err := f.store.SourceIDs(ctx)
+	if err != nil {
+		return fmt.Errorf("list the sources of services: %w", err)
+	}
+	var errs []error
+	for start := 0; start < len(ids); start += headBatch {
+		part := ids[start:min(start+headBatch, len(ids))]
+		heads, err := f.sources.Heads(ctx, part)
+		if err != nil {
+			return fmt.Errorf("read heads: %w", err)
+		}
+		for _, id := range part {
+			head, ok := heads[id]
+			if !ok || head.Digest == "" {
+				continue
+			}
+			behind, err := f.store.ServicesBehind(ctx, head, 1)
+			if err == nil && len(behind) > 0 {
+				err = f.HeadMoved(ctx, id)
+			}
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -51,8 +51,10 @@ type Service struct {
 	SyncRequest    int64
 	PruneApproval  int64
 	ParentID       string
-	CreatedAt      int64
-	UpdatedAt      int64
+	// RevisedAt is when the present revision was made.
+	RevisedAt int64
+	CreatedAt int64
+	UpdatedAt int64
 }
 
 // Ref returns the service's name for people.
@@ -60,6 +62,8 @@ func (s Service) Ref() Ref { return Ref{s.Cluster, s.Name} }
 
 // Content is what one revision of upstream is.
 type Content struct {
+	// RepositoryID is where it came from.
+	RepositoryID string
 	// SourceRevision is upstream's name: a commit.
 	SourceRevision string
 	// Digest is "axle1:…", empty while nothing was produced.

@@ -26,12 +26,15 @@ type Sources interface {
 // Sealer keeps secrets unreadable at rest. The purpose is bound to what is
 // sealed, so that one row's bytes are of no use in another.
 type Sealer interface {
-	Seal(plain []byte, purpose string) ([]byte, error)
-	Open(sealed []byte, purpose string) ([]byte, error)
+	Seal(plain []byte, purpose string) string
+	Open(sealed, purpose string) ([]byte, error)
 }
 
 // Writer runs fn in one transaction whose context it hands on; inside one it
-// joins.
+// joins. It may run fn several times.
 type Writer interface {
 	Write(ctx context.Context, fn func(ctx context.Context) error) error
+	// WriteBatched lets many small writes share one commit and returns after
+	// it.
+	WriteBatched(ctx context.Context, fn func(ctx context.Context) error) error
 }

@@ -34,8 +34,13 @@ type ClusterStore interface {
 	ClusterByName(ctx context.Context, name string) (Cluster, error)
 	// Clusters returns all, or a project's (by id), in order of name.
 	Clusters(ctx context.Context, projectID string) ([]Cluster, error)
-	// ClusterTallies counts services per cluster id.
-	ClusterTallies(ctx context.Context) (map[string]Tally, error)
+	// ClusterTallies counts services by cluster id, of one cluster or, when
+	// the id is empty, of all.
+	ClusterTallies(ctx context.Context, clusterID string) (map[string]Tally, error)
+	// ClustersByID returns those of the ids that exist.
+	ClustersByID(ctx context.Context, ids []string) ([]Cluster, error)
+	// TouchCluster sets when the agent last pinged.
+	TouchCluster(ctx context.Context, id string, at int64) error
 	// EachClusterRow streams all clusters.
 	EachClusterRow(ctx context.Context, fn func(ClusterRow) error) error
 }
@@ -52,8 +57,8 @@ type Tally struct {
 // StoredService is a service with its sealed secrets.
 type StoredService struct {
 	Service
-	// Secrets is a sealed JSON object, nil when there are none.
-	Secrets []byte
+	// Secrets is a sealed JSON object, empty when there are none.
+	Secrets string
 }
 
 // ServiceStore changes services.
@@ -89,7 +94,7 @@ type ServiceReader interface {
 // StoredRevision is a revision with its sealed secrets.
 type StoredRevision struct {
 	Revision
-	Secrets []byte
+	Secrets string
 }
 
 // RevisionStore keeps revisions.

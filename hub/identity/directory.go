@@ -13,8 +13,8 @@ import (
 // Sealer keeps secrets unreadable at rest. The purpose is bound to what is
 // sealed, so that one row's bytes are of no use in another.
 type Sealer interface {
-	Seal(plain []byte, purpose string) ([]byte, error)
-	Open(sealed []byte, purpose string) ([]byte, error)
+	Seal(plain []byte, purpose string) string
+	Open(sealed, purpose string) ([]byte, error)
 }
 
 // Config is what a Directory needs. All but Clock and Log are required.

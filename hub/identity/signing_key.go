@@ -132,9 +132,7 @@ func (d *Directory) insertKey(ctx context.Context, signsFrom int64) (StoredSigni
 		return StoredSigningKey{}, fmt.Errorf("make a signing key: %w", err)
 	}
 	k := StoredSigningKey{ID: newID("sig_"), PublicKey: public, CreatedAt: d.now(), SignsFrom: signsFrom}
-	if k.Sealed, err = d.sealer.Seal(private.Seed(), sealPurpose(k.ID)); err != nil {
-		return StoredSigningKey{}, fmt.Errorf("seal a signing key: %w", err)
-	}
+	k.Sealed = d.sealer.Seal(private.Seed(), sealPurpose(k.ID))
 	if err := d.store.InsertSigningKey(ctx, k); err != nil {
 		return StoredSigningKey{}, err
 	}

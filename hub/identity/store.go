@@ -38,7 +38,7 @@ type StoredSigningKey struct {
 	// PublicKey is Ed25519, 32 bytes.
 	PublicKey []byte
 	// Sealed is the private seed, sealed for the key's id.
-	Sealed    []byte
+	Sealed    string
 	CreatedAt int64
 	// SignsFrom is when it takes over; until then it is only announced.
 	SignsFrom int64
@@ -47,7 +47,7 @@ type StoredSigningKey struct {
 }
 
 // Writer runs fn in one transaction whose context it hands on; inside one it
-// joins.
+// joins. It may run fn several times.
 type Writer interface {
 	Write(ctx context.Context, fn func(ctx context.Context) error) error
 }

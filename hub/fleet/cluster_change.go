@@ -1,0 +1,312 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"strings"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const (
+	// maxTags and maxTag bound a cluster's tags, which templates and every
+	// list carry.
+	maxTags = 100
+	maxTag  = 256
+	// maxMetadata bounds a cluster's metadata, which travels with each spec.
+	maxMetadata = 64 << 10
+)
+
+// recordCluster appends the change of a cluster, with an event when kind is
+// not empty.
+func recordCluster(ctx context.Context, c Cluster, kind, by, message string) error {
+	if err := event.Append(ctx, event.Change{Kind: event.KindCluster, Key: c.ID, Cluster: c.ID}); err != nil {
+		return err
+	}
+	if kind == "" {
+		return nil
+	}
+	return event.Record(ctx, event.Entry{Kind: kind, Object: "cluster " + c.Name, By: by, Message: message, Cluster: c.ID})
+}
+
+// check fills defaults and returns an Invalid error about what cannot be.
+func (c *Cluster) check() error {
+	if c.Handle == "" {
+		c.Handle = c.Name
+	}
+	if c.Metadata == "" {
+		c.Metadata = "{}"
+	}
+	if err := checkLabel("name", c.Name); err != nil {
+		return err
+	}
+	if err := checkLabel("handle", c.Handle); err != nil {
+		return err
+	}
+	if len(c.Tags) > maxTags {
+		return field("tags", "a cluster has at most %d tags", maxTags)
+	}
+	for key, value := range c.Tags {
+		if key == "" || len(key) > maxTag || len(value) > maxTag {
+			return field("tags."+key, "a tag has a key and a value of at most %d bytes", maxTag)
+		}
+	}
+	var object map[string]any
+	if err := json.Unmarshal([]byte(c.Metadata), &object); err != nil || len(c.Metadata) > maxMetadata {
+		return field("metadata", "is not a JSON object of at most %d KiB", maxMetadata>>10)
+	}
+	return nil
+}
+
+// CreateCluster makes a cluster ahead of its agent. Conflict when it exists.
+func (f *Fleet) CreateCluster(ctx context.Context, by string, n NewCluster) (Cluster, error) {
+	c := Cluster{ID: newID("cl_"), Name: n.Name, Handle: n.Handle, Tags: n.Tags, Metadata: n.Metadata, CreatedAt: f.now(), UpdatedAt: f.now()}
+	if err := c.check(); err != nil {
+		return Cluster{}, err
+	}
+	err := f.writer.Write(ctx, func(ctx context.Context) error {
+		project, err := f.Project(ctx, n.Project)
+		if err != nil {
+			return err
+		}
+		c.ProjectID, c.Project = project.ID, project.Name
+		if err := f.store.InsertCluster(ctx, c); err != nil {
+			return err
+		}
+		return recordCluster(ctx, c, "cluster.created", by, "")
+	})
+	if err != nil {
+		return Cluster{}, err
+	}
+	return c, nil
+}
+
+// UpdateCluster changes a cluster, and the spec digests of its services when
+// their data changed.
+func (f *Fleet) UpdateCluster(ctx context.Context, by, name string, change ClusterChange) (Cluster, error) {
+	return f.changeCluster(ctx, name, func(c *Cluster) (kind, message string, err error) {
+		if change.Handle != nil {
+			c.Handle = *change.Handle
+		}
+		if change.Tags != nil {
+			c.Tags = *change.Tags
+		}
+		if change.Metadata != nil {
+			c.Metadata = *change.Metadata
+		}
+		return "cluster.updated", "", c.check()
+	}, by)
+}
+
+// ApproveCluster ends Pending.
+func (f *Fleet) ApproveCluster(ctx context.Context, by, name string) (Cluster, error) {
+	return f.changeCluster(ctx, name, func(c *Cluster) (string, string, error) {
+		c.Pending = false
+		return "cluster.approved", "", nil
+	}, by)
+}
+
+// changeCluster applies change to the named cluster and stores what came of
+// it. A change that changes nothing writes nothing.
+func (f *Fleet) changeCluster(ctx context.Context, name string, change func(*Cluster) (kind, message string, err error), by string) (Cluster, error) {
+	var c Cluster
+	err := f.writer.Write(ctx, func(ctx context.Context) error {
+		before, err := f.store.ClusterByName(ctx, name)
+		if err != nil {
+			return err
+		}
+		c = before
+		kind, message, err := change(&c)
+		if err != nil {
+			return err
+		}
+		return f.putCluster(ctx, before, &c, kind, by, message)
+	})
+	if err != nil {
+		return Cluster{}, err
+	}
+	return c, nil
+}
+
+// putCluster stores a changed cluster in the transaction of the context.
+func (f *Fleet) putCluster(ctx context.Context, before Cluster, c *Cluster, kind, by, message string) error {
+	if equalCluster(before, *c) {
+		return nil
+	}
+	c.UpdatedAt = f.now()
+	if err := f.store.UpdateCluster(ctx, *c); err != nil {
+		return err
+	}
+	if !before.data().equal(c.data()) {
+		if err := f.redigestCluster(ctx, *c); err != nil {
+			return err
+		}
+	}
+	return recordCluster(ctx, *c, kind, by, message)
+}
+
+func equalCluster(a, b Cluster) bool {
+	return maps.Equal(a.Tags, b.Tags) && a.equalButTags(b)
+}
+
+func (c Cluster) equalButTags(o Cluster) bool {
+	return c.Handle == o.Handle && c.ProjectID == o.ProjectID && c.Metadata == o.Metadata && c.Distro == o.Distro &&
+		c.KubernetesVersion == o.KubernetesVersion && c.AgentVersion == o.AgentVersion && c.Nodes == o.Nodes &&
+		c.ClusterUID == o.ClusterUID && c.RegisteredAt == o.RegisteredAt && c.Pending == o.Pending &&
+		c.Message == o.Message && c.PollInterval == o.PollInterval
+}
+
+// data is the closed list of facts that templates may use.
+func (c Cluster) data() ClusterData {
+	return ClusterData{
+		ID: c.ID, Handle: c.Handle, Name: c.Name, Tags: c.Tags, Metadata: c.Metadata,
+		Distro: c.Distro, KubernetesMinor: kubernetesMinor(c.KubernetesVersion),
+	}
+}
+
+func (d ClusterData) equal(o ClusterData) bool {
+	return d.Handle == o.Handle && d.Name == o.Name && maps.Equal(d.Tags, o.Tags) && d.Metadata == o.Metadata &&
+		d.Distro == o.Distro && d.KubernetesMinor == o.KubernetesMinor
+}
+
+// kubernetesMinor turns "v1.34.2+k3s1" into "1.34": a patch of the cluster
+// changes no service.
+func kubernetesMinor(version string) string {
+	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
+	if len(parts) < 2 {
+		return ""
+	}
+	minor := parts[1]
+	if end := strings.IndexFunc(minor, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
+		minor = minor[:end]
+	}
+	return parts[0] + "." + minor
+}
+
+// Ping stores what an agent knows of its cluster, and the spec digests of its
+// services when their data changed.
+func (f *Fleet) Ping(ctx context.Context, clusterID string, p ClusterPing) error {
+	f.liveness.setInterval(clusterID, p.PollInterval)
+	return f.writer.WriteBatched(ctx, func(ctx context.Context) error {
+		before, err := f.store.ClusterByID(ctx, clusterID)
+		if err != nil {
+			return err
+		}
+		c := before
+		c.AgentVersion, c.KubernetesVersion, c.Distro = p.AgentVersion, p.KubernetesVersion, p.Distro
+		c.Nodes, c.PollInterval, c.PingedAt = p.Nodes, p.PollInterval, f.now()
+		if equalCluster(before, c) {
+			return f.store.TouchCluster(ctx, clusterID, c.PingedAt)
+		}
+		return f.putCluster(ctx, before, &c, "", "", "")
+	})
+}
+
+// Enroll is identity.Clusters.
+func (f *Fleet) Enroll(ctx context.Context, e identity.Enrollment) (identity.Enrolled, error) {
+	before, err := f.enrolling(ctx, e)
+	if errcode.Is(err, errcode.NotFound) && e.ClusterID == "" {
+		return f.enrollNew(ctx, e)
+	}
+	if err != nil {
+		return identity.Enrolled{}, err
+	}
+	c := before
+	c.ClusterUID, c.Message = e.ClusterUID, ""
+	if e.AgentVersion != "" {
+		c.AgentVersion = e.AgentVersion
+	}
+	if !before.Registered() {
+		c.RegisteredAt = f.now()
+	}
+	if err := f.putCluster(ctx, before, &c, "cluster.registered", e.By, "by uid "+e.ClusterUID); err != nil {
+		return identity.Enrolled{}, err
+	}
+	return identity.Enrolled{ClusterID: c.ID, Name: c.Name, Pending: c.Pending}, nil
+}
+
+// enrolling finds the cluster of an enrollment. A name alone gives no right to
+// a cluster that a person made: only a token that is fixed to it does.
+func (f *Fleet) enrolling(ctx context.Context, e identity.Enrollment) (Cluster, error) {
+	if e.ClusterID != "" {
+		return f.store.ClusterByID(ctx, e.ClusterID)
+	}
+	c, err := f.store.ClusterByName(ctx, e.Name)
+	if err == nil {
+		return c, errcode.New(errcode.Conflict, "cluster %s exists already; give the agent another name, or a token made for that cluster", e.Name)
+	}
+	return c, err
+}
+
+func (f *Fleet) enrollNew(ctx context.Context, e identity.Enrollment) (identity.Enrolled, error) {
+	c := Cluster{
+		ID: newID("cl_"), Name: e.Name, ProjectID: e.ProjectID, Tags: e.Tags, ClusterUID: e.ClusterUID,
+		AgentVersion: e.AgentVersion, Pending: e.Pending, RegisteredAt: f.now(), CreatedAt: f.now(), UpdatedAt: f.now(),
+	}
+	if c.ProjectID == "" {
+		c.ProjectID = DefaultProjectID
+	}
+	if err := c.check(); err != nil {
+		return identity.Enrolled{}, err
+	}
+	if err := f.store.InsertCluster(ctx, c); err != nil {
+		return identity.Enrolled{}, err
+	}
+	err := recordCluster(ctx, c, "cluster.registered", e.By, "by uid "+e.ClusterUID)
+	return identity.Enrolled{ClusterID: c.ID, Name: c.Name, Pending: c.Pending}, err
+}
+
+// SetIdentityProblem is identity.Clusters.
+func (f *Fleet) SetIdentityProblem(ctx context.Context, clusterID, problem string) error {
+	before, err := f.store.ClusterByID(ctx, clusterID)
+	if err != nil {
+		return err
+	}
+	c, kind := before, "cluster.identity_conflict"
+	if c.Message = problem; problem == "" {
+		kind = "cluster.identity_settled"
+	}
+	return f.putCluster(ctx, before, &c, kind, "hub", problem)
+}
+
+// DeleteCluster forgets a cluster. Conflict when services are on it, unless
+// detach says to forget them too, leaving their objects. The caller revokes
+// its credentials first (identity.RevokeCluster).
+func (f *Fleet) DeleteCluster(ctx context.Context, by, name string, detach bool) error {
+	var id string
+	err := f.writer.Write(ctx, func(ctx context.Context) error {
+		c, err := f.store.ClusterByName(ctx, name)
+		if err != nil {
+			return err
+		}
+		id = c.ID
+		services, err := f.store.ServicesOfCluster(ctx, c.ID)
+		if err != nil {
+			return err
+		}
+		if len(services) > 0 && !detach {
+			return errcode.New(errcode.Conflict, "cluster %s has %d services; delete them first, or detach to leave their objects where they are", name, len(services))
+		}
+		for _, s := range services {
+			if s.Spec.Protect {
+				return errcode.New(errcode.Conflict, "service %s is protected; unset protect first", s.Ref())
+			}
+			if err := f.forgetService(ctx, s.Service, by, "with its cluster"); err != nil {
+				return err
+			}
+		}
+		if err := f.store.DeleteCluster(ctx, c.ID); err != nil {
+			return err
+		}
+		return recordCluster(ctx, c, "cluster.deleted", by, "")
+	})
+	if err != nil {
+		return err
+	}
+	f.liveness.forget(id)
+	f.hashes.forget(id)
+	return nil
+}

@@ -1,0 +1,107 @@
+package fleet
+
+import (
+	"context"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// Cluster returns a cluster by name. NotFound.
+func (f *Fleet) Cluster(ctx context.Context, name string) (ClusterView, error) {
+	c, err := f.store.ClusterByName(ctx, name)
+	if err != nil {
+		return ClusterView{}, err
+	}
+	return f.viewCluster(ctx, c)
+}
+
+// ClusterByID returns a cluster by id. NotFound.
+func (f *Fleet) ClusterByID(ctx context.Context, id string) (ClusterView, error) {
+	c, err := f.store.ClusterByID(ctx, id)
+	if err != nil {
+		return ClusterView{}, err
+	}
+	return f.viewCluster(ctx, c)
+}
+
+func (f *Fleet) viewCluster(ctx context.Context, c Cluster) (ClusterView, error) {
+	tallies, err := f.store.ClusterTallies(ctx, c.ID)
+	if err != nil {
+		return ClusterView{}, err
+	}
+	return f.clusterView(c, tallies[c.ID]), nil
+}
+
+// Clusters returns clusters in order of name.
+func (f *Fleet) Clusters(ctx context.Context, filter ClusterFilter) ([]ClusterView, error) {
+	projectID := ""
+	if filter.Project != "" {
+		p, err := f.store.ProjectByName(ctx, filter.Project)
+		if err != nil {
+			return nil, err
+		}
+		projectID = p.ID
+	}
+	clusters, err := f.store.Clusters(ctx, projectID)
+	if err != nil {
+		return nil, err
+	}
+	tallies, err := f.store.ClusterTallies(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	views := make([]ClusterView, 0, len(clusters))
+	for _, c := range clusters {
+		if c.has(filter.Tags) {
+			views = append(views, f.clusterView(c, tallies[c.ID]))
+		}
+	}
+	return views, nil
+}
+
+func (c Cluster) has(tags map[string]string) bool {
+	for key, value := range tags {
+		if c.Tags[key] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// clusterView adds what is known now. What a cluster said that is Stale is not
+// believed to be healthy any more.
+func (f *Fleet) clusterView(c Cluster, t Tally) ClusterView {
+	f.liveness.setInterval(c.ID, c.PollInterval)
+	view := ClusterView{Cluster: c, Freshness: Unknown, Services: t.Services, ServicesHealthy: t.Healthy, ServicesFailed: t.Failed}
+	if c.Registered() {
+		view.Freshness, view.PolledAt = f.Freshness(c.ID)
+	}
+	if view.Freshness == Stale {
+		view.ServicesHealthy = 0
+	}
+	return view
+}
+
+// LoadClusters streams every cluster.
+func (f *Fleet) LoadClusters(ctx context.Context, fn func(ClusterRow) error) error {
+	return f.store.EachClusterRow(ctx, fn)
+}
+
+// LoadCluster returns one cluster's row. NotFound.
+func (f *Fleet) LoadCluster(ctx context.Context, id string) (ClusterRow, error) {
+	c, err := f.store.ClusterByID(ctx, id)
+	if err != nil {
+		return ClusterRow{}, err
+	}
+	return ClusterRow{ID: c.ID, Name: c.Name, Pending: c.Pending}, nil
+}
+
+// clusterFor returns the cluster that a service names, with an error that says
+// what to do. NotFound.
+func (f *Fleet) clusterFor(ctx context.Context, name string) (Cluster, error) {
+	c, err := f.store.ClusterByName(ctx, name)
+	if errcode.Is(err, errcode.NotFound) {
+		return c, errcode.New(errcode.NotFound, "cluster %.80q does not exist; axle clusters list shows those that do", name)
+	}
+	return c, err
+}

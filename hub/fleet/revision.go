@@ -1,0 +1,96 @@
+package fleet
+
+import (
+	"context"
+)
+
+// keptRevisions is how many a service keeps to go back to.
+const keptRevisions = 20
+
+// delivered returns the spec and the sealed secrets that the cluster gets: the
+// declared ones, or those of the revision that a rollback pinned.
+func (f *Fleet) delivered(ctx context.Context, s StoredService) (Spec, string, error) {
+	if s.PinnedRevision == 0 {
+		return s.Spec, s.Secrets, nil
+	}
+	r, err := f.store.Revision(ctx, s.ID, s.Revision)
+	if err != nil {
+		return Spec{}, "", err
+	}
+	return r.Spec, r.Secrets, nil
+}
+
+// settle brings the columns that follow from others up to date: namespace and
+// spec digest.
+func (f *Fleet) settle(s *StoredService, spec Spec, sealed string, cluster Cluster) error {
+	s.Namespace = spec.Namespace
+	if s.Namespace == "" {
+		s.Namespace = s.Name
+	}
+	secrets, err := f.openSecrets(s.ID, sealed)
+	if err != nil {
+		return err
+	}
+	s.SpecDigest, err = specDigest(f.key, specInputs{service: s.Service, spec: spec, secrets: secrets, cluster: cluster.data()})
+	return err
+}
+
+// addRevision makes the present content and spec the service's next revision.
+func (f *Fleet) addRevision(ctx context.Context, s *StoredService, spec Spec, sealed string, cause Cause, by string) error {
+	s.Revision++
+	s.RevisedAt = f.now()
+	err := f.store.InsertRevision(ctx, StoredRevision{
+		Revision: Revision{
+			ServiceID: s.ID, Number: s.Revision, Content: s.Desired, SpecDigest: s.SpecDigest,
+			Cause: cause, By: by, CreatedAt: s.RevisedAt, Spec: spec,
+		},
+		Secrets: sealed,
+	})
+	if err != nil {
+		return err
+	}
+	return f.store.TrimRevisions(ctx, s.ID, keptRevisions, s.Revision)
+}
+
+// redigestCluster computes the spec digests of a cluster's services anew,
+// after the cluster's data changed. It is one transaction with that change, so
+// that no digest goes with other data.
+func (f *Fleet) redigestCluster(ctx context.Context, c Cluster) error {
+	services, err := f.store.ServicesOfCluster(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	for _, s := range services {
+		spec, sealed, err := f.delivered(ctx, s)
+		if err != nil {
+			return err
+		}
+		before := s.SpecDigest
+		if err := f.settle(&s, spec, sealed, c); err != nil {
+			return err
+		}
+		if s.SpecDigest == before {
+			continue
+		}
+		if err := f.store.UpdateService(ctx, s); err != nil {
+			return err
+		}
+		if err := appendService(ctx, s.Service); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Revisions returns those that are kept, newest first.
+func (f *Fleet) Revisions(ctx context.Context, ref Ref) ([]Revision, error) {
+	s, err := f.serviceFor(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	revisions, err := f.store.Revisions(ctx, s.ID)
+	for i := range revisions {
+		revisions[i].Current = revisions[i].Number == s.Revision
+	}
+	return revisions, err
+}

@@ -1,0 +1,250 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"reflect"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// errDryRun undoes a transaction whose outcome was only asked for.
+var errDryRun = errors.New("dry run")
+
+func appendService(ctx context.Context, s Service) error {
+	return event.Append(ctx, event.Change{Kind: event.KindService, Key: s.ID, Cluster: s.ClusterID})
+}
+
+// recordService appends the change of a service and its event.
+func recordService(ctx context.Context, s Service, kind, by, message string) error {
+	if err := appendService(ctx, s); err != nil {
+		return err
+	}
+	return event.Record(ctx, event.Entry{
+		Kind: kind, Object: "service " + s.Ref().String(), By: by, Message: message, Cluster: s.ClusterID, Service: s.ID,
+	})
+}
+
+// serviceFor returns a service by name, with an error that says what to do.
+func (f *Fleet) serviceFor(ctx context.Context, ref Ref) (StoredService, error) {
+	s, err := f.store.ServiceByRef(ctx, ref)
+	if errcode.Is(err, errcode.NotFound) {
+		return s, errcode.New(errcode.NotFound, "service %s does not exist; axle services list shows those that do", ref)
+	}
+	return s, err
+}
+
+// CreateService declares a service. Invalid with the field's path, NotFound
+// (cluster, repository), Conflict when it exists.
+func (f *Fleet) CreateService(ctx context.Context, by string, r ServiceRequest) (ServiceView, error) {
+	return f.write(ctx, r.DryRun, func(ctx context.Context) (StoredService, error) {
+		_, err := f.store.ServiceByRef(ctx, r.Ref)
+		if err == nil {
+			return StoredService{}, errcode.New(errcode.Conflict, "service %s exists already", r.Ref)
+		}
+		if !errcode.Is(err, errcode.NotFound) {
+			return StoredService{}, err
+		}
+		return f.create(ctx, by, r)
+	})
+}
+
+// UpdateService replaces a service's spec, or only the fields named by JSON
+// paths ("git.ref"). While a rollback pins the service, the new spec waits
+// until it is resumed.
+func (f *Fleet) UpdateService(ctx context.Context, by string, ref Ref, spec Spec, fields []string, dryRun bool) (ServiceView, error) {
+	return f.write(ctx, dryRun, func(ctx context.Context) (StoredService, error) {
+		before, err := f.serviceFor(ctx, ref)
+		if err != nil {
+			return StoredService{}, err
+		}
+		merged, err := mergeSpec(before.Spec, spec, fields)
+		if err != nil {
+			return StoredService{}, err
+		}
+		s, _, err := f.update(ctx, by, before, ServiceRequest{Ref: ref, Spec: merged, ParentID: before.ParentID})
+		return s, err
+	})
+}
+
+// ApplyService creates or updates a service by its name.
+func (f *Fleet) ApplyService(ctx context.Context, by string, r ServiceRequest) (ServiceView, Outcome, error) {
+	var outcome Outcome
+	view, err := f.write(ctx, r.DryRun, func(ctx context.Context) (StoredService, error) {
+		before, err := f.store.ServiceByRef(ctx, r.Ref)
+		if errcode.Is(err, errcode.NotFound) {
+			outcome = Created
+			return f.create(ctx, by, r)
+		}
+		if err != nil {
+			return StoredService{}, err
+		}
+		s, changed, err := f.update(ctx, by, before, r)
+		if outcome = Unchanged; changed {
+			outcome = Updated
+		}
+		return s, err
+	})
+	return view, outcome, err
+}
+
+// write runs change in a transaction and returns what became of the service;
+// a dry run is undone after that.
+func (f *Fleet) write(ctx context.Context, dryRun bool, change func(ctx context.Context) (StoredService, error)) (ServiceView, error) {
+	var view ServiceView
+	err := f.writer.Write(ctx, func(ctx context.Context) error {
+		s, err := change(ctx)
+		if err != nil {
+			return err
+		}
+		views, err := f.views(ctx, []Service{s.Service})
+		if err != nil {
+			return err
+		}
+		if view = views[0]; dryRun {
+			return errDryRun
+		}
+		return nil
+	})
+	if err != nil && !(dryRun && errors.Is(err, errDryRun)) {
+		return ServiceView{}, err
+	}
+	return view, nil
+}
+
+func (f *Fleet) create(ctx context.Context, by string, r ServiceRequest) (StoredService, error) {
+	cluster, err := f.clusterFor(ctx, r.Ref.Cluster)
+	if err != nil {
+		return StoredService{}, err
+	}
+	s := StoredService{Service: Service{
+		ID: newID("svc_"), ClusterID: cluster.ID, Cluster: cluster.Name, Name: r.Ref.Name,
+		ProjectID: cluster.ProjectID, Project: cluster.Project, Spec: r.Spec, ParentID: r.ParentID,
+		CreatedAt: f.now(), UpdatedAt: f.now(),
+	}}
+	if err := f.declare(ctx, &s, r.Project, cluster); err != nil {
+		return StoredService{}, err
+	}
+	if s.Desired, err = f.headContent(ctx, s.SourceID); err != nil {
+		return StoredService{}, err
+	}
+	if err := f.settle(&s, s.Spec, s.Secrets, cluster); err != nil {
+		return StoredService{}, err
+	}
+	if s.Desired.Digest != "" {
+		if err := f.addRevision(ctx, &s, s.Spec, s.Secrets, CauseCreate, by); err != nil {
+			return StoredService{}, err
+		}
+	}
+	if err := f.store.InsertService(ctx, s); err != nil {
+		return StoredService{}, err
+	}
+	return s, recordService(ctx, s.Service, "service.created", by, "")
+}
+
+// update stores a new declaration and reports whether it differs.
+func (f *Fleet) update(ctx context.Context, by string, before StoredService, r ServiceRequest) (StoredService, bool, error) {
+	if before.Deleting != "" {
+		return before, false, errcode.New(errcode.Conflict, "service %s is being deleted; wait until it is gone", before.Ref())
+	}
+	cluster, err := f.store.ClusterByID(ctx, before.ClusterID)
+	if err != nil {
+		return before, false, err
+	}
+	s := before
+	s.Spec = r.Spec
+	if r.ParentID != "" {
+		s.ParentID = r.ParentID
+	}
+	if err := f.declare(ctx, &s, r.Project, cluster); err != nil {
+		return before, false, err
+	}
+	if reflect.DeepEqual(s, before) {
+		return before, false, nil
+	}
+	s.UpdatedAt = f.now()
+	if s.PinnedRevision == 0 {
+		if err := f.redeliver(ctx, &s, before, cluster, CauseUpdate, by); err != nil {
+			return before, false, err
+		}
+	}
+	if err := f.store.UpdateService(ctx, s); err != nil {
+		return before, false, err
+	}
+	message := ""
+	if s.PinnedRevision != 0 {
+		message = "takes effect when the service is resumed: a rollback pins it"
+	}
+	return s, true, recordService(ctx, s.Service, "service.updated", by, message)
+}
+
+// redeliver gives the cluster what is declared now: the head of the source
+// with the declared spec, as a new revision when either differs.
+func (f *Fleet) redeliver(ctx context.Context, s *StoredService, before StoredService, cluster Cluster, cause Cause, by string) error {
+	head, err := f.headContent(ctx, s.SourceID)
+	if err != nil {
+		return err
+	}
+	if head.Digest != s.Desired.Digest || s.SourceID != before.SourceID {
+		s.Desired = head
+	}
+	if err := f.settle(s, s.Spec, s.Secrets, cluster); err != nil {
+		return err
+	}
+	same := s.SpecDigest == before.SpecDigest && s.Desired.Digest == before.Desired.Digest
+	if same || s.Desired.Digest == "" {
+		return nil
+	}
+	return f.addRevision(ctx, s, s.Spec, s.Secrets, cause, by)
+}
+
+// declare checks s.Spec and fills what follows from it: project, source,
+// secrets.
+func (f *Fleet) declare(ctx context.Context, s *StoredService, project string, cluster Cluster) error {
+	spec, err := s.Spec.normal()
+	if err != nil {
+		return err
+	}
+	s.Spec = spec
+	if err := Validate(s.Name, s.Spec); err != nil {
+		return err
+	}
+	if err := f.checkCycles(ctx, cluster, s.Name, s.Spec); err != nil {
+		return err
+	}
+	if project != "" {
+		p, err := f.store.ProjectByName(ctx, project)
+		if err != nil {
+			return err
+		}
+		s.ProjectID, s.Project = p.ID, p.Name
+	}
+	if err := f.takeSecrets(s); err != nil {
+		return err
+	}
+	s.SourceID, s.RepositoryID = "", ""
+	repository, git := mainSource(s.Spec)
+	if git == nil {
+		return nil
+	}
+	id, err := f.sources.RepositoryID(ctx, repository, git.URL)
+	if errcode.Is(err, errcode.NotFound) {
+		return errcode.New(errcode.Invalid, "repository: %.200q is not registered; axle repos add does that", repository+git.URL)
+	}
+	if err != nil {
+		return err
+	}
+	s.RepositoryID = id
+	s.SourceID, err = f.sources.Track(ctx, SourceWant{RepositoryID: id, Ref: git.Ref, Folder: git.Folder, Files: git.Files})
+	return err
+}
+
+// headContent returns what a source points at, zero when nothing was produced.
+func (f *Fleet) headContent(ctx context.Context, sourceID string) (Content, error) {
+	if sourceID == "" {
+		return Content{}, nil
+	}
+	heads, err := f.sources.Heads(ctx, []string{sourceID})
+	return heads[sourceID].Content, err
+}

@@ -1,0 +1,183 @@
+package fleet
+
+import (
+	"context"
+	"encoding/base64"
+	"strings"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const (
+	// standardPage and maxPage bound a page of services.
+	standardPage = 100
+	maxPage      = 500
+)
+
+// Reasons that the hub gives, beside those of agents.
+const (
+	ReasonSourceError = "SourceError"
+	ReasonNoAgent     = "NoAgent"
+	ReasonDeleting    = "Deleting"
+)
+
+// Service returns a service with its components.
+func (f *Fleet) Service(ctx context.Context, ref Ref) (ServiceView, error) {
+	s, err := f.serviceFor(ctx, ref)
+	if err != nil {
+		return ServiceView{}, err
+	}
+	return f.whole(ctx, s.Service)
+}
+
+// ServiceByID is Service by id.
+func (f *Fleet) ServiceByID(ctx context.Context, id string) (ServiceView, error) {
+	s, err := f.store.ServiceByID(ctx, id)
+	if err != nil {
+		return ServiceView{}, err
+	}
+	return f.whole(ctx, s.Service)
+}
+
+func (f *Fleet) whole(ctx context.Context, s Service) (ServiceView, error) {
+	views, err := f.views(ctx, []Service{s})
+	if err != nil {
+		return ServiceView{}, err
+	}
+	views[0].Status.Components, err = f.store.Components(ctx, s.ID)
+	return views[0], err
+}
+
+// Services returns a page of services, without components.
+func (f *Fleet) Services(ctx context.Context, filter ServiceFilter) (ServicePage, error) {
+	after, err := parsePageToken(filter.PageToken)
+	if err != nil {
+		return ServicePage{}, err
+	}
+	limit := filter.PageSize
+	if limit <= 0 {
+		limit = standardPage
+	}
+	limit = min(limit, maxPage)
+	services, err := f.store.ListServices(ctx, filter, after, limit+1)
+	if err != nil {
+		return ServicePage{}, err
+	}
+	var page ServicePage
+	if len(services) > limit {
+		services = services[:limit]
+		page.NextPageToken = pageToken(services[limit-1].Ref())
+	}
+	page.Services, err = f.views(ctx, services)
+	return page, err
+}
+
+// pageToken is the place after a service in the order of lists.
+func pageToken(r Ref) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(r.Cluster + "/" + r.Name))
+}
+
+func parsePageToken(token string) (Ref, error) {
+	if token == "" {
+		return Ref{}, nil
+	}
+	plain, err := base64.RawURLEncoding.DecodeString(token)
+	cluster, name, ok := strings.Cut(string(plain), "/")
+	if err != nil || !ok {
+		return Ref{}, errcode.New(errcode.Invalid, "the page token is not one that this hub gave")
+	}
+	return Ref{cluster, name}, nil
+}
+
+// views adds to services what is known of them now.
+func (f *Fleet) views(ctx context.Context, services []Service) ([]ServiceView, error) {
+	var ids, sources, clusterIDs []string
+	seen := map[string]bool{}
+	for _, s := range services {
+		ids = append(ids, s.ID)
+		if s.SourceID != "" && !seen[s.SourceID] {
+			seen[s.SourceID] = true
+			sources = append(sources, s.SourceID)
+		}
+		if !seen[s.ClusterID] {
+			seen[s.ClusterID] = true
+			clusterIDs = append(clusterIDs, s.ClusterID)
+		}
+	}
+	statuses, err := f.store.StatusesByID(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	heads := map[string]Head{}
+	if len(sources) > 0 {
+		if heads, err = f.sources.Heads(ctx, sources); err != nil {
+			return nil, err
+		}
+	}
+	clusters, err := f.store.ClustersByID(ctx, clusterIDs)
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[string]Cluster, len(clusters))
+	for _, c := range clusters {
+		byID[c.ID] = c
+	}
+	views := make([]ServiceView, len(services))
+	for i, s := range services {
+		views[i] = f.view(s, byID[s.ClusterID], statuses[s.ID], heads[s.SourceID])
+	}
+	return views, nil
+}
+
+func (f *Fleet) view(s Service, c Cluster, status StoredStatus, head Head) ServiceView {
+	v := ServiceView{
+		Service: s, Status: status.Status, ReportedAt: status.ReportedAt, Freshness: Unknown,
+		SourceError: head.Error, SourceErrorAt: head.ErrorAt, NotActing: NotActing(s.Spec),
+	}
+	if v.Status.Health == "" {
+		v.Status.Health = HealthUnknown
+	}
+	if c.Registered() {
+		f.liveness.setInterval(c.ID, c.PollInterval)
+		v.Freshness, v.PolledAt = f.Freshness(c.ID)
+	}
+	v.Sync, v.Reason, v.Message = effective(s, c, status)
+	if head.Error == "" || s.Deleting != "" {
+		return v
+	}
+	v.Status.Errors = append([]StatusError{{Source: "source", Message: head.Error, Since: head.ErrorAt}}, v.Status.Errors...)
+	if s.Desired.Digest == "" {
+		v.Sync, v.Reason, v.Message = Failed, ReasonSourceError, head.Error
+	} else if !status.bad() {
+		v.Reason, v.Message = ReasonSourceError, head.Error
+	}
+	return v
+}
+
+// effective tells how far the service is, in view of what is desired now. What
+// the agent says of a failure or a hold stands, since it is about what it was
+// last given; its Synced stands only for what is still desired.
+func effective(s Service, c Cluster, status StoredStatus) (Sync, string, string) {
+	if s.Paused && s.Deleting == "" {
+		return Paused, "", "paused; resume it to go on"
+	}
+	if status.Sync == "" {
+		switch {
+		case !c.Registered():
+			return Pending, ReasonNoAgent, "no agent has registered for cluster " + s.Cluster + " yet"
+		case s.Deleting != "":
+			return Pending, ReasonDeleting, "waits for the agent to remove it"
+		case s.Desired.Digest == "":
+			return Pending, "", "the source has not been produced yet"
+		}
+		return Pending, "", "the agent has not reported on it yet"
+	}
+	settled := status.Sync == Synced || status.Sync == Drifted || status.Sync == Paused
+	switch {
+	case settled && s.Deleting != "":
+		return Pending, ReasonDeleting, "waits for the agent to remove it"
+	case settled && (status.Status.Sync == Paused || status.TarballDigest != s.Desired.Digest || status.SpecDigest != s.SpecDigest):
+		return Pending, "", "the agent has not taken revision " + short(s.Desired.SourceRevision) + " yet"
+	}
+	return status.Sync, status.Reason, status.Message
+}

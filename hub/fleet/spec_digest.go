@@ -1,0 +1,131 @@
+package fleet
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// specDigestPrefix names the format of docs/spec/spec-digest.md.
+const specDigestPrefix = "s1:"
+
+// specInputs are all that a spec digest covers.
+type specInputs struct {
+	service Service
+	// spec is what is delivered; secrets are its opened values.
+	spec    Spec
+	secrets map[string]string
+	cluster ClusterData
+}
+
+// specDigest names a spec by everything that can change what an agent does
+// with the service, its files aside. It is keyed, so that nobody who sees it
+// can try secrets against it.
+func specDigest(key []byte, in specInputs) (string, error) {
+	fields := map[string]string{
+		"id":            text(in.service.ID),
+		"name":          text(in.service.Name),
+		"namespace":     text(in.service.Namespace),
+		"project":       text(in.service.Project),
+		"entry":         text(in.service.Desired.Entry),
+		"pruneApproval": number(in.service.PruneApproval),
+		"syncRequest":   number(in.service.SyncRequest),
+	}
+	covered := in.spec.covered()
+	covered.Secrets = in.secrets
+	if err := flatten(fields, "spec", covered); err != nil {
+		return "", err
+	}
+	cluster := map[string]any{
+		"id": in.cluster.ID, "handle": in.cluster.Handle, "name": in.cluster.Name, "tags": in.cluster.Tags,
+		"metadata": in.cluster.Metadata, "distro": in.cluster.Distro, "kubernetesMinor": in.cluster.KubernetesMinor,
+	}
+	if err := flatten(fields, "cluster", cluster); err != nil {
+		return "", err
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte("axle spec 1\n"))
+	names := make([]string, 0, len(fields))
+	for name := range fields {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		mac.Write(prefixed(name))
+		mac.Write(prefixed(fields[name]))
+	}
+	return specDigestPrefix + hex.EncodeToString(mac.Sum(nil)), nil
+}
+
+// covered returns the part of a spec that agents act on. Where files come from
+// is covered by their own digest; the rest that is missing is for people.
+func (s Spec) covered() Spec {
+	s.Namespace, s.Repository, s.Git, s.Sources = "", "", nil, nil
+	s.Contexts, s.Imports, s.DocsPath, s.Version, s.Detach = nil, nil, "", "", false
+	s.Helm = s.Helm.covered()
+	s.Renderers = slices.Clone(s.Renderers)
+	for i := range s.Renderers {
+		s.Renderers[i].Helm = s.Renderers[i].Helm.covered()
+	}
+	return s
+}
+
+func (h *Helm) covered() *Helm {
+	if h == nil {
+		return nil
+	}
+	return &Helm{Release: h.Release, Values: h.Values, ValuesFiles: h.ValuesFiles, IgnoreHooks: h.IgnoreHooks, IgnoreCRDs: h.IgnoreCRDs}
+}
+
+func prefixed(s string) []byte {
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(s))), s...)
+}
+
+func text(s string) string     { return "s" + s }
+func number(n int64) string    { return "n" + strconv.FormatInt(n, 10) }
+func pathPart(s string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(s) }
+
+// flatten adds every leaf of v's JSON under its path. Empty objects and lists
+// count, so that "helm: {}" differs from no helm.
+func flatten(into map[string]string, at string, v any) error {
+	encoded, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", at, err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.UseNumber()
+	var tree any
+	if err := decoder.Decode(&tree); err != nil {
+		return fmt.Errorf("decode %s: %w", at, err)
+	}
+	walk(into, at, tree)
+	return nil
+}
+
+func walk(into map[string]string, at string, node any) {
+	switch n := node.(type) {
+	case map[string]any:
+		into[at] = "o"
+		for key, value := range n {
+			walk(into, at+"/"+pathPart(key), value)
+		}
+	case []any:
+		into[at] = "l" + strconv.Itoa(len(n))
+		for i, value := range n {
+			walk(into, at+"/"+strconv.Itoa(i), value)
+		}
+	case string:
+		into[at] = text(n)
+	case json.Number:
+		into[at] = "n" + n.String()
+	case bool:
+		into[at] = "b" + strconv.FormatBool(n)
+	}
+}

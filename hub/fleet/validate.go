@@ -1,0 +1,232 @@
+package fleet
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const (
+	// maxSpec bounds a spec's JSON, secrets included: it is sent to an agent in
+	// one message and kept 20 times.
+	maxSpec = 512 << 10
+	// maxLabel is the longest DNS label.
+	maxLabel = 63
+	// maxRelease is Helm's own limit.
+	maxRelease = 53
+	// maxItems bounds each list of a spec.
+	maxItems = 200
+)
+
+var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+
+// field returns an Invalid error about a field of a spec.
+func field(path, format string, args ...any) error {
+	return errcode.New(errcode.Invalid, "%s: %s", path, fmt.Sprintf(format, args...))
+}
+
+// checkLabel returns nil when text is a DNS label.
+func checkLabel(path, text string) error {
+	if len(text) > maxLabel || !label.MatchString(text) {
+		return field(path, "%.80q is not a name; use up to %d lower case letters, digits and dashes, with a letter or digit at both ends", text, maxLabel)
+	}
+	return nil
+}
+
+// checkInside returns nil when a path stays inside the source.
+func checkInside(at, p string) error {
+	depth := 0
+	for _, part := range strings.Split(p, "/") {
+		switch part {
+		case "", ".":
+		case "..":
+			depth--
+		default:
+			depth++
+		}
+		if depth < 0 {
+			break
+		}
+	}
+	if depth < 0 || strings.HasPrefix(p, "/") || strings.Contains(p, "\x00") {
+		return field(at, "%.200q leaves the source; give a path from its folder", p)
+	}
+	return nil
+}
+
+// Validate returns an Invalid error that names the field when the spec can
+// never work. What needs other rows (repository, dependencies) is checked when
+// the service is stored.
+func Validate(name string, s Spec) error {
+	if err := checkLabel("name", name); err != nil {
+		return err
+	}
+	if s.Namespace != "" {
+		if err := checkLabel("namespace", s.Namespace); err != nil {
+			return err
+		}
+	}
+	if text, err := json.Marshal(s); err != nil || len(text) > maxSpec {
+		return field("spec", "is larger than %d KiB; move large files into the repository", maxSpec>>10)
+	}
+	for _, check := range []func(string, Spec) error{checkSource, checkRendering, checkSettings, checkDependencies} {
+		if err := check(name, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkSource(_ string, s Spec) error {
+	if err := checkGit("git", "repository", s.Git, s.Repository); err != nil {
+		return err
+	}
+	if s.Helm != nil {
+		if err := checkGit("helm.git", "helm.repository", s.Helm.Git, s.Helm.Repository); err != nil {
+			return err
+		}
+		if s.Helm.URL != "" && s.Helm.Chart == "" {
+			return field("helm.chart", "is needed beside helm.url")
+		}
+	}
+	for i, source := range s.Sources {
+		at := fmt.Sprintf("sources[%d]", i)
+		if source.Git == nil {
+			return field(at+".git", "is needed")
+		}
+		if err := checkGit(at+".git", at+".repository", source.Git, source.Repository); err != nil {
+			return err
+		}
+		if err := checkInside(at+".path", source.Path); err != nil {
+			return err
+		}
+	}
+	if s.Git == nil && len(s.Sources) == 0 && (s.Helm == nil || (s.Helm.Git == nil && s.Helm.URL == "" && s.Helm.Chart == "")) {
+		return field("git", "is needed: a service takes its files from git, helm or sources")
+	}
+	return nil
+}
+
+// checkGit checks one Git source with the repository that goes with it.
+func checkGit(at, repositoryAt string, g *Git, repository string) error {
+	switch {
+	case g == nil && repository == "":
+		return nil
+	case g == nil:
+		return field(at, "is needed beside %s: say which ref and folder", repositoryAt)
+	case repository == "" && g.URL == "":
+		return field(repositoryAt, "is needed, or %s.url of a repository that is registered", at)
+	case repository != "" && g.URL != "":
+		return field(at+".url", "cannot be set beside %s", repositoryAt)
+	case strings.TrimSpace(g.Ref) == "":
+		return field(at+".ref", "is needed: a branch, a tag or a full commit id")
+	case len(g.Files) > maxItems:
+		return field(at+".files", "lists more than %d files", maxItems)
+	}
+	if err := checkInside(at+".folder", strings.Trim(g.Folder, "/")); err != nil {
+		return err
+	}
+	for i, file := range g.Files {
+		if err := checkInside(fmt.Sprintf("%s.files[%d]", at, i), strings.Trim(file, "/")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var rendererTypes = []string{"", "AUTO", "RAW", "HELM", "KUSTOMIZE"}
+
+func checkRendering(_ string, s Spec) error {
+	if err := checkHelm("helm", s.Helm); err != nil {
+		return err
+	}
+	if s.Kustomize != nil {
+		if err := checkInside("kustomize.path", s.Kustomize.Path); err != nil {
+			return err
+		}
+	}
+	if len(s.Renderers) > maxItems {
+		return field("renderers", "lists more than %d", maxItems)
+	}
+	for i, r := range s.Renderers {
+		at := fmt.Sprintf("renderers[%d]", i)
+		if !slices.Contains(rendererTypes, r.Type) {
+			return field(at+".type", "%.80q does not exist; use AUTO, RAW, HELM or KUSTOMIZE", r.Type)
+		}
+		if r.Helm != nil && r.Type != "HELM" && r.Type != "AUTO" && r.Type != "" {
+			return field(at+".helm", "is for type HELM or AUTO")
+		}
+		if err := checkInside(at+".path", r.Path); err != nil {
+			return err
+		}
+		if err := checkHelm(at+".helm", r.Helm); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkHelm(at string, h *Helm) error {
+	if h == nil {
+		return nil
+	}
+	if h.Release != "" && (len(h.Release) > maxRelease || !label.MatchString(h.Release)) {
+		return field(at+".release", "%.80q is not a release name; use up to %d lower case letters, digits and dashes", h.Release, maxRelease)
+	}
+	if len(h.ValuesFiles) > maxItems {
+		return field(at+".valuesFiles", "lists more than %d", maxItems)
+	}
+	for i, file := range h.ValuesFiles {
+		if err := checkInside(fmt.Sprintf("%s.valuesFiles[%d]", at, i), file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkSettings(_ string, s Spec) error {
+	if s.Drift != "" && s.Drift != "report" && s.Drift != "strict" {
+		return field("drift", "%.80q does not exist; use report or strict", s.Drift)
+	}
+	for key := range s.Configuration {
+		if key == "" {
+			return field("configuration", "has an empty key")
+		}
+		if _, both := s.Secrets[key]; both {
+			return field("secrets."+key, "is also in configuration; a value has one place")
+		}
+	}
+	for key := range s.Secrets {
+		if key == "" {
+			return field("secrets", "has an empty key")
+		}
+	}
+	if s.SyncConfig != nil {
+		for i, n := range s.SyncConfig.DiffNormalizers {
+			if len(n.JSONPointers) == 0 {
+				return field(fmt.Sprintf("syncConfig.diffNormalizers[%d].jsonPointers", i), "is needed")
+			}
+		}
+	}
+	return nil
+}
+
+func checkDependencies(name string, s Spec) error {
+	if len(s.Dependencies) > maxItems {
+		return field("dependencies", "lists more than %d", maxItems)
+	}
+	for i, d := range s.Dependencies {
+		at := fmt.Sprintf("dependencies[%d]", i)
+		if err := checkLabel(at+".name", d.Name); err != nil {
+			return err
+		}
+		if d.Cluster == "" && d.Name == name {
+			return field(at+".name", "a service cannot wait for itself")
+		}
+	}
+	return nil
+}
