@@ -1,0 +1,106 @@
+package hubclient
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/api/agent/v1/agentv1connect"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// bearerKey carries another token than the deploy token, for Register.
+type bearerKey struct{}
+
+func (c *Client) makeCalls() agentv1connect.AgentServiceClient {
+	return agentv1connect.NewAgentServiceClient(wire{c}, strings.TrimSuffix(c.origin.String(), "/"),
+		connect.WithReadMaxBytes(maxAnswer))
+}
+
+// wire is the HTTP client beneath the calls: it adds our headers and lets only
+// the hub's own answers through.
+type wire struct{ *Client }
+
+// Do implements connect.HTTPClient.
+func (w wire) Do(r *http.Request) (*http.Response, error) {
+	for name, value := range w.header() {
+		r.Header[name] = value
+	}
+	if bearer, ok := r.Context().Value(bearerKey{}).(string); ok {
+		r.Header["Authorization"] = []string{"Bearer " + bearer}
+	}
+	answer, err := w.roundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	kind := answer.Header.Get("Content-Type")
+	switch {
+	case answer.StatusCode == http.StatusOK && strings.HasPrefix(kind, "application/proto"):
+		return answer, nil
+	case answer.StatusCode != http.StatusOK && strings.HasPrefix(kind, "application/json"):
+		return answer, nil
+	}
+	return nil, errors.Join(refusal(answer), answer.Body.Close())
+}
+
+// Services returns the specs of some of this cluster's services. The answer
+// may be newer than the list that named them.
+func (c *Client) Services(ctx context.Context, ids []string) (*agentv1.ServicesResponse, error) {
+	return call(ctx, c, c.calls().Services, &agentv1.ServicesRequest{Ids: ids})
+}
+
+// Report stores statuses; an answer means that they are committed. Sending
+// one twice does no harm.
+func (c *Client) Report(ctx context.Context, r *agentv1.ReportRequest) (*agentv1.ReportResponse, error) {
+	return call(ctx, c, c.calls().Report, r)
+}
+
+// Ping stores what the agent knows of its cluster.
+func (c *Client) Ping(ctx context.Context, r *agentv1.PingRequest) error {
+	_, err := call(ctx, c, c.calls().Ping, r)
+	return err
+}
+
+func call[In, Out any](ctx context.Context, c *Client, rpc func(context.Context, *connect.Request[In]) (*connect.Response[Out], error), in *In) (*Out, error) {
+	var out *Out
+	err := c.retry(ctx, func(ctx context.Context) error {
+		answer, err := rpc(ctx, connect.NewRequest(in))
+		if err != nil {
+			return explain(err)
+		}
+		out = answer.Msg
+		return nil
+	})
+	return out, err
+}
+
+// explain turns a call's error into an AnswerError.
+func explain(err error) error {
+	var answer *AnswerError
+	if errors.As(err, &answer) {
+		return answer
+	}
+	var coded *connect.Error
+	if !errors.As(err, &coded) {
+		return unreachable(err)
+	}
+	// An error that came over the wire carries the hub's words; one that was
+	// made here says what broke.
+	if !connect.IsWireError(coded) {
+		return unreachable(errors.New(coded.Message()))
+	}
+	code := errcode.FromRPC(uint32(coded.Code()))
+	after := retryAfter(coded.Meta())
+	switch code {
+	case errcode.Unauthorized:
+		return hold(Unauthorized, http.StatusUnauthorized, code, "the hub does not accept this agent's token: %s", coded.Message())
+	case errcode.Unavailable, errcode.Exhausted:
+		return &AnswerError{Busy, errcode.HTTPStatus(code), errcode.New(code, "the hub is busy: %s", coded.Message()).After(max(after, 100*time.Millisecond))}
+	}
+	return hold(Refused, errcode.HTTPStatus(code), code, "the hub refuses: %s", coded.Message())
+}

@@ -1,0 +1,231 @@
+package hubclient
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/axle-cd/axle/api/agent/v1/agentv1connect"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
+)
+
+// The headers of the protocol, in the form that net/http keeps them.
+const (
+	seenHeader     = "Axle-Seen"
+	positionHeader = "Axle-Position"
+	statusHeader   = "Axle-Status"
+)
+
+// Client speaks for one cluster. It is safe for concurrent use.
+type Client struct {
+	origin    *url.URL
+	desired   *url.URL
+	transport http.RoundTripper
+	attempts  int
+	clock     clock.Clock
+	calls     func() agentv1connect.AgentServiceClient
+
+	mu        sync.Mutex
+	clusterID string
+	token     []string // "Bearer …" as a header value, shared by requests
+	keys      map[string]ed25519.PublicKey
+	seen      Position
+	seenValue []string
+	// newerLife is set when an unsigned position named a later incarnation:
+	// the next poll asks for the list, which is signed.
+	newerLife bool
+}
+
+// New returns a Client; it sends nothing yet. Errors are Invalid.
+func New(cfg Config) (*Client, error) {
+	u, err := origin(cfg.URL)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Transport == nil {
+		if cfg.Transport, err = NewTransport(nil); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.Attempts <= 0 {
+		cfg.Attempts = defaultAttempts
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = clock.Real{}
+	}
+	c := &Client{
+		origin: u, desired: u.JoinPath("/agent/v1/desired"), transport: cfg.Transport,
+		attempts: cfg.Attempts, clock: cfg.Clock, clusterID: cfg.ClusterID, keys: maps.Clone(cfg.Keys),
+	}
+	c.calls = sync.OnceValue(c.makeCalls)
+	c.SetToken(cfg.Token)
+	c.mu.Lock()
+	c.setSeen(cfg.Seen)
+	c.mu.Unlock()
+	return c, nil
+}
+
+// SetToken changes the deploy token for the calls that start from now on.
+func (c *Client) SetToken(token string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.token = []string{"Bearer " + token}
+}
+
+// Seen returns the highest position that was taken.
+func (c *Client) Seen() Position {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seen
+}
+
+func (c *Client) setSeen(p Position) {
+	c.seen, c.seenValue = p, nil
+	if p != (Position{}) {
+		c.seenValue = []string{p.String()}
+	}
+}
+
+// header returns the headers that every request carries. The values are
+// shared and must not be changed.
+func (c *Client) header() http.Header {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := make(http.Header, 5)
+	h["Authorization"] = c.token
+	h["User-Agent"] = noAgent // an idle poll is paid by the byte
+	if c.seenValue != nil {
+		h[seenHeader] = c.seenValue
+	}
+	return h
+}
+
+var noAgent = []string{""}
+
+// take checks an answer's position and remembers it when it is higher; a list
+// moves the client by what is signed in it, not by its header. Within the
+// incarnation nothing lower is taken. A newer incarnation is taken with its
+// signed list only, but does not make an answer stale.
+func (c *Client) take(h http.Header, list bool) error {
+	text := h.Get(positionHeader)
+	if text == "" {
+		return nil
+	}
+	at, err := ParsePosition(text)
+	if err != nil {
+		return hold(NotTheHub, 0, errcode.Unavailable, "the hub's answer cannot be read: %w", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case at.Before(c.seen):
+		return staleError(at, c.seen)
+	case list:
+	case c.seen.Incarnation == "":
+		c.setSeen(at)
+	case at.Incarnation != c.seen.Incarnation:
+		c.newerLife = true
+	case at.Sequence > c.seen.Sequence:
+		c.setSeen(at)
+	}
+	return nil
+}
+
+// roundTrip sends one request and checks what any answer must pass. The
+// caller closes the body.
+func (c *Client) roundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := c.transport.RoundTrip(r)
+	if err != nil {
+		c.dropConnections(err)
+		return nil, unreachable(cause(r.Context(), err))
+	}
+	list := r.URL == c.desired && answer.StatusCode == http.StatusOK
+	if err := c.take(answer.Header, list); err != nil {
+		return nil, errors.Join(err, answer.Body.Close())
+	}
+	return answer, nil
+}
+
+// dropConnections makes the next attempt dial again after a silence: a
+// connection whose path is gone looks alive until its peer would answer.
+func (c *Client) dropConnections(err error) {
+	if t, ok := c.transport.(*http.Transport); ok && errors.Is(err, context.DeadlineExceeded) {
+		t.CloseIdleConnections()
+	}
+}
+
+func cause(ctx context.Context, err error) error {
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
+		return errors.New("it did not answer in time")
+	}
+	return err
+}
+
+// retry runs call until it succeeds, at most attempts times, with full jitter
+// between and never before a Retry-After.
+func (c *Client) retry(ctx context.Context, call func(context.Context) error) error {
+	backoff := jitter.Backoff{Min: 500 * time.Millisecond, Max: 5 * time.Second}
+	for n := 1; ; n++ {
+		err := c.attempt(ctx, call)
+		var answer *AnswerError
+		if err == nil || n >= c.attempts || ctx.Err() != nil || !errors.As(err, &answer) || !answer.again() {
+			return err
+		}
+		after := answer.RetryAfter()
+		if after > 10*time.Second {
+			return err
+		}
+		select {
+		case <-c.clock.After(after + backoff.Next()):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+func (c *Client) attempt(ctx context.Context, call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return call(ctx)
+}
+
+// refusal reads a small answer that is no success and explains it.
+func refusal(r *http.Response) *AnswerError {
+	if r.StatusCode >= 300 && r.StatusCode < 400 {
+		return statusError(r, "")
+	}
+	return statusError(r, hubWords(r))
+}
+
+// hubWords returns the message of a hub's error body, empty when it is not
+// one.
+func hubWords(r *http.Response) string {
+	if !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+		return ""
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxErrorBody))
+	if err != nil {
+		return ""
+	}
+	var problem struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(body, &problem) != nil || problem.Code == "" {
+		return ""
+	}
+	if problem.Message == "" {
+		return problem.Code
+	}
+	return problem.Message
+}

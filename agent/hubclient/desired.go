@@ -1,0 +1,181 @@
+package hubclient
+
+import (
+	"context"
+	"crypto/ed25519"
+	"io"
+	"net/http"
+
+	"github.com/klauspost/compress/zstd"
+	"google.golang.org/protobuf/proto"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const (
+	listType = "application/x-protobuf"
+	// listPrefix keeps a signature of a list from being one of anything else.
+	listPrefix = "axle-desired\n"
+)
+
+var acceptZstd = []string{"zstd"}
+
+// List is a cluster's list as a pinned key signed it.
+type List struct {
+	Desired *agentv1.Desired
+	// Signed is the body as it came, for Verify after a restart.
+	Signed []byte
+	// ETag names what the list means.
+	ETag string
+	// Lineage says how the list's incarnation follows from the one before.
+	Lineage Lineage
+}
+
+// Answer is what a poll found.
+type Answer struct {
+	// List is nil when nothing changed.
+	List *List
+	// StatusHash is what the hub has of this cluster's statuses; empty when it
+	// said nothing.
+	StatusHash string
+}
+
+// Desired polls. etag names the list that the caller has; empty asks for the
+// whole. Errors are *AnswerError: hold.
+func (c *Client) Desired(ctx context.Context, etag string) (Answer, error) {
+	var answer Answer
+	err := c.retry(ctx, func(ctx context.Context) (err error) {
+		answer, err = c.poll(ctx, etag)
+		return err
+	})
+	return answer, err
+}
+
+func (c *Client) poll(ctx context.Context, etag string) (Answer, error) {
+	h := c.header()
+	h["Accept-Encoding"] = acceptZstd
+	if etag != "" && !c.mustAskAgain() {
+		h["If-None-Match"] = []string{etag}
+	}
+	r := (&http.Request{Method: http.MethodGet, URL: c.desired, Host: c.desired.Host, Header: h}).WithContext(ctx)
+	answer, err := c.roundTrip(r)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer answer.Body.Close()
+	status := ""
+	if v := answer.Header[statusHeader]; len(v) > 0 {
+		status = v[0]
+	}
+	switch answer.StatusCode {
+	case http.StatusNotModified:
+		if answer.Header.Get(positionHeader) == "" || h["If-None-Match"] == nil {
+			return Answer{}, notTheHub(answer)
+		}
+		return Answer{StatusHash: status}, nil
+	case http.StatusOK:
+		list, err := c.readList(answer)
+		return Answer{List: list, StatusHash: status}, err
+	}
+	return Answer{}, refusal(answer)
+}
+
+// mustAskAgain reports whether the list must come whole because an answer
+// named a later incarnation.
+func (c *Client) mustAskAgain() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.newerLife
+}
+
+func (c *Client) readList(r *http.Response) (*List, error) {
+	if r.Header.Get("Content-Type") != listType {
+		return nil, notTheHub(r)
+	}
+	body, err := readBody(r)
+	if err != nil {
+		return nil, err
+	}
+	list, err := c.verify(body)
+	if err != nil {
+		return nil, err
+	}
+	list.ETag = r.Header.Get("Etag")
+	return list, c.follow(list)
+}
+
+func readBody(r *http.Response) ([]byte, error) {
+	var from io.Reader = r.Body
+	switch encoding := r.Header.Get("Content-Encoding"); encoding {
+	case "":
+	case "zstd":
+		z, err := zstd.NewReader(r.Body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(8<<20))
+		if err != nil {
+			return nil, unreachable(err)
+		}
+		defer z.Close()
+		from = z
+	default:
+		return nil, hold(NotTheHub, r.StatusCode, errcode.Unavailable, "the hub's list is encoded as %.40q, which was not asked for", encoding)
+	}
+	body, err := io.ReadAll(io.LimitReader(from, maxListBody+1))
+	if err != nil {
+		return nil, unreachable(err)
+	}
+	if len(body) > maxListBody {
+		return nil, hold(Refused, r.StatusCode, errcode.Exhausted, "the hub's list is larger than %d MiB", maxListBody>>20)
+	}
+	return body, nil
+}
+
+// Verify reads a list that was stored: its signature must be of a pinned key
+// and its cluster this one. It moves no position.
+func (c *Client) Verify(signed []byte) (*List, error) { return c.verify(signed) }
+
+func (c *Client) verify(signed []byte) (*List, error) {
+	var outer agentv1.SignedDesired
+	if err := proto.Unmarshal(signed, &outer); err != nil {
+		return nil, hold(NotTheHub, 0, errcode.Unavailable, "the hub's list cannot be read: %w", err)
+	}
+	c.mu.Lock()
+	key, cluster := c.keys[outer.GetKeyId()], c.clusterID
+	c.mu.Unlock()
+	if len(key) != ed25519.PublicKeySize {
+		return nil, hold(Untrusted, 0, errcode.Forbidden,
+			"the list is signed by key %.40q, which this agent was never given; when the hub was rebuilt, register the cluster again", outer.GetKeyId())
+	}
+	if !ed25519.Verify(key, append([]byte(listPrefix), outer.GetDesired()...), outer.GetSignature()) {
+		return nil, hold(Untrusted, 0, errcode.Forbidden, "the signature of the list is wrong; something between the hub and this agent changed it")
+	}
+	var desired agentv1.Desired
+	if err := proto.Unmarshal(outer.GetDesired(), &desired); err != nil {
+		return nil, hold(Untrusted, 0, errcode.Internal, "the signed list cannot be read: %w", err)
+	}
+	if desired.GetClusterId() != cluster {
+		return nil, hold(Untrusted, 0, errcode.Forbidden, "the list is of cluster %.80q, this is %.80q", desired.GetClusterId(), cluster)
+	}
+	at := positionOf(desired.GetPosition())
+	if at.Incarnation == "" || at.Incarnation != desired.GetIncarnation().GetId() {
+		return nil, hold(Untrusted, 0, errcode.Internal, "the list names no incarnation, or two")
+	}
+	return &List{Desired: &desired, Signed: signed}, nil
+}
+
+// follow moves the client to the list's position, or drops the list. The
+// signed position counts, not the header's: a replayed body with a fresh
+// header is old all the same.
+func (c *Client) follow(list *List) error {
+	at := positionOf(list.Desired.GetPosition())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at.Before(c.seen) {
+		return staleError(at, c.seen)
+	}
+	list.Lineage = Follow(c.seen, list.Desired.GetIncarnation())
+	if at.Incarnation != c.seen.Incarnation {
+		c.newerLife = false
+	}
+	c.setSeen(at)
+	return nil
+}

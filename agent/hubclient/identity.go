@@ -1,0 +1,139 @@
+package hubclient
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/hex"
+	"maps"
+	"strconv"
+
+	"connectrpc.com/connect"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const (
+	registerPrefix = "axle-register\n"
+	renewPrefix    = "axle-renew\n"
+	keysPrefix     = "axle-signing-keys\n"
+)
+
+// Register trades a bootstrap token for an identity, proves the key, and takes
+// the answer's cluster, token and signing keys into use. The same key may
+// register again with the same token when an answer was lost.
+func (c *Client) Register(ctx context.Context, bootstrap string, key ed25519.PrivateKey, r *agentv1.RegisterRequest) (*agentv1.RegisterResponse, error) {
+	public, ok := key.Public().(ed25519.PublicKey)
+	if !ok {
+		return nil, errcode.New(errcode.Internal, "the agent's key is not an Ed25519 key")
+	}
+	r.PublicKey = public
+	r.Proof = ed25519.Sign(key, []byte(registerPrefix+r.GetClusterUid()+"\n"+r.GetBootId()))
+	answer, err := call(context.WithValue(ctx, bearerKey{}, bootstrap), c, c.calls().Register, r)
+	if err != nil {
+		return nil, err
+	}
+	keys := Keys(answer.GetSigningKeys())
+	if answer.GetClusterId() == "" || answer.GetDeployToken() == "" || len(keys) == 0 {
+		return nil, hold(NotTheHub, 0, errcode.Internal, "the hub registered this cluster without naming it, its token or a signing key; look at the hub's log")
+	}
+	c.mu.Lock()
+	c.clusterID, c.keys = answer.GetClusterId(), keys
+	c.mu.Unlock()
+	c.SetToken(answer.GetDeployToken())
+	return answer, nil
+}
+
+// Renewal names who renews.
+type Renewal struct {
+	ClusterID, ClusterUID, BootID string
+	Key                           ed25519.PrivateKey
+}
+
+// Renewed is a new token and the keys in force.
+type Renewed struct {
+	Token     string
+	ExpiresAt int64
+	// Keys are all signing keys to pin from now on.
+	Keys map[string]ed25519.PublicKey
+}
+
+// Renew trades a signed request for a new deploy token and takes it into use.
+// It needs no valid token, so a cluster that was off for months comes back.
+// Conflict means that another agent uses this identity, or that its cluster
+// has another uid. New signing keys are taken only when a pinned key signed
+// them.
+func (c *Client) Renew(ctx context.Context, w Renewal) (Renewed, error) {
+	var answer *agentv1.RenewResponse
+	err := c.retry(ctx, func(ctx context.Context) error {
+		// Each attempt has its own nonce: the hub takes one once.
+		got, err := c.calls().Renew(ctx, connect.NewRequest(c.renewal(w)))
+		if err != nil {
+			return explain(err)
+		}
+		answer = got.Msg
+		return nil
+	})
+	if err != nil {
+		return Renewed{}, err
+	}
+	if answer.GetDeployToken() == "" {
+		return Renewed{}, hold(NotTheHub, 0, errcode.Internal, "the hub renewed the token without giving one; look at the hub's log")
+	}
+	keys, err := c.takeKeys(answer)
+	if err != nil {
+		return Renewed{}, err
+	}
+	c.SetToken(answer.GetDeployToken())
+	return Renewed{answer.GetDeployToken(), answer.GetDeployTokenExpiresAt(), keys}, nil
+}
+
+func (c *Client) renewal(w Renewal) *agentv1.RenewRequest {
+	r := &agentv1.RenewRequest{
+		ClusterId: w.ClusterID, ClusterUid: w.ClusterUID, BootId: w.BootID,
+		At: c.clock.Now().UnixMicro(), Nonce: make([]byte, 16),
+	}
+	rand.Read(r.Nonce)
+	r.Signature = ed25519.Sign(w.Key, []byte(renewPrefix+r.GetClusterId()+"\n"+r.GetClusterUid()+"\n"+r.GetBootId()+"\n"+
+		strconv.FormatInt(r.GetAt(), 10)+"\n"+hex.EncodeToString(r.GetNonce())))
+	return r
+}
+
+func (c *Client) takeKeys(answer *agentv1.RenewResponse) (map[string]ed25519.PublicKey, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(answer.GetSigningKeys()) == 0 {
+		return maps.Clone(c.keys), nil
+	}
+	signer := c.keys[answer.GetSigningKeysSignedBy()]
+	if len(signer) != ed25519.PublicKeySize || !ed25519.Verify(signer, keysPayload(answer.GetSigningKeys()), answer.GetSigningKeysSignature()) {
+		return nil, hold(Untrusted, 0, errcode.Forbidden, "the hub's new signing keys are not signed by a key that this agent was given; register the cluster again when the hub was rebuilt")
+	}
+	c.keys = Keys(answer.GetSigningKeys())
+	return maps.Clone(c.keys), nil
+}
+
+// keysPayload is what is signed when keys are handed over: the prefix, then a
+// line "<id> <hex key>" for each in the order given.
+func keysPayload(keys []*agentv1.SigningKey) []byte {
+	payload := []byte(keysPrefix)
+	for _, k := range keys {
+		payload = append(payload, k.GetId()...)
+		payload = append(payload, ' ')
+		payload = hex.AppendEncode(payload, k.GetPublicKey())
+		payload = append(payload, '\n')
+	}
+	return payload
+}
+
+// Keys reads signing keys, leaving out what is no Ed25519 key.
+func Keys(list []*agentv1.SigningKey) map[string]ed25519.PublicKey {
+	keys := map[string]ed25519.PublicKey{}
+	for _, k := range list {
+		if len(k.GetPublicKey()) == ed25519.PublicKeySize {
+			keys[k.GetId()] = k.GetPublicKey()
+		}
+	}
+	return keys
+}

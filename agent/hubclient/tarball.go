@@ -1,0 +1,207 @@
+package hubclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
+)
+
+const (
+	// stallTimeout ends an attempt that brings no byte for so long.
+	stallTimeout = 30 * time.Second
+	// downloadTimeout bounds a download with all its attempts.
+	downloadTimeout = 15 * time.Minute
+	// downloadAttempts bounds how often one download is taken up again.
+	downloadAttempts = 8
+	// maxTarball bounds the compressed bytes.
+	maxTarball = 1 << 30
+)
+
+// Tarball starts a download. The reader takes a cut download up again at the
+// byte where it ended; an error that it returns is an *AnswerError. What the
+// bytes hold is not checked here: whoever unpacks them compares the digest.
+func (c *Client) Tarball(ctx context.Context, d digest.Digest) (io.ReadCloser, error) {
+	if _, err := digest.Parse(d.String()); err != nil {
+		return nil, errcode.New(errcode.Invalid, "no tarball has that name: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
+	t := &download{
+		client: c, ctx: ctx, cancel: cancel, digest: d, size: -1,
+		backoff: jitter.Backoff{Min: 500 * time.Millisecond, Max: 10 * time.Second},
+	}
+	if err := t.resume(nil); err != nil {
+		cancel()
+		return nil, err
+	}
+	return t, nil
+}
+
+type download struct {
+	client  *Client
+	ctx     context.Context
+	cancel  context.CancelFunc
+	digest  digest.Digest
+	backoff jitter.Backoff
+	tries   int
+
+	body   io.ReadCloser
+	end    context.CancelFunc // of the attempt under way
+	stall  *time.Timer
+	etag   string
+	offset int64
+	size   int64 // of the whole, -1 while unknown
+}
+
+// Read implements io.Reader.
+func (t *download) Read(p []byte) (int, error) {
+	for {
+		if t.size >= 0 && t.offset == t.size {
+			return 0, io.EOF
+		}
+		t.stall.Reset(stallTimeout)
+		n, err := t.body.Read(p)
+		t.offset += int64(n)
+		if t.offset > maxTarball {
+			return n, hold(Refused, 0, errcode.Exhausted, "the tarball %s is larger than %d MiB", t.digest.Short(), maxTarball>>20)
+		}
+		if n > 0 {
+			return n, nil
+		}
+		if errors.Is(err, io.EOF) && t.size < 0 {
+			return 0, io.EOF
+		}
+		if err == nil {
+			continue
+		}
+		if err := t.resume(err); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// Close ends the download.
+func (t *download) Close() error {
+	defer t.cancel()
+	return t.stop()
+}
+
+func (t *download) stop() error {
+	if t.body == nil {
+		return nil
+	}
+	t.stall.Stop()
+	t.end()
+	err := t.body.Close()
+	t.body = nil
+	return err
+}
+
+// resume opens the rest of the content after why, nil at the start.
+func (t *download) resume(why error) error {
+	for {
+		if t.tries >= downloadAttempts || t.tries > 0 && t.client.attempts == 1 {
+			return unreachable(fmt.Errorf("the download of %s broke off at byte %d: %w", t.digest.Short(), t.offset, why))
+		}
+		if why != nil {
+			if err := t.stop(); err != nil {
+				why = errors.Join(why, err)
+			}
+			if err := t.wait(why); err != nil {
+				return err
+			}
+		}
+		t.tries++
+		err := t.open()
+		var answer *AnswerError
+		if err == nil || !errors.As(err, &answer) || !answer.again() {
+			return err
+		}
+		why = err
+	}
+}
+
+func (t *download) wait(why error) error {
+	var after time.Duration
+	var answer *AnswerError
+	if errors.As(why, &answer) {
+		after = answer.RetryAfter()
+	}
+	select {
+	case <-t.client.clock.After(after + t.backoff.Next()):
+		return nil
+	case <-t.ctx.Done():
+		return unreachable(fmt.Errorf("the download of %s did not end in time: %w", t.digest.Short(), t.ctx.Err()))
+	}
+}
+
+func (t *download) open() error {
+	ctx, end := context.WithCancel(t.ctx)
+	stall := time.AfterFunc(stallTimeout, end)
+	fail := func(err error) error {
+		stall.Stop()
+		end()
+		return err
+	}
+	h := t.client.header()
+	if t.offset > 0 {
+		h["Range"] = []string{fmt.Sprintf("bytes=%d-", t.offset)}
+		h["If-Range"] = []string{t.etag}
+	}
+	u := t.client.origin.JoinPath("/agent/v1/tarballs/", t.digest.String())
+	r := (&http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: h}).WithContext(ctx)
+	answer, err := t.client.roundTrip(r)
+	if err != nil {
+		return fail(err)
+	}
+	if err := t.accept(answer); err != nil {
+		err = errors.Join(err, answer.Body.Close())
+		return fail(err)
+	}
+	t.body, t.end, t.stall = answer.Body, end, stall
+	return nil
+}
+
+// accept checks that an answer carries on where the last one ended.
+func (t *download) accept(r *http.Response) error {
+	switch {
+	case r.StatusCode == http.StatusOK && t.offset == 0, r.StatusCode == http.StatusPartialContent && t.offset > 0:
+	case r.StatusCode == http.StatusOK:
+		return hold(Busy, r.StatusCode, errcode.Unavailable, "the bytes of %s changed during the download; it starts again", t.digest.Short()).restart()
+	default:
+		return refusal(r)
+	}
+	if !tarballType(r.Header.Get("Content-Type")) {
+		return notTheHub(r)
+	}
+	if t.offset > 0 {
+		if want := fmt.Sprintf("bytes %d-", t.offset); !strings.HasPrefix(r.Header.Get("Content-Range"), want) {
+			return hold(NotTheHub, r.StatusCode, errcode.Unavailable, "the rest of %s does not start at byte %d", t.digest.Short(), t.offset)
+		}
+		return nil
+	}
+	t.etag, t.size = r.Header.Get("Etag"), r.ContentLength
+	if strings.HasPrefix(t.etag, "W/") {
+		t.etag = ""
+	}
+	return nil
+}
+
+func tarballType(kind string) bool {
+	return kind == "application/zstd" || kind == "application/octet-stream" ||
+		strings.HasPrefix(kind, "application/vnd.axle.") || strings.HasSuffix(kind, "+zstd")
+}
+
+// restart makes the error one that only a new download may try again: what
+// was read so far belongs to other bytes.
+func (e *AnswerError) restart() *AnswerError {
+	e.Reason = Refused
+	return e
+}

@@ -1,0 +1,88 @@
+package hubclient_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/axle-cd/axle/agent/hubclient"
+	"github.com/axle-cd/axle/internal/digest"
+)
+
+var someDigest = digest.New().Digest()
+
+// serveCut sends content in pieces: each answer breaks off after cut bytes.
+func serveCut(content []byte, cut int, etag func() string) http.HandlerFunc {
+	return func(w http.ResponseWriter, q *http.Request) {
+		w.Header().Set("Content-Type", "application/zstd")
+		w.Header().Set("Etag", etag())
+		http.ServeContent(&cutWriter{w, cut}, q, "", time.Time{}, bytes.NewReader(content))
+	}
+}
+
+type cutWriter struct {
+	http.ResponseWriter
+	left int
+}
+
+// Write sends what is left of the piece, then breaks the connection.
+func (c *cutWriter) Write(p []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(p[:min(len(p), c.left)])
+	c.left -= n
+	if c.left == 0 {
+		http.NewResponseController(c.ResponseWriter).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	return n, err
+}
+
+func TestDownloadResumes(t *testing.T) {
+	d := newDouble(t)
+	content := bytes.Repeat([]byte("axle "), 20_000)
+	d.answer(serveCut(content, len(content)/2+1, func() string { return `"a"` }))
+	r, err := d.client(t, func(cfg *hubclient.Config) { cfg.Attempts = 3 }).Tarball(t.Context(), someDigest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	got, err := io.ReadAll(r)
+	if err != nil || !bytes.Equal(got, content) {
+		t.Fatalf("got %d bytes, %v, want %d", len(got), err, len(content))
+	}
+	if last := d.last().Header; !strings.HasPrefix(last.Get("Range"), "bytes=") || last.Get("If-Range") != `"a"` {
+		t.Errorf("the rest was asked for with %v", last)
+	}
+}
+
+// Another replica compressed the same content to other bytes: what was read
+// does not go with the rest.
+func TestDownloadDoesNotMixBytes(t *testing.T) {
+	d := newDouble(t)
+	var n atomic.Int32
+	d.answer(serveCut(bytes.Repeat([]byte("axle "), 20_000), 60_000, func() string {
+		return map[bool]string{true: `"a"`, false: `"b"`}[n.Add(1) == 1]
+	}))
+	r, err := d.client(t, func(cfg *hubclient.Config) { cfg.Attempts = 3 }).Tarball(t.Context(), someDigest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	_, err = io.ReadAll(r)
+	contains(t, err, "changed during the download")
+}
+
+func TestDownloadRefusesAPortal(t *testing.T) {
+	d := newDouble(t)
+	d.answer(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		w.Write([]byte("<html>"))
+	})
+	_, err := d.client(t).Tarball(t.Context(), someDigest)
+	if hubclient.ReasonOf(err) != hubclient.NotTheHub {
+		t.Errorf("got %v, want an answer that is not the hub's", err)
+	}
+}
