@@ -21,7 +21,7 @@ type Rules struct {
 	rows    map[string][]string
 	later   map[string]bool
 	forbids []Forbid
-	allows  []Forbid
+	excused []Forbid
 }
 
 // Forbid says what one binary must not link, and why.
@@ -50,7 +50,7 @@ func Parse(text string) (*Rules, error) {
 }
 
 func (r *Rules) line(line string) error {
-	for word, list := range map[string]*[]Forbid{"forbid": &r.forbids, "allow": &r.allows} {
+	for word, list := range map[string]*[]Forbid{"forbid": &r.forbids, "allow": &r.excused} {
 		rest, ok := strings.CutPrefix(line, word+" ")
 		if !ok {
 			continue
@@ -87,7 +87,7 @@ func (r *Rules) line(line string) error {
 }
 
 // Allows returns what one binary links against a general rule, and why.
-func (r *Rules) Allows() []Forbid { return slices.Clone(r.allows) }
+func (r *Rules) Allows() []Forbid { return slices.Clone(r.excused) }
 
 // Forbids returns the denials for binaries.
 func (r *Rules) Forbids() []Forbid { return slices.Clone(r.forbids) }
