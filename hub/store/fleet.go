@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+var _ fleet.Store = (*Store)(nil)
+
+// Others read these rows too: the git cache's sources are those that
+// services.source_id names, and its pins are what services (content_repository,
+// source_revision, digest) and revisions (repository_id, source_revision,
+// digest) name.
+
+const projectColumns = `SELECT p.id, p.name, p.description, p.created_at,
+	(SELECT count(*) FROM clusters c WHERE c.project_id = p.id),
+	(SELECT count(*) FROM services s WHERE s.project_id = p.id) FROM projects p `
+
+func scanProject(row scan) (p fleet.Project, err error) {
+	err = row(&p.ID, &p.Name, &p.Description, &p.CreatedAt, &p.Clusters, &p.Services)
+	return p, err
+}
+
+// InsertProject is fleet.Store.
+func (s *Store) InsertProject(ctx context.Context, p fleet.Project) error {
+	inserted, err := s.execOne(ctx, `INSERT INTO projects (id, name, description, created_at)
+		VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`, p.ID, p.Name, p.Description, p.CreatedAt)
+	if err == nil && !inserted {
+		return errcode.New(errcode.Conflict, "project %s exists already", p.Name)
+	}
+	return err
+}
+
+// DeleteProject is fleet.Store.
+func (s *Store) DeleteProject(ctx context.Context, id string) error {
+	_, err := s.exec(ctx, "DELETE FROM projects WHERE id = $1", id)
+	return err
+}
+
+// ProjectByName is fleet.Store.
+func (s *Store) ProjectByName(ctx context.Context, name string) (fleet.Project, error) {
+	p, found, err := rowOf(ctx, s, scanProject, projectColumns+"WHERE p.name = $1", name)
+	if err == nil && !found {
+		return p, errcode.New(errcode.NotFound, "project %.80q does not exist", name)
+	}
+	return p, err
+}
+
+// Projects is fleet.Store.
+func (s *Store) Projects(ctx context.Context) ([]fleet.Project, error) {
+	return rowsOf(ctx, s, scanProject, projectColumns+"ORDER BY p.name")
+}

@@ -1,0 +1,193 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const serviceColumns = `SELECT s.id, s.cluster_id, COALESCE(c.name, ''), s.name, s.namespace, s.project_id, COALESCE(p.name, ''),
+	s.spec, s.secrets, s.source_id, s.repository_id, s.revision, s.content_repository, s.source_revision, s.digest,
+	s.entry, s.size, s.message, s.author, s.committed_at, s.spec_digest, s.paused, s.pinned_revision, s.deleting,
+	s.tombstone_id, s.sync_request, s.prune_approval, s.parent_id, s.revised_at, s.created_at, s.updated_at
+	FROM services s LEFT JOIN clusters c ON c.id = s.cluster_id LEFT JOIN projects p ON p.id = s.project_id `
+
+func scanService(row scan) (v fleet.StoredService, err error) {
+	var spec string
+	err = row(&v.ID, &v.ClusterID, &v.Cluster, &v.Name, &v.Namespace, &v.ProjectID, &v.Project,
+		&spec, &v.Secrets, &v.SourceID, &v.RepositoryID, &v.Revision, &v.Desired.RepositoryID, &v.Desired.SourceRevision, &v.Desired.Digest,
+		&v.Desired.Entry, &v.Desired.Size, &v.Desired.Message, &v.Desired.Author, &v.Desired.CommittedAt, &v.SpecDigest, &v.Paused, &v.PinnedRevision, &v.Deleting,
+		&v.TombstoneID, &v.SyncRequest, &v.PruneApproval, &v.ParentID, &v.RevisedAt, &v.CreatedAt, &v.UpdatedAt)
+	if err != nil {
+		return v, err
+	}
+	return v, fromJSON(spec, &v.Spec)
+}
+
+// serviceArgs are the columns that both INSERT and UPDATE write, $2 to $26.
+func serviceArgs(v fleet.StoredService) ([]any, error) {
+	spec, err := jsonText(v.Spec)
+	if err != nil {
+		return nil, err
+	}
+	return []any{
+		v.ID, v.Namespace, v.ProjectID, spec, v.Secrets, v.SourceID, v.RepositoryID, v.Revision, v.Desired.RepositoryID,
+		v.Desired.SourceRevision, v.Desired.Digest, v.Desired.Entry, v.Desired.Size, v.Desired.Message, v.Desired.Author,
+		v.Desired.CommittedAt, v.SpecDigest, v.Paused, v.PinnedRevision, v.Deleting, v.TombstoneID, v.SyncRequest,
+		v.PruneApproval, v.ParentID, v.RevisedAt, v.UpdatedAt,
+	}, nil
+}
+
+// InsertService is fleet.Store.
+func (s *Store) InsertService(ctx context.Context, v fleet.StoredService) error {
+	args, err := serviceArgs(v)
+	if err != nil {
+		return err
+	}
+	args = append(args, v.ClusterID, v.Name, v.CreatedAt)
+	inserted, err := s.execOne(ctx, `INSERT INTO services (id, namespace, project_id, spec, secrets, source_id, repository_id,
+		revision, content_repository, source_revision, digest, entry, size, message, author, committed_at, spec_digest,
+		paused, pinned_revision, deleting, tombstone_id, sync_request, prune_approval, parent_id, revised_at, updated_at,
+		cluster_id, name, created_at) VALUES (`+placeholders(1, len(args))+`) ON CONFLICT DO NOTHING`, args...)
+	if err == nil && !inserted {
+		return errcode.New(errcode.Conflict, "service %s exists already", v.Ref())
+	}
+	return err
+}
+
+// UpdateService is fleet.Store.
+func (s *Store) UpdateService(ctx context.Context, v fleet.StoredService) error {
+	args, err := serviceArgs(v)
+	if err != nil {
+		return err
+	}
+	changed, err := s.execOne(ctx, `UPDATE services SET namespace = $2, project_id = $3, spec = $4, secrets = $5,
+		source_id = $6, repository_id = $7, revision = $8, content_repository = $9, source_revision = $10, digest = $11,
+		entry = $12, size = $13, message = $14, author = $15, committed_at = $16, spec_digest = $17, paused = $18,
+		pinned_revision = $19, deleting = $20, tombstone_id = $21, sync_request = $22, prune_approval = $23,
+		parent_id = $24, revised_at = $25, updated_at = $26 WHERE id = $1`, args...)
+	if err == nil && !changed {
+		return noService(v.ID)
+	}
+	return err
+}
+
+func noService(name string) error {
+	return errcode.New(errcode.NotFound, "service %.150s does not exist", name)
+}
+
+// DeleteService is fleet.Store.
+func (s *Store) DeleteService(ctx context.Context, id string) error {
+	for _, statement := range []string{
+		"DELETE FROM statuses WHERE service_id = $1",
+		"DELETE FROM revisions WHERE service_id = $1",
+		"DELETE FROM services WHERE id = $1",
+	} {
+		if _, err := s.exec(ctx, statement, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ServiceByID is fleet.Store.
+func (s *Store) ServiceByID(ctx context.Context, id string) (fleet.StoredService, error) {
+	v, found, err := rowOf(ctx, s, scanService, serviceColumns+"WHERE s.id = $1", id)
+	if err == nil && !found {
+		return v, noService(id)
+	}
+	return v, err
+}
+
+// ServiceByRef is fleet.Store.
+func (s *Store) ServiceByRef(ctx context.Context, ref fleet.Ref) (fleet.StoredService, error) {
+	v, found, err := rowOf(ctx, s, scanService, serviceColumns+"WHERE c.name = $1 AND s.name = $2", ref.Cluster, ref.Name)
+	if err == nil && !found {
+		return v, noService(ref.String())
+	}
+	return v, err
+}
+
+// ServicesByID is fleet.Store.
+func (s *Store) ServicesByID(ctx context.Context, ids []string) (all []fleet.StoredService, err error) {
+	err = chunks(ids, func(args []any) error {
+		part, err := rowsOf(ctx, s, scanService, serviceColumns+"WHERE s.id IN ("+placeholders(1, len(args))+") ORDER BY s.id", args...)
+		all = append(all, part...)
+		return err
+	})
+	return all, err
+}
+
+// ServicesOfCluster is fleet.Store.
+func (s *Store) ServicesOfCluster(ctx context.Context, clusterID string) ([]fleet.StoredService, error) {
+	return rowsOf(ctx, s, scanService, serviceColumns+"WHERE s.cluster_id = $1 ORDER BY s.name", clusterID)
+}
+
+// ServicesBehind is fleet.Store.
+func (s *Store) ServicesBehind(ctx context.Context, head fleet.Head, limit int) ([]fleet.StoredService, error) {
+	return rowsOf(ctx, s, scanService, serviceColumns+`WHERE s.source_id = $1 AND s.pinned_revision = 0 AND s.deleting = ''
+		AND (s.digest <> $2 OR s.entry <> $3) ORDER BY s.id LIMIT $4`, head.SourceID, head.Digest, head.Entry, limit)
+}
+
+// ListServices is fleet.Store.
+func (s *Store) ListServices(ctx context.Context, f fleet.ServiceFilter, after fleet.Ref, limit int) ([]fleet.Service, error) {
+	where := []string{"(c.name > $1 OR (c.name = $1 AND s.name > $2))"}
+	args := []any{after.Cluster, after.Name}
+	for column, wanted := range map[string]string{"c.name": f.Cluster, "p.name": f.Project, "s.name": f.Name} {
+		if wanted != "" {
+			args = append(args, wanted)
+			where = append(where, fmt.Sprintf("%s = $%d", column, len(args)))
+		}
+	}
+	args = append(args, limit)
+	stored, err := rowsOf(ctx, s, scanService, serviceColumns+"WHERE "+strings.Join(where, " AND ")+
+		fmt.Sprintf(" ORDER BY c.name, s.name LIMIT $%d", len(args)), args...)
+	if err != nil {
+		return nil, err
+	}
+	services := make([]fleet.Service, len(stored))
+	for i, v := range stored {
+		services[i] = v.Service
+	}
+	return services, nil
+}
+
+// SourceIDs is fleet.Store.
+func (s *Store) SourceIDs(ctx context.Context) ([]string, error) {
+	return rowsOf(ctx, s, value[string], "SELECT DISTINCT source_id FROM services WHERE source_id <> '' ORDER BY source_id")
+}
+
+const rowColumns = `SELECT id, cluster_id, name, namespace, source_id, digest, size, spec_digest, paused, pinned_revision,
+	deleting, tombstone_id FROM services `
+
+func scanRow(row scan) (r fleet.Row, err error) {
+	var pinned int64
+	err = row(&r.ID, &r.ClusterID, &r.Name, &r.Namespace, &r.SourceID, &r.Digest, &r.TarballBytes, &r.SpecDigest, &r.Paused, &pinned,
+		&r.Deleting, &r.TombstoneID)
+	r.Pinned = pinned != 0
+	return r, err
+}
+
+// EachRow is fleet.Store.
+func (s *Store) EachRow(ctx context.Context, fn func(fleet.Row) error) error {
+	return s.each(ctx, rowColumns, nil, func(row scan) error {
+		r, err := scanRow(row)
+		if err != nil {
+			return err
+		}
+		return fn(r)
+	})
+}
+
+// RowsByID is fleet.Store.
+func (s *Store) RowsByID(ctx context.Context, ids []string) (all []fleet.Row, err error) {
+	err = chunks(ids, func(args []any) error {
+		part, err := rowsOf(ctx, s, scanRow, rowColumns+"WHERE id IN ("+placeholders(1, len(args))+")", args...)
+		all = append(all, part...)
+		return err
+	})
+	return all, err
+}

@@ -1,0 +1,118 @@
+package store
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+var _ identity.Store = (*Store)(nil)
+
+// maxIn bounds the ids of one IN list.
+const maxIn = 500
+
+// jsonText returns v as JSON text. The types that are stored always encode.
+func jsonText(v any) (string, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("encode a column: %w", err)
+	}
+	return string(text), nil
+}
+
+// fromJSON decodes a column; empty text leaves v alone.
+func fromJSON(text string, v any) error {
+	if text == "" {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(text), v); err != nil {
+		return fmt.Errorf("decode a column: %w", err)
+	}
+	return nil
+}
+
+// chunks calls fn with the ids as arguments, at most maxIn at a time.
+func chunks(ids []string, fn func(args []any) error) error {
+	for start := 0; start < len(ids); start += maxIn {
+		part := ids[start:min(start+maxIn, len(ids))]
+		args := make([]any, len(part))
+		for i, id := range part {
+			args[i] = id
+		}
+		if err := fn(args); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// InsertUser is identity.Store.
+func (s *Store) InsertUser(ctx context.Context, u identity.User) error {
+	inserted, err := s.execOne(ctx, `INSERT INTO users (id, kind, name, admin, created_at)
+		VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`, u.ID, u.Kind, u.Name, u.Admin, u.CreatedAt)
+	if err == nil && !inserted {
+		return errcode.New(errcode.Conflict, "user %s exists", u.Name)
+	}
+	return err
+}
+
+const userColumns = "SELECT id, kind, name, admin, created_at FROM users "
+
+func scanUser(row scan) (u identity.User, err error) {
+	err = row(&u.ID, &u.Kind, &u.Name, &u.Admin, &u.CreatedAt)
+	return u, err
+}
+
+// UserByName is identity.Store.
+func (s *Store) UserByName(ctx context.Context, name string) (identity.User, error) {
+	return s.user(ctx, "WHERE name = $1", name)
+}
+
+// User is identity.Store.
+func (s *Store) User(ctx context.Context, id string) (identity.User, error) {
+	return s.user(ctx, "WHERE id = $1", id)
+}
+
+func (s *Store) user(ctx context.Context, where, key string) (identity.User, error) {
+	u, found, err := rowOf(ctx, s, scanUser, userColumns+where, key)
+	if err == nil && !found {
+		return u, errcode.New(errcode.NotFound, "user %s does not exist", key)
+	}
+	return u, err
+}
+
+// CountUsers is identity.Store.
+func (s *Store) CountUsers(ctx context.Context) (int, error) {
+	n, _, err := rowOf(ctx, s, value[int], "SELECT count(*) FROM users")
+	return n, err
+}
+
+// SigningKeys is identity.Store.
+func (s *Store) SigningKeys(ctx context.Context) ([]identity.StoredSigningKey, error) {
+	return rowsOf(ctx, s, func(row scan) (k identity.StoredSigningKey, err error) {
+		var public string
+		if err := row(&k.ID, &public, &k.Sealed, &k.CreatedAt, &k.SignsFrom, &k.RetiredAt); err != nil {
+			return k, err
+		}
+		k.PublicKey, err = hex.DecodeString(public)
+		return k, err
+	}, `SELECT id, public_key, sealed, created_at, signs_from, retired_at FROM signing_keys
+		WHERE retired_at = 0 ORDER BY created_at, id`)
+}
+
+// InsertSigningKey is identity.Store.
+func (s *Store) InsertSigningKey(ctx context.Context, k identity.StoredSigningKey) error {
+	_, err := s.exec(ctx, `INSERT INTO signing_keys (id, public_key, sealed, created_at, signs_from, retired_at)
+		VALUES ($1, $2, $3, $4, $5, $6)`, k.ID, hex.EncodeToString(k.PublicKey), k.Sealed, k.CreatedAt, k.SignsFrom, k.RetiredAt)
+	return err
+}
+
+// RetireSigningKey is identity.Store.
+func (s *Store) RetireSigningKey(ctx context.Context, id string, at int64) error {
+	_, err := s.exec(ctx, "UPDATE signing_keys SET retired_at = $1 WHERE id = $2", at, id)
+	return err
+}
