@@ -18,11 +18,11 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// schemaMinor is the minor version of the product that the newest migration
+// SchemaMinor is the minor version of the product that the newest migration
 // belongs to. A migration only adds in the release that brings it; what it
 // replaces goes two releases later, so a hub can work with the schema of the
 // next minor version, and no further.
-const schemaMinor = 1
+const SchemaMinor = 1
 
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
@@ -76,10 +76,10 @@ func (s *Store) migrate(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("read the schema's version: %w", err)
 	}
-	if minor > schemaMinor+1 {
-		return errcode.New(errcode.Conflict, "the database has the schema of version 0.%d and this hub is version 0.%d; it can use at most that of 0.%d, so start a newer hub", minor, schemaMinor, schemaMinor+1)
+	if minor > SchemaMinor+1 {
+		return errcode.New(errcode.Conflict, "the database has the schema of version 0.%d and this hub is version 0.%d; it can use at most that of 0.%d, so start a newer hub", minor, SchemaMinor, SchemaMinor+1)
 	}
-	if minor > schemaMinor {
+	if minor > SchemaMinor {
 		s.log.Warn("the database was already upgraded by the next version; this hub works with it")
 		return nil
 	}
@@ -99,7 +99,7 @@ func (s *Store) migrate(ctx context.Context) (err error) {
 		return fmt.Errorf("upgrade the schema: %w", err)
 	}
 	return s.Write(ctx, func(ctx context.Context) error {
-		return s.SetSetting(ctx, settingMinor, strconv.Itoa(schemaMinor))
+		return s.SetSetting(ctx, settingMinor, strconv.Itoa(SchemaMinor))
 	})
 }
 
