@@ -1,0 +1,292 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/test/world"
+)
+
+// demo is one run of the story.
+type demo struct {
+	exit   bool
+	repo   string
+	ref    string
+	folder string
+
+	started  time.Time
+	world    *world.World
+	clusters []string // connected so far
+	services []service
+	repoURL  string
+}
+
+// service is one service of the story and how to see, on an API server, which
+// greeting it runs.
+type service struct {
+	name, folder string
+	flags        []string
+	// look is a kubectl get with a jsonpath that prints the greeting.
+	look []string
+}
+
+// Where the greeting of each example lives in the repository.
+var (
+	exampleServices = []service{
+		{name: "web", folder: "apps/raw-web", look: []string{"configmap/raw-web", "-o", "jsonpath={.data.greeting}"}},
+		{name: "shop", folder: "apps/overlays/staging", look: []string{"deployment/staging-shop", "-o", `jsonpath={.metadata.annotations.greeting}`}},
+		{name: "greeter", folder: "apps/chart", look: []string{"configmap/greeter", "-o", "jsonpath={.data.greeting}"}},
+	}
+)
+
+func demoCommand() *cobra.Command {
+	var d demo
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "Start the whole world on this machine and tell its story",
+		RunE: func(c *cobra.Command, _ []string) error {
+			d.started = time.Now()
+			return d.run(c.Context())
+		},
+	}
+	c.Flags().BoolVar(&d.exit, "exit", false, "end when the story is told; the exit status says whether it came true")
+	c.Flags().StringVar(&d.repo, "repo", "", "your own repository: a folder or a URL")
+	c.Flags().StringVar(&d.ref, "ref", "main", "its branch or tag")
+	c.Flags().StringVar(&d.folder, "folder", ".", "folder in it to deliver")
+	return c
+}
+
+// say prints one line of the story with the time since its start.
+func (d *demo) say(format string, args ...any) {
+	fmt.Printf("[%6.1fs] %s\n", time.Since(d.started).Seconds(), fmt.Sprintf(format, args...))
+}
+
+func (d *demo) chapter(title string) { fmt.Printf("\n== %s\n", title) }
+
+func (d *demo) run(ctx context.Context) (err error) {
+	d.chapter("Three Kubernetes API servers, a Git server and a hub start")
+	d.world, err = world.Start(ctx, world.Config{
+		Clusters: []string{"edge-1", "edge-2", "edge-3"}, Pods: true,
+		Hub:      []string{"--repo-poll-interval", "5s"},
+		Progress: d.say,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.world.Close()) }()
+	d.say("the hub is at %s, on SQLite; it polls Git every 5 s and agents poll it every 10 s here (2 min each by default)", d.world.Hub.URL)
+	if err := d.story(ctx); err != nil {
+		return fmt.Errorf("the story did not come true: %w", err)
+	}
+	if d.exit {
+		return nil
+	}
+	d.epilogue()
+	<-ctx.Done()
+	fmt.Println("\nending everything")
+	return nil
+}
+
+func (d *demo) story(ctx context.Context) error {
+	if err := d.connect(ctx); err != nil {
+		return err
+	}
+	if d.repo != "" {
+		return d.ownRepository(ctx)
+	}
+	if err := d.deliver(ctx); err != nil {
+		return err
+	}
+	seconds, commit, err := d.change(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.outage(ctx); err != nil {
+		return err
+	}
+	return d.verdict(ctx, commit, seconds)
+}
+
+// axle runs the command line and shows it, as a person would type it.
+func (d *demo) axle(ctx context.Context, args ...string) (string, error) {
+	d.say("$ axle %s", strings.Join(shown(args), " "))
+	result, err := d.world.Axle(ctx, args...)
+	return result.Out, err
+}
+
+// shown shortens what a reader need not see.
+func shown(args []string) []string {
+	out := make([]string, len(args))
+	for i, a := range args {
+		if strings.HasPrefix(a, os.TempDir()+"/") && i > 0 {
+			a = "…/" + a[strings.LastIndex(a, "/")+1:]
+		}
+		out[i] = a
+	}
+	return out
+}
+
+func (d *demo) connect(ctx context.Context) error {
+	d.chapter("Log in, and connect two clusters; each agent starts as a pod and dials out")
+	if _, err := d.axle(ctx, "login", d.world.Hub.URL, "--setup-token-file", d.world.Hub.SetupTokenFile(), "--email", "you@example.test", "--name", "demo"); err != nil {
+		return err
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	for _, cluster := range []string{"edge-1", "edge-2"} {
+		group.Go(func() error { return d.connectCluster(groupCtx, cluster) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	d.clusters = []string{"edge-1", "edge-2"}
+	return nil
+}
+
+func (d *demo) connectCluster(ctx context.Context, cluster string) error {
+	_, err := d.axle(ctx, "clusters", "connect", cluster, "--kubeconfig", d.world.Cluster(cluster).Kubeconfig(), "--image", world.AgentImage, "--poll-interval", "10s", "--tag", "tier=edge")
+	if err == nil {
+		d.say("%s is connected", cluster)
+	}
+	return err
+}
+
+// deliver makes the repository and deploys three services to two clusters.
+func (d *demo) deliver(ctx context.Context) error {
+	d.chapter("Add a repository and deliver three services of it to both clusters")
+	git := d.world.Git
+	if err := git.Create(ctx, "fleet"); err != nil {
+		return err
+	}
+	if _, err := git.CommitFolder(ctx, "fleet", "main", "begin with the examples", "examples"); err != nil {
+		return err
+	}
+	if _, err := git.Commit(ctx, "fleet", "main", "say hello", greeting("hello")); err != nil {
+		return err
+	}
+	d.repoURL = git.URL("fleet")
+	if _, err := d.axle(ctx, "repos", "add", "fleet", d.repoURL); err != nil {
+		return err
+	}
+	d.services = exampleServices
+	for _, cluster := range d.clusters {
+		if err := d.createServices(ctx, cluster); err != nil {
+			return err
+		}
+	}
+	if _, err := d.axle(ctx, "services", "wait", "--all", "--timeout", "2m"); err != nil {
+		return err
+	}
+	return d.seen(ctx, "hello", d.clusters, 30*time.Second)
+}
+
+func (d *demo) createServices(ctx context.Context, cluster string) error {
+	for _, s := range d.services {
+		args := append([]string{"services", "create", cluster + "/" + s.name, "--repo", "fleet", "--ref", d.branch(), "--folder", s.folder}, s.flags...)
+		if _, err := d.axle(ctx, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *demo) branch() string {
+	if d.repo == "" {
+		return "main"
+	}
+	return d.ref
+}
+
+// greeting is a commit that changes what each example says: a ConfigMap, an
+// annotation in the Kustomize base outside the service's folder, a Helm value.
+func greeting(text string) map[string]string {
+	base, _ := os.ReadFile("examples/apps/base/deployment.yaml")
+	values, _ := os.ReadFile("examples/apps/chart/values.yaml")
+	config, _ := os.ReadFile("examples/apps/raw-web/config.yaml")
+	return map[string]string{
+		"apps/raw-web/config.yaml":  strings.Replace(string(config), "greeting: hello", "greeting: "+text, 1),
+		"apps/base/deployment.yaml": strings.Replace(string(base), "  name: shop\n", "  name: shop\n  annotations:\n    greeting: "+text+"\n", 1),
+		"apps/chart/values.yaml":    strings.Replace(string(values), "greeting: hello", "greeting: "+text, 1),
+	}
+}
+
+// seen waits until the API servers show a greeting, on every cluster and
+// service.
+func (d *demo) seen(ctx context.Context, text string, clusters []string, limit time.Duration) error {
+	return eventually.Wait(ctx, limit, func() error {
+		for _, cluster := range clusters {
+			for _, s := range d.services {
+				result, err := d.world.Kubectl(ctx, cluster, append([]string{"--namespace", s.name, "get"}, s.look...)...)
+				if err != nil {
+					return err
+				}
+				if result.Out != text {
+					return fmt.Errorf("%s/%s says %q, not %q", cluster, s.name, result.Out, text)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+func (d *demo) change(ctx context.Context) (seconds float64, commit string, err error) {
+	d.chapter("Commit a change; the API servers are watched, nobody is told")
+	commit, err = d.world.Git.Commit(ctx, "fleet", "main", "greet the world", greeting("world"))
+	if err != nil {
+		return 0, "", err
+	}
+	pushed := time.Now()
+	d.say("commit %.8s is pushed: a ConfigMap, a Kustomize base and a Helm value change", commit)
+	if err := d.seen(ctx, "world", d.clusters, 90*time.Second); err != nil {
+		return 0, "", err
+	}
+	seconds = time.Since(pushed).Seconds()
+	d.say("applied on %s: %.1f s after the push", strings.Join(d.clusters, " and "), seconds)
+	_, err = d.axle(ctx, "services", "wait", "--all", "--revision", commit, "--timeout", "1m")
+	return seconds, commit, err
+}
+
+// outage cuts the upstream and brings in a cluster that has never seen it.
+func (d *demo) outage(ctx context.Context) error {
+	d.chapter("The Git server goes away; a third cluster joins and still gets everything")
+	if err := d.world.Git.Down(); err != nil {
+		return err
+	}
+	d.say("the Git server refuses every connection from now on")
+	if err := d.connectCluster(ctx, "edge-3"); err != nil {
+		return err
+	}
+	if err := d.createServices(ctx, "edge-3"); err != nil {
+		return err
+	}
+	d.clusters = append(d.clusters, "edge-3")
+	if _, err := d.axle(ctx, "services", "wait", "--cluster", "edge-3", "--all", "--timeout", "2m"); err != nil {
+		return err
+	}
+	if err := d.seen(ctx, "world", []string{"edge-3"}, 30*time.Second); err != nil {
+		return err
+	}
+	if err := eventually.Wait(ctx, 30*time.Second, func() error {
+		result, err := d.world.Axle(ctx, "repos", "list", "-o", "json")
+		if err == nil && !strings.Contains(result.Out, `"Failed"`) {
+			err = errors.New("the hub does not say yet that upstream is away")
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	out, err := d.axle(ctx, "repos", "list")
+	fmt.Print(indent(out))
+	return err
+}
+
+func indent(text string) string {
+	return "           " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n           ") + "\n"
+}

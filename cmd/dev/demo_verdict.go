@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// owned is what the verdict needs of an object on an API server.
+type owned struct {
+	Kind     string `json:"kind"`
+	Metadata struct {
+		Name        string            `json:"name"`
+		Namespace   string            `json:"namespace"`
+		Labels      map[string]string `json:"labels"`
+		Annotations map[string]string `json:"annotations"`
+	} `json:"metadata"`
+	Spec struct {
+		Replicas *int `json:"replicas"`
+	} `json:"spec"`
+	Status struct {
+		AvailableReplicas int `json:"availableReplicas"`
+	} `json:"status"`
+}
+
+const (
+	managedLabel      = "axle-cd.github.io/managed"
+	serviceAnnotation = "axle-cd.github.io/service"
+)
+
+// objects asks an API server for what an agent manages there.
+func (d *demo) objects(ctx context.Context, cluster string) ([]owned, error) {
+	result, err := d.world.Kubectl(ctx, cluster, "get", "deployments,services,configmaps", "-A", "-l", managedLabel, "-o", "json")
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Items []owned `json:"items"`
+	}
+	return list.Items, json.Unmarshal([]byte(result.Out), &list)
+}
+
+// verdict reads the end of the story from the API servers, not from the hub.
+func (d *demo) verdict(ctx context.Context, commit string, seconds float64) error {
+	d.chapter("The verdict, read from the API servers")
+	w := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "CLUSTER\tSERVICE\tREVISION\tHEALTH\tOBJECTS\tGREETING")
+	bad := 0
+	for _, cluster := range d.clusters {
+		all, err := d.objects(ctx, cluster)
+		if err != nil {
+			return err
+		}
+		for _, s := range d.services {
+			result, err := d.world.Kubectl(ctx, cluster, append([]string{"--namespace", s.name, "get"}, s.look...)...)
+			if err != nil {
+				return err
+			}
+			health, count := judge(all, s.name)
+			revision := fmt.Sprintf("%.8s", commit)
+			if result.Out != "world" {
+				revision = "older"
+			}
+			if health != "Healthy" || revision == "older" {
+				bad++
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", cluster, s.name, revision, health, count, result.Out)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if bad > 0 {
+		return fmt.Errorf("%d of %d services are not healthy at %.8s", bad, len(d.clusters)*len(d.services), commit)
+	}
+	fmt.Printf("\n%d services Healthy at %.8s on %d clusters; %.1f s from commit to applied (polling alone); %.1f s in all\n",
+		len(d.clusters)*len(d.services), commit, len(d.clusters), seconds, time.Since(d.started).Seconds())
+	return nil
+}
+
+// judge says how the objects of one service do, and how many there are.
+func judge(all []owned, namespace string) (health string, count int) {
+	health = "Healthy"
+	for _, o := range all {
+		if o.Metadata.Namespace != namespace || o.Metadata.Annotations[serviceAnnotation] == "" {
+			continue
+		}
+		count++
+		if o.Kind == "Deployment" && o.Spec.Replicas != nil && o.Status.AvailableReplicas < *o.Spec.Replicas {
+			health = "Progressing"
+		}
+	}
+	if count == 0 {
+		health = "Missing"
+	}
+	return health, count
+}
+
+// ownRepository tells the story with the reader's own repository: what cannot
+// be known of it is not claimed.
+func (d *demo) ownRepository(ctx context.Context) error {
+	d.chapter("Add your repository and deliver " + d.folder + " of it to both clusters")
+	d.repoURL = d.repo
+	if info, err := os.Stat(d.repo); err == nil && info.IsDir() {
+		path, err := filepath.Abs(d.repo)
+		if err != nil {
+			return err
+		}
+		if err := d.world.Git.Create(ctx, "fleet"); err != nil {
+			return err
+		}
+		push := exec.CommandContext(ctx, "git", "-C", path, "push", "--quiet", d.world.Git.Path("fleet"), "refs/heads/*:refs/heads/*", "refs/tags/*:refs/tags/*")
+		if out, err := push.CombinedOutput(); err != nil {
+			return fmt.Errorf("copy %s: %w: %s", path, err, out)
+		}
+		d.repoURL = d.world.Git.URL("fleet")
+		d.say("a copy of %s is served at %s", path, d.repoURL)
+	}
+	if _, err := d.axle(ctx, "repos", "add", "fleet", d.repoURL); err != nil {
+		return err
+	}
+	d.services = []service{{name: "own", folder: d.folder}}
+	for _, cluster := range d.clusters {
+		if err := d.createServices(ctx, cluster); err != nil {
+			return err
+		}
+	}
+	out, err := d.axle(ctx, "services", "wait", "--all", "--timeout", "3m")
+	if err != nil {
+		return err
+	}
+	fmt.Print(out)
+	d.chapter("The verdict, read from the API servers")
+	for _, cluster := range d.clusters {
+		all, err := d.objects(ctx, cluster)
+		if err != nil {
+			return err
+		}
+		all = slices.DeleteFunc(all, func(o owned) bool { return o.Metadata.Annotations[serviceAnnotation] == "" })
+		for _, o := range all {
+			d.say("%s: %s %s", cluster, o.Kind, strings.TrimPrefix(o.Metadata.Namespace+"/"+o.Metadata.Name, "/"))
+		}
+	}
+	_, err = d.axle(ctx, "services", "list")
+	return err
+}
+
+func (d *demo) epilogue() {
+	fmt.Printf(`
+Everything stays up until Ctrl-C. In another terminal:
+
+  export AXLE_CONFIG=%s PATH=%s:$PATH
+  axle services list                 what runs where, and how old that is
+  axle services get edge-1/%s       one service and its objects
+  axle events                        what happened
+  kubectl --kubeconfig %s get deployments -A --show-labels
+
+`, d.world.Settings(), filepath.Dir(d.world.Programs["axle"]), d.services[0].name, d.world.Cluster("edge-1").Kubeconfig())
+	if d.repo == "" {
+		fmt.Printf("The Git server is still cut off. The repository is the folder %s.\n", d.world.Git.Path("fleet"))
+	}
+}

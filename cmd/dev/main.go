@@ -1,0 +1,31 @@
+// Command dev is for those who work on Axle: the whole world on one machine,
+// seeded hubs, images without Docker, and the benchmarks. `make help` lists
+// what calls it. It is never shipped.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := &cobra.Command{
+		Use:           "dev",
+		Short:         "Commands for those who work on Axle",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.AddCommand(demoCommand(), imagesCommand())
+	if err := root.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		stop()
+		os.Exit(1)
+	}
+}

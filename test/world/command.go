@@ -1,0 +1,181 @@
+package world
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/axle-cd/axle/internal/child"
+)
+
+// Result is what a command left.
+type Result struct {
+	Out, Err string
+	Code     int
+}
+
+// Axle runs the axle command as a person would, with settings of this world's
+// own. A status other than 0 is an error that quotes what it said.
+func (w *World) Axle(ctx context.Context, args ...string) (Result, error) {
+	return w.command(ctx, nil, w.Programs["axle"], args...)
+}
+
+// AxleIn is Axle with standard input.
+func (w *World) AxleIn(ctx context.Context, in string, args ...string) (Result, error) {
+	return w.command(ctx, strings.NewReader(in), w.Programs["axle"], args...)
+}
+
+// Kubectl runs kubectl as a cluster's administrator.
+func (w *World) Kubectl(ctx context.Context, cluster string, args ...string) (Result, error) {
+	return w.command(ctx, nil, "kubectl", append([]string{"--kubeconfig", w.Cluster(cluster).Kubeconfig()}, args...)...)
+}
+
+func (w *World) command(ctx context.Context, in *strings.Reader, program string, args ...string) (Result, error) {
+	command := exec.CommandContext(ctx, program, args...)
+	command.Env = append(os.Environ(), "AXLE_CONFIG="+w.Settings(), "NO_COLOR=1")
+	if in != nil {
+		command.Stdin = in
+	}
+	var out, errs bytes.Buffer
+	command.Stdout, command.Stderr = &out, &errs
+	err := command.Run()
+	result := Result{out.String(), errs.String(), command.ProcessState.ExitCode()}
+	if err != nil {
+		return result, fmt.Errorf("%s %s: %w\n%s%s", filepath.Base(program), strings.Join(args, " "), err, result.Out, result.Err)
+	}
+	return result, nil
+}
+
+// Settings is the file of the axle command's contexts.
+func (w *World) Settings() string { return filepath.Join(w.Dir, "axle.yaml") }
+
+// Login logs in as the first administrator.
+func (w *World) Login(ctx context.Context) error {
+	_, err := w.Axle(ctx, "login", w.Hub.URL, "--setup-token-file", w.Hub.SetupTokenFile(), "--email", "admin@example.test", "--name", "world")
+	return err
+}
+
+// ConnectPod registers a cluster and installs the agent as a pod, from the
+// manifests that the CLI makes.
+func (w *World) ConnectPod(ctx context.Context, cluster string, flags ...string) error {
+	_, err := w.Axle(ctx, append([]string{"clusters", "connect", cluster, "--kubeconfig", w.Cluster(cluster).Kubeconfig(), "--image", AgentImage}, flags...)...)
+	return err
+}
+
+// Agent is an axle-agent that runs beside its cluster, not in it, so that a
+// test can kill it and read its folder.
+type Agent struct {
+	Cluster string
+	DataDir string
+	Log     string
+
+	program string
+	args    []string
+	env     []string
+	running *program
+}
+
+// ConnectProcess registers a cluster and starts an agent for it as a process.
+func (w *World) ConnectProcess(ctx context.Context, cluster string, flags ...string) (*Agent, error) {
+	made, err := w.Axle(ctx, "clusters", "create", cluster)
+	if err != nil {
+		return nil, err
+	}
+	a := &Agent{Cluster: cluster, DataDir: filepath.Join(w.Dir, "agent-"+cluster), Log: filepath.Join(w.Dir, "agent-"+cluster+".log"), program: w.Programs["axle-agent"]}
+	if err := os.MkdirAll(a.DataDir, 0o700); err != nil {
+		return nil, err
+	}
+	token := filepath.Join(a.DataDir, "bootstrap-token")
+	if err := os.WriteFile(token, []byte(strings.TrimSpace(made.Out)), 0o600); err != nil {
+		return nil, err
+	}
+	a.args = append([]string{"run", "--hub-url", w.Hub.URL, "--token-file", token, "--kubeconfig", w.Cluster(cluster).Kubeconfig(), "--data-dir", a.DataDir}, flags...)
+	w.mu.Lock()
+	w.agents = append(w.agents, a)
+	w.mu.Unlock()
+	return a, a.Start()
+}
+
+// Start starts the agent, again after a Kill.
+func (a *Agent) Start() (err error) {
+	a.running, err = start(a.program, a.Log, a.env, a.args)
+	return err
+}
+
+// Kill ends the agent at once.
+func (a *Agent) Kill() error { return a.running.end(context.Background(), syscall.SIGKILL) }
+
+// Freeze holds the agent still, Thaw lets it go on.
+func (a *Agent) Freeze() error { return child.Signal(a.running.command, syscall.SIGSTOP) }
+
+// Thaw ends a Freeze.
+func (a *Agent) Thaw() error { return child.Signal(a.running.command, syscall.SIGCONT) }
+
+// Ended reports whether the process is gone.
+func (a *Agent) Ended() bool {
+	select {
+	case <-a.running.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Tail is the end of the agent's log.
+func (a *Agent) Tail() string { return tail(a.Log) }
+
+// Service is a service as "axle services list -o json" shows it.
+type Service struct {
+	Cluster         string    `json:"cluster"`
+	Name            string    `json:"name"`
+	Namespace       string    `json:"namespace"`
+	DesiredRevision string    `json:"desiredRevision"`
+	AppliedRevision string    `json:"appliedRevision"`
+	Sync            string    `json:"sync"`
+	Reason          string    `json:"reason"`
+	Health          string    `json:"health"`
+	Freshness       string    `json:"freshness"`
+	PolledAt        time.Time `json:"-"`
+	Message         string    `json:"message"`
+	Revision        int64     `json:"revision"`
+	Errors          []struct {
+		Source  string `json:"source"`
+		Message string `json:"message"`
+		Age     string `json:"age"`
+	} `json:"errors"`
+}
+
+// Text is everything that the service says is wrong.
+func (s Service) Text() string {
+	parts := []string{s.Sync, s.Reason, s.Health, s.Message}
+	for _, e := range s.Errors {
+		parts = append(parts, e.Source+": "+e.Message)
+	}
+	return strings.Join(parts, " ")
+}
+
+// Services lists all services.
+func (w *World) Services(ctx context.Context) ([]Service, error) {
+	result, err := w.Axle(ctx, "services", "list", "-o", "json")
+	if err != nil {
+		return nil, err
+	}
+	var services []Service
+	return services, json.Unmarshal([]byte(result.Out), &services)
+}
+
+// Service returns one service.
+func (w *World) Service(ctx context.Context, cluster, name string) (s Service, err error) {
+	result, err := w.Axle(ctx, "services", "get", cluster+"/"+name, "-o", "json")
+	if err != nil {
+		return s, err
+	}
+	return s, json.Unmarshal([]byte(result.Out), &s)
+}

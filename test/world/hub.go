@@ -1,0 +1,172 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/axle-cd/axle/internal/child"
+	"github.com/axle-cd/axle/internal/eventually"
+)
+
+// Hub is a running axle-hub.
+type Hub struct {
+	// URL is the one origin for agents and people.
+	URL string
+	// DataDir is its folder; it stays over restarts.
+	DataDir string
+	// Log is the file with its output.
+	Log string
+
+	program string
+	flags   []string
+	env     []string
+	running *program
+}
+
+// program is a process whose end is known.
+type program struct {
+	command *exec.Cmd
+	done    chan struct{}
+	err     error
+}
+
+// start starts a program whose output goes to the end of a log file.
+func start(path, log string, env, args []string) (*program, error) {
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	p := &program{command: exec.Command(path, args...), done: make(chan struct{})}
+	p.command.Env = append(os.Environ(), env...)
+	p.command.Stdout, p.command.Stderr = out, out
+	if err := child.Start(p.command); err != nil {
+		return nil, fmt.Errorf("start %s: %w", filepath.Base(path), err)
+	}
+	go func() {
+		p.err = p.command.Wait()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// end sends a signal and waits for the end.
+func (p *program) end(ctx context.Context, s syscall.Signal) error {
+	if p == nil {
+		return nil
+	}
+	if err := child.Signal(p.command, s); err != nil {
+		return err
+	}
+	select {
+	case <-p.done:
+		return nil
+	case <-ctx.Done():
+		return errors.Join(ctx.Err(), child.Kill(p.command))
+	}
+}
+
+// freePort asks the kernel for one; the hub must keep its address over
+// restarts, so it cannot choose one itself.
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+func (w *World) startHub(ctx context.Context) (*Hub, error) {
+	address, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	h := &Hub{URL: "http://" + address, DataDir: filepath.Join(w.Dir, "hub"), Log: filepath.Join(w.Dir, "hub.log"), program: w.Programs["axle-hub"]}
+	h.flags = append([]string{"serve", "--listen", address, "--data-dir", h.DataDir, "--allow-upstream-cidrs", "127.0.0.0/8", "--allow-http-upstreams"}, w.Config.Hub...)
+	if err := os.MkdirAll(h.DataDir, 0o700); err != nil {
+		return nil, err
+	}
+	return h, h.Start(ctx)
+}
+
+// Start starts the hub, again after a Kill or Stop, on the same address and
+// folder, and returns once it is ready.
+func (h *Hub) Start(ctx context.Context) error {
+	running, err := start(h.program, h.Log, h.env, h.flags)
+	if err != nil {
+		return err
+	}
+	h.running = running
+	err = eventually.Wait(ctx, readyWithin, func() error {
+		select {
+		case <-running.done:
+			return fmt.Errorf("the hub ended: %w", running.err)
+		default:
+		}
+		return h.Ready(ctx)
+	})
+	if err != nil {
+		return fmt.Errorf("the hub is not ready: %w; end of its log:\n%s", err, tail(h.Log))
+	}
+	return nil
+}
+
+// Ready asks /readyz.
+func (h *Hub) Ready(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, h.URL+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("/readyz answers %s", response.Status)
+	}
+	return nil
+}
+
+// Kill ends the hub at once, as a crash would.
+func (h *Hub) Kill() error {
+	if h == nil {
+		return nil
+	}
+	return h.running.end(context.Background(), syscall.SIGKILL)
+}
+
+// Stop ends the hub in order.
+func (h *Hub) Stop(ctx context.Context) error { return h.running.end(ctx, syscall.SIGTERM) }
+
+// Freeze and Thaw hold the process still and let it go on.
+func (h *Hub) Freeze() error { return child.Signal(h.running.command, syscall.SIGSTOP) }
+
+// Thaw ends a Freeze.
+func (h *Hub) Thaw() error { return child.Signal(h.running.command, syscall.SIGCONT) }
+
+// Pid is the process id of the running hub.
+func (h *Hub) Pid() int { return h.running.command.Process.Pid }
+
+// Run runs another command of axle-hub on the same data, such as backup.
+func (h *Hub) Run(ctx context.Context, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, h.program, append(args, "--data-dir", h.DataDir)...)
+	command.Env = append(os.Environ(), h.env...)
+	out, err := command.CombinedOutput()
+	if err != nil {
+		return string(out), fmt.Errorf("axle-hub %s: %w: %s", strings.Join(args, " "), err, out)
+	}
+	return string(out), nil
+}
+
+// SetupTokenFile is where the hub wrote its setup token.
+func (h *Hub) SetupTokenFile() string { return filepath.Join(h.DataDir, "setup-token") }

@@ -1,0 +1,196 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/axle-cd/axle/test/bin"
+	"github.com/axle-cd/axle/test/gitserver"
+	"github.com/axle-cd/axle/test/kube"
+)
+
+// AgentImage is the image that the clusters' process kubelets run as an agent.
+const AgentImage = kube.ImagePrefix + "axle-agent:dev"
+
+// Config says what the world holds. The zero value is a hub on SQLite with a
+// Git server and no cluster.
+type Config struct {
+	// Dir keeps everything; empty is a temporary folder that Close removes.
+	Dir string
+	// Clusters are the names of API servers to start with the rest.
+	Clusters []string
+	// Pods gives each cluster a controller-manager, kwok and the process
+	// kubelet, so that Deployments become ready and agents run as pods.
+	Pods bool
+	// Audit records each API server's requests.
+	Audit bool
+	// Hub are more flags of axle-hub serve.
+	Hub []string
+	// Git configures the Git server.
+	Git gitserver.Config
+	// Build chooses the builds of our programs.
+	Build bin.Options
+	// Progress is told of each step; nil is nobody.
+	Progress func(format string, args ...any)
+	Log      *slog.Logger
+}
+
+// World is what runs.
+type World struct {
+	Config
+	Bed *kube.Bed
+	Git *gitserver.Server
+	Hub *Hub
+	// Programs are the built files by name: axle, axle-hub, axle-agent and
+	// axle-render, all in one folder.
+	Programs map[string]string
+
+	temporary bool
+	mu        sync.Mutex
+	clusters  map[string]*kube.Cluster
+	agents    []*Agent
+}
+
+// Start builds what is missing and starts everything. On an error nothing
+// remains.
+func Start(ctx context.Context, c Config) (w *World, err error) {
+	if c.Progress == nil {
+		c.Progress = func(string, ...any) {}
+	}
+	w = &World{Config: c, Programs: map[string]string{}, clusters: map[string]*kube.Cluster{}}
+	if w.Dir == "" {
+		if w.Dir, err = os.MkdirTemp("", "axle-world-"); err != nil {
+			return nil, err
+		}
+		w.temporary = true
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.Close())
+			w = nil
+		}
+	}()
+	if err = w.build(ctx); err != nil {
+		return w, err
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error { return w.startClusters(groupCtx) })
+	group.Go(func() (err error) { w.Git, err = gitserver.Start(groupCtx, c.Git); return err })
+	group.Go(func() (err error) { w.Hub, err = w.startHub(groupCtx); return err })
+	err = group.Wait()
+	return w, err
+}
+
+// build builds our programs, one after the other: the compiler uses every
+// processor anyway.
+func (w *World) build(ctx context.Context) error {
+	for _, name := range []string{"axle", "axle-hub", "axle-agent", "axle-render"} {
+		path, err := bin.Path(ctx, name, w.Build)
+		if err != nil {
+			return err
+		}
+		w.Programs[name] = path
+	}
+	return nil
+}
+
+func (w *World) startClusters(ctx context.Context) error {
+	if len(w.Clusters) == 0 {
+		return nil
+	}
+	var err error
+	if w.Bed, err = kube.Start(ctx, kube.Config{Dir: filepath.Join(w.Dir, "kube"), Log: w.Log}); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, name := range w.Clusters {
+		group.Go(func() error { _, err := w.AddCluster(ctx, name); return err })
+	}
+	return group.Wait()
+}
+
+// AddCluster starts one more API server.
+func (w *World) AddCluster(ctx context.Context, name string) (*kube.Cluster, error) {
+	config := kube.ClusterConfig{Name: name, Audit: w.Audit}
+	if w.Pods {
+		config.Controllers, config.Kwok = true, true
+		config.Binaries = map[string]string{"axle-agent": w.Programs["axle-agent"]}
+	}
+	cluster, err := w.Bed.StartCluster(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", name, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.clusters[name] = cluster
+	return cluster, nil
+}
+
+// Cluster returns a cluster by name, nil when there is none.
+func (w *World) Cluster(name string) *kube.Cluster {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.clusters[name]
+}
+
+// Close ends everything and removes a temporary folder.
+func (w *World) Close() error {
+	var failures []error
+	w.mu.Lock()
+	agents := w.agents
+	w.agents = nil
+	w.mu.Unlock()
+	for _, a := range agents {
+		failures = append(failures, a.Kill())
+	}
+	if w.Hub != nil {
+		failures = append(failures, w.Hub.Kill())
+	}
+	if w.Git != nil {
+		failures = append(failures, w.Git.Close())
+	}
+	if w.Bed != nil {
+		failures = append(failures, w.Bed.Close())
+	}
+	if w.temporary {
+		failures = append(failures, removeAll(w.Dir))
+	}
+	return errors.Join(failures...)
+}
+
+// removeAll removes a folder into which a process that was just killed may
+// still have been writing.
+func removeAll(dir string) error {
+	var err error
+	for range 5 {
+		if err = os.RemoveAll(dir); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// tail returns the end of a log for an error.
+func tail(path string) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	const most = 3000
+	if len(data) > most {
+		data = data[len(data)-most:]
+	}
+	return strings.TrimSpace(string(data))
+}
+
+// readyWithin bounds the start of each of our programs.
+const readyWithin = 60 * time.Second
