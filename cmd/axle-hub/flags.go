@@ -1,0 +1,115 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/axle-cd/axle/hub"
+	"github.com/axle-cd/axle/internal/clock"
+)
+
+// errUsage marks errors of the command line.
+var errUsage = errors.New("see axle-hub --help")
+
+// envPrefix starts the environment variable of every flag.
+const envPrefix = "AXLE_HUB_"
+
+func envName(flag string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// fromEnv sets every flag that the command line left alone from its variable.
+func fromEnv(flags *pflag.FlagSet) error {
+	var errs []error
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Changed || f.Name == "help" {
+			return
+		}
+		if value, ok := os.LookupEnv(envName(f.Name)); ok && value != "" {
+			if err := flags.Set(f.Name, value); err != nil {
+				errs = append(errs, fmt.Errorf("%s: not a value for --%s: %w", envName(f.Name), f.Name, err))
+			}
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// options are the flags that are not fields of hub.Config as they are.
+type options struct {
+	config    hub.Config
+	cidrs     []string
+	logFormat string
+	logLevel  string
+}
+
+func (o *options) database(flags *pflag.FlagSet) {
+	flags.StringVar(&o.config.DataDir, "data-dir", "", "folder of this hub alone: mirrors, tarballs, and the SQLite database")
+	flags.StringVar(&o.config.DatabaseURL, "database-url", "", "postgres://… instead of SQLite; give a URL with a password by "+envName("database-url"))
+}
+
+func (o *options) serve(flags *pflag.FlagSet) {
+	c := &o.config
+	flags.StringVar(&c.Listen, "listen", hub.DefaultListen, "address for agents and people")
+	flags.StringVar(&c.ExternalURL, "external-url", "", "URL by which agents and people reach the hub (default: made from --listen)")
+	flags.StringVar(&c.AdvertiseURL, "advertise-url", "", "URL by which other replicas reach this one")
+	flags.StringVar(&c.MetricsListen, "metrics-listen", "", "address for /metrics alone (default: on --listen)")
+	flags.StringVar(&c.KeyFile, "key-file", "", "file of the key that seals secrets, the same for all replicas (default: hub.key in the data folder, made once)")
+	flags.StringVar(&c.Replica, "replica", "", "stable name of this replica (default: made once and kept in the data folder)")
+	flags.StringVar(&c.K8sOrigin, "k8s-origin", "", "own origin for proxied Kubernetes APIs; kept for the auth proxy, without effect yet")
+	flags.StringVar(&c.TLSCert, "tls-cert", "", "PEM file of the server certificate; read again when it changes")
+	flags.StringVar(&c.TLSKey, "tls-key", "", "PEM file of its key")
+	flags.BoolVar(&c.DevCA, "dev-ca", false, "make a certificate authority in the data folder (ca.pem) and serve TLS with it")
+	flags.BoolVar(&c.InsecureHTTP, "insecure-http", false, "allow plain HTTP on an address that others can reach")
+	flags.DurationVar(&c.RepoPollInterval, "repo-poll-interval", hub.DefaultRepoPollInterval, "base time between polls of an upstream; up to half is added at random")
+	flags.StringSliceVar(&o.cidrs, "allow-upstream-cidrs", nil, "loopback, private and link-local networks that upstreams may be in")
+	flags.BoolVar(&c.AllowHTTPUpstreams, "allow-http-upstreams", false, "permit http:// upstreams")
+	flags.Int64Var(&c.CacheBytes, "cache-bytes", 0, "bound of the tarballs on disk that are not pinned (default 10 GiB)")
+	flags.StringVar(&c.CompressionLevel, "compression-level", "default", "of tarballs: default, fastest or better")
+	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
+	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
+}
+
+// finish reads the environment and what needs parsing.
+func (o *options) finish(cmd *cobra.Command) error {
+	if err := fromEnv(cmd.Flags()); err != nil {
+		return fmt.Errorf("%w; %w", err, errUsage)
+	}
+	for _, text := range o.cidrs {
+		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
+		if err != nil {
+			return fmt.Errorf("--allow-upstream-cidrs: %q is not a network such as 10.0.0.0/8: %w; %w", text, err, errUsage)
+		}
+		o.config.AllowUpstreamCIDRs = append(o.config.AllowUpstreamCIDRs, prefix)
+	}
+	log, err := o.logger()
+	if err != nil {
+		return err
+	}
+	o.config.Log, o.config.Out, o.config.Clock = log, os.Stdout, clock.Real{}
+	return nil
+}
+
+func (o *options) logger() (*slog.Logger, error) {
+	if o.logLevel == "" {
+		o.logLevel = "info"
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
+		return nil, fmt.Errorf("--log-level %q is none of debug, info, warn, error; %w", o.logLevel, errUsage)
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	switch o.logFormat {
+	case "", "text":
+		return slog.New(slog.NewTextHandler(os.Stderr, opts)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(os.Stderr, opts)), nil
+	}
+	return nil, fmt.Errorf("--log-format %q is neither text nor json; %w", o.logFormat, errUsage)
+}

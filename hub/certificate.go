@@ -1,0 +1,222 @@
+package hub
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/axle-cd/axle/internal/atomicfile"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const (
+	// authorityLife is long because agents pin the authority.
+	authorityLife = 10 * 365 * 24 * time.Hour
+	// leafLife is below what browsers accept at most, 398 days.
+	leafLife = 90 * 24 * time.Hour
+	// leafRenewBefore is when a running hub makes its next certificate.
+	leafRenewBefore = 30 * 24 * time.Hour
+	// reloadEvery is how often the files of --tls-cert are looked at, so that
+	// a renewed certificate needs no restart.
+	reloadEvery = time.Minute
+)
+
+// authorityFile is what people hand to clients; authorityKeyFile stays.
+const (
+	authorityFile    = "ca.pem"
+	authorityKeyFile = "ca-key.pem"
+)
+
+// authority is the hub's own small certificate authority, for --dev-ca.
+type authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	pem         []byte
+}
+
+// openAuthority reads the authority of a data folder and makes it when there
+// is none. The key is written first: a start that was killed between the two
+// files makes both anew, and no client has seen the first yet.
+func openAuthority(dir string, now time.Time) (*authority, error) {
+	certPEM, err := os.ReadFile(filepath.Join(dir, authorityFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return makeAuthority(dir, now)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the certificate authority: %w", err)
+	}
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, authorityFile), filepath.Join(dir, authorityKeyFile))
+	if err != nil {
+		return nil, errcode.New(errcode.Invalid, "the certificate authority in %s cannot be read: %w; restore %s and %s, or remove both and connect every agent again", dir, err, authorityFile, authorityKeyFile)
+	}
+	key, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
+	if !ok {
+		return nil, errcode.New(errcode.Invalid, "the key in %s is not an ECDSA key", filepath.Join(dir, authorityKeyFile))
+	}
+	certificate, err := x509.ParseCertificate(pair.Certificate[0])
+	if err != nil {
+		return nil, fmt.Errorf("parse the certificate authority: %w", err)
+	}
+	if now.After(certificate.NotAfter) {
+		return nil, errcode.New(errcode.Invalid, "the certificate authority in %s ended on %s; remove %s and %s and connect every agent again", dir, certificate.NotAfter.Format(time.DateOnly), authorityFile, authorityKeyFile)
+	}
+	return &authority{certificate, key, certPEM}, nil
+}
+
+func makeAuthority(dir string, now time.Time) (*authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make a key: %w", err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial(), Subject: pkix.Name{CommonName: "Axle hub " + now.UTC().Format(time.DateOnly)},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(authorityLife),
+		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, fmt.Errorf("make a certificate authority: %w", err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("parse the new certificate authority: %w", err)
+	}
+	keyDER, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encode the new key: %w", err)
+	}
+	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})
+	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	if err := atomicfile.Write(filepath.Join(dir, authorityKeyFile), keyPEM, 0o600); err != nil {
+		return nil, err
+	}
+	if err := atomicfile.Write(filepath.Join(dir, authorityFile), certPEM, 0o644); err != nil {
+		return nil, err
+	}
+	return &authority{certificate, key, certPEM}, nil
+}
+
+func serial() *big.Int {
+	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return big.NewInt(time.Now().UnixNano())
+	}
+	return n
+}
+
+// issue makes a server certificate for host names and addresses.
+func (a *authority) issue(hosts []string, now time.Time) (*tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make a key: %w", err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial(), Subject: pkix.Name{CommonName: "axle-hub"},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(leafLife),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	for _, h := range hosts {
+		if ip := net.ParseIP(h); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, h)
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
+	if err != nil {
+		return nil, fmt.Errorf("make a server certificate: %w", err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("parse the new server certificate: %w", err)
+	}
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, nil
+}
+
+// issuer hands out the hub's own certificate and replaces it before it ends.
+type issuer struct {
+	authority *authority
+	hosts     []string
+	clock     clock.Clock
+
+	mu      sync.Mutex
+	current *tls.Certificate
+}
+
+func (i *issuer) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	now := i.clock.Now()
+	if i.current == nil || now.After(i.current.Leaf.NotAfter.Add(-leafRenewBefore)) {
+		next, err := i.authority.issue(i.hosts, now)
+		if err != nil {
+			return nil, err
+		}
+		i.current = next
+	}
+	return i.current, nil
+}
+
+// files hands out the certificate of two files and reads them again when they
+// changed. Files that cannot be read leave the last good pair in place.
+type files struct {
+	cert, key string
+	clock     clock.Clock
+
+	mu      sync.Mutex
+	looked  time.Time
+	changed time.Time
+	current *tls.Certificate
+}
+
+func (f *files) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.clock.Now()
+	if f.current != nil && now.Sub(f.looked) < reloadEvery {
+		return f.current, nil
+	}
+	f.looked = now
+	info, err := os.Stat(f.cert)
+	if err == nil && (f.current == nil || !info.ModTime().Equal(f.changed)) {
+		var pair tls.Certificate
+		if pair, err = tls.LoadX509KeyPair(f.cert, f.key); err == nil {
+			f.current, f.changed = &pair, info.ModTime()
+		}
+	}
+	if f.current == nil {
+		return nil, errcode.New(errcode.Invalid, "the certificate of --tls-cert and --tls-key cannot be used: %w", err)
+	}
+	return f.current, nil
+}
+
+// certificateHosts lists the names a hub can be reached by as far as it knows
+// itself: every loopback name, the host it listens on, and its external name.
+func certificateHosts(names ...string) []string {
+	hosts := []string{"localhost", "127.0.0.1", "::1"}
+	if h, err := os.Hostname(); err == nil {
+		names = append(names, h)
+	}
+	for _, n := range names {
+		ip := net.ParseIP(n)
+		if n != "" && !slices.Contains(hosts, n) && (ip == nil || !ip.IsUnspecified()) {
+			hosts = append(hosts, n)
+		}
+	}
+	return hosts
+}

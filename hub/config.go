@@ -1,0 +1,221 @@
+package hub
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/tarball"
+)
+
+// Defaults that the command line shows.
+const (
+	// DefaultListen is loopback, so that plain HTTP is safe as a default.
+	DefaultListen = "127.0.0.1:8080"
+	// DefaultRepoPollInterval is the base time between polls of an upstream.
+	DefaultRepoPollInterval = 2 * time.Minute
+)
+
+// Config of a hub. DataDir is needed; the zero value of anything else is its
+// default.
+type Config struct {
+	// Listen is the address of the one origin for agents and people.
+	Listen string
+	// DataDir belongs to this process alone: mirrors, tarballs, the SQLite
+	// database when there is no DatabaseURL, and the files of --dev-ca.
+	DataDir string
+	// DatabaseURL is a postgres:// URL; empty is SQLite in DataDir.
+	DatabaseURL string
+	// ExternalURL is how agents and people reach the hub; empty is derived
+	// from Listen.
+	ExternalURL string
+	// AdvertiseURL is how other replicas reach this one.
+	AdvertiseURL string
+	// MetricsListen moves /metrics to an address of its own.
+	MetricsListen string
+	// KeyFile holds the hub's key, which seals secrets in the database; all
+	// replicas share it. Empty is a file in DataDir, made at the first start.
+	KeyFile string
+	// K8sOrigin is kept for the auth proxy.
+	K8sOrigin string
+	// Replica is the stable name of this replica; empty is made once and kept
+	// in DataDir.
+	Replica string
+
+	// TLSCert and TLSKey are PEM files, read again when they change.
+	TLSCert, TLSKey string
+	// DevCA makes a small certificate authority in DataDir and serves with it.
+	DevCA bool
+	// InsecureHTTP allows plain HTTP on an address that others can reach.
+	InsecureHTTP bool
+
+	// RepoPollInterval is the base time between polls of an upstream; up to
+	// half of it is added at random.
+	RepoPollInterval time.Duration
+	// AllowUpstreamCIDRs are the only loopback, private and link-local
+	// addresses that an upstream may have.
+	AllowUpstreamCIDRs []netip.Prefix
+	// AllowHTTPUpstreams permits http:// upstreams.
+	AllowHTTPUpstreams bool
+	// GitGuard is the command that runs git fetches; default is this
+	// executable with the argument git-guard.
+	GitGuard []string
+	// CacheBytes bounds the tarballs on disk that are not pinned; zero is the
+	// git cache's default.
+	CacheBytes int64
+	// CompressionLevel of tarballs: default, fastest or better; empty is
+	// default. Digests do not depend on it.
+	CompressionLevel string
+
+	// Out takes the few lines for whoever started the hub; nil is nowhere.
+	Out   io.Writer
+	Log   *slog.Logger
+	Clock clock.Clock
+}
+
+// withDefaults fills what may be left empty and refuses what cannot work.
+func (c Config) withDefaults() (Config, error) {
+	if c.DataDir == "" {
+		return c, errcode.New(errcode.Invalid, "no data folder; set --data-dir")
+	}
+	dir, err := filepath.Abs(c.DataDir)
+	if err != nil {
+		return c, errcode.New(errcode.Invalid, "data folder %q: %w", c.DataDir, err)
+	}
+	c.DataDir = dir
+	if c.Listen == "" {
+		c.Listen = DefaultListen
+	}
+	if c.RepoPollInterval == 0 {
+		c.RepoPollInterval = DefaultRepoPollInterval
+	}
+	if c.RepoPollInterval < time.Second {
+		return c, errcode.New(errcode.Invalid, "--repo-poll-interval %s is too short; an upstream is asked at most once a second", c.RepoPollInterval)
+	}
+	if _, err := c.level(); err != nil {
+		return c, err
+	}
+	if c.Out == nil {
+		c.Out = io.Discard
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Real{}
+	}
+	return c, c.check()
+}
+
+func (c Config) check() error {
+	host, _, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return errcode.New(errcode.Invalid, "--listen %q is not HOST:PORT: %w", c.Listen, err)
+	}
+	if c.DatabaseURL != "" && !strings.HasPrefix(c.DatabaseURL, "postgres://") && !strings.HasPrefix(c.DatabaseURL, "postgresql://") {
+		return errcode.New(errcode.Invalid, "--database-url does not start with postgres://; leave it empty for SQLite in the data folder")
+	}
+	for name, text := range map[string]string{"--external-url": c.ExternalURL, "--advertise-url": c.AdvertiseURL} {
+		if err := checkURL(name, text); err != nil {
+			return err
+		}
+	}
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		return errcode.New(errcode.Invalid, "--tls-cert and --tls-key go together; one is missing")
+	}
+	ways := 0
+	for _, on := range []bool{c.TLSCert != "", c.DevCA, c.InsecureHTTP} {
+		if on {
+			ways++
+		}
+	}
+	if ways > 1 {
+		return errcode.New(errcode.Invalid, "--tls-cert, --dev-ca and --insecure-http exclude each other; choose one")
+	}
+	if ways == 0 && !isLoopback(host) {
+		return errcode.New(errcode.Invalid, "refusing to serve plain HTTP on %s, which others can reach: tokens would travel in the open. Give --tls-cert and --tls-key, or --dev-ca for a certificate authority of its own, or listen on 127.0.0.1 behind a proxy that ends TLS, or accept the risk with --insecure-http", c.Listen)
+	}
+	return nil
+}
+
+// level reads CompressionLevel.
+func (c Config) level() (tarball.Level, error) {
+	switch c.CompressionLevel {
+	case "", "default":
+		return tarball.Default, nil
+	case "fastest":
+		return tarball.Fastest, nil
+	case "better":
+		return tarball.Better, nil
+	}
+	return 0, errcode.New(errcode.Invalid, "--compression-level %q is none of default, fastest, better", c.CompressionLevel)
+}
+
+func checkURL(name, text string) error {
+	if text == "" {
+		return nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" {
+		return errcode.New(errcode.Invalid, "%s %q is not a plain http or https URL such as https://axle.example.com", name, text)
+	}
+	return nil
+}
+
+// isLoopback reports whether only this machine can reach a host to listen on.
+// A name counts only when it is localhost: others may resolve differently
+// tomorrow.
+func isLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// cacheDir holds mirrors and tarballs; everything in it can be made again.
+func (c Config) cacheDir() string { return filepath.Join(c.DataDir, "cache") }
+
+func (c Config) authorityPath() string { return filepath.Join(c.DataDir, authorityFile) }
+
+// usesTLS reports whether the hub itself ends TLS.
+func (c Config) usesTLS() bool { return c.TLSCert != "" || c.DevCA }
+
+// externalURL is how the hub is reached when it listens on addr.
+func (c Config) externalURL(addr net.Addr) string {
+	if c.ExternalURL != "" {
+		return strings.TrimRight(c.ExternalURL, "/")
+	}
+	scheme := "http"
+	if c.usesTLS() {
+		scheme = "https"
+	}
+	host, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return scheme + "://" + addr.String()
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+		if name, err := os.Hostname(); err == nil {
+			host = name
+		}
+	}
+	return scheme + "://" + net.JoinHostPort(host, port)
+}
+
+// hostOf is the host of a URL, without its port.
+func hostOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}

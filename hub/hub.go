@@ -1,0 +1,247 @@
+package hub
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/axle-cd/axle/hub/agentapi"
+	"github.com/axle-cd/axle/hub/desired"
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store"
+)
+
+// openTimeout bounds opening the database, migrations included.
+const openTimeout = 5 * time.Minute
+
+// Hub is one replica of the management plane.
+type Hub struct {
+	config  Config
+	log     *slog.Logger
+	replica string
+	folder  *os.File
+
+	listener        net.Listener
+	tls             *tls.Config
+	metricsListener net.Listener
+
+	store    *store.Store
+	feed     *event.Feed
+	cache    *gitcache.Cache
+	fleet    *fleet.Fleet
+	identity *identity.Directory
+	desired  *desired.Index
+	heads    *heads
+	replicas *replicas
+	setup    *setup
+
+	registry  *prometheus.Registry
+	readiness *readiness
+	handler   http.Handler
+}
+
+// New opens the data folder, the addresses and the database, and puts the
+// parts together. Run, or Close, must follow. Errors that the caller's
+// configuration causes are Invalid or Conflict.
+func New(c Config) (_ *Hub, err error) {
+	if c, err = c.withDefaults(); err != nil {
+		return nil, err
+	}
+	h := &Hub{config: c, log: c.Log}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, h.Close())
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	defer cancel()
+	if err := h.open(ctx); err != nil {
+		return nil, err
+	}
+	if err := h.makeParts(ctx); err != nil {
+		return nil, err
+	}
+	return h, h.makeEdges()
+}
+
+// open takes what only one process can have.
+func (h *Hub) open(ctx context.Context) (err error) {
+	c := h.config
+	if h.folder, err = lockFolder(c.DataDir); err != nil {
+		return err
+	}
+	if h.replica, err = replicaName(c.DataDir, c.Replica); err != nil {
+		return err
+	}
+	if h.listener, h.tls, err = c.listen(ctx); err != nil {
+		return err
+	}
+	if c.MetricsListen != "" {
+		if h.metricsListener, err = listenTCP(ctx, "--metrics-listen", c.MetricsListen); err != nil {
+			return err
+		}
+	}
+	h.store, err = store.Open(ctx, h.config.storeConfig())
+	return err
+}
+
+func (c Config) storeConfig() store.Config {
+	return store.Config{DatabaseURL: c.DatabaseURL, DataDir: c.DataDir, KeyFile: c.KeyFile, Clock: c.Clock, Log: c.Log}
+}
+
+// makeParts makes the domain parts, each with the few others it knows, and the
+// feed that keeps their indexes. The order of subscribers is the order in
+// which they see a change: whoever is asked last is told first.
+func (h *Hub) makeParts(ctx context.Context) (err error) {
+	c := h.config
+	if h.feed, err = event.NewFeed(event.FeedConfig{Store: h.store, Clock: c.Clock, Log: c.Log}); err != nil {
+		return err
+	}
+	h.store.OnCommit(h.feed.Wake)
+	if h.replicas, err = h.newReplicas(); err != nil {
+		return err
+	}
+	if h.cache, err = h.newCache(); err != nil {
+		return err
+	}
+	key, err := digestKey(ctx, h.store)
+	if err != nil {
+		return err
+	}
+	h.fleet, err = fleet.New(fleet.Config{
+		Store: h.store, Writer: h.store, Sources: sources{h.cache}, Sealer: h.store.Sealer(), DigestKey: key, Clock: c.Clock, Log: c.Log,
+	})
+	if err != nil {
+		return err
+	}
+	h.identity, err = identity.New(identity.Config{
+		Store: h.store, Writer: h.store, Clusters: h.fleet, Sealer: h.store.Sealer(), Clock: c.Clock, Log: c.Log,
+	})
+	if err != nil {
+		return err
+	}
+	if h.desired, err = desired.New(desired.Config{Fleet: h.fleet, Feed: h.feed, Log: c.Log}); err != nil {
+		return err
+	}
+	h.registry = newRegistry(h.feed, h.desired)
+	h.heads = newHeads(h.fleet, h.cache.Changed, c.Clock, c.Log)
+	h.setup = newSetup(c.DataDir, h.identity, c.Log)
+	for _, s := range []event.Subscriber{h.identity, h.fleet, h.desired, h.heads, h.setup} {
+		h.feed.Subscribe(s)
+	}
+	return nil
+}
+
+func (h *Hub) newCache() (*gitcache.Cache, error) {
+	c := h.config
+	level, err := c.level()
+	if err != nil {
+		return nil, err
+	}
+	return gitcache.New(gitcache.Config{
+		Store: h.store, Dir: c.cacheDir(), Replica: h.replica,
+		PollInterval: c.RepoPollInterval, AllowUpstreamCIDRs: c.AllowUpstreamCIDRs, AllowHTTP: c.AllowHTTPUpstreams,
+		Guard: c.GitGuard, CacheBytes: c.CacheBytes, Level: level, Log: c.Log, Clock: c.Clock,
+	})
+}
+
+// makeEdges makes what answers requests.
+func (h *Hub) makeEdges() error {
+	agents, err := agentapi.New(agentapi.Config{
+		Identity: h.identity, Fleet: announcedFleet{h.fleet, h.replicas}, Desired: h.desired, Tarballs: h.cache, Feed: h.feed, Batcher: h.store,
+		Clock: h.config.Clock, Log: h.log, Registerer: h.registry,
+	})
+	if err != nil {
+		return err
+	}
+	people, err := newConsole(h)
+	if err != nil {
+		return err
+	}
+	h.readiness = &readiness{parts: []readyPart{{"feed", h.feed.Ready}, {"desired", h.desired.Ready}, {"gitcache", h.cache.Ready}}}
+	mux := http.NewServeMux()
+	for _, path := range agentapi.Paths() {
+		mux.Handle(path, agents)
+	}
+	mux.HandleFunc("GET /healthz", healthz)
+	mux.Handle("GET /readyz", h.readiness)
+	if h.metricsListener == nil {
+		mux.Handle("GET /metrics", metricsHandler(h.registry))
+	}
+	if err := h.peerRoutes(mux); err != nil {
+		return err
+	}
+	mux.Handle("/", people)
+	h.handler = mux
+	return nil
+}
+
+// URL is how the hub is reached.
+func (h *Hub) URL() string { return h.config.externalURL(h.listener.Addr()) }
+
+// SetupTokenFile is where the setup token lies until the hub is set up.
+func (h *Hub) SetupTokenFile() string { return h.setup.path }
+
+// CAFile is the certificate authority of --dev-ca, empty without it.
+func (h *Hub) CAFile() string {
+	if !h.config.DevCA {
+		return ""
+	}
+	return h.config.authorityPath()
+}
+
+// Ready returns nil once the hub answers.
+func (h *Hub) Ready() error {
+	for _, p := range h.readiness.parts {
+		if err := p.ready(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close gives everything back that New opened. Run calls it; only a hub that
+// was never run needs it.
+func (h *Hub) Close() error {
+	var errs []error
+	for _, l := range []net.Listener{h.listener, h.metricsListener} {
+		if l != nil {
+			if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	if h.store != nil {
+		errs = append(errs, h.store.Close())
+	}
+	if h.folder != nil {
+		errs = append(errs, h.folder.Close())
+	}
+	h.listener, h.metricsListener, h.store, h.folder = nil, nil, nil, nil
+	return errors.Join(errs...)
+}
+
+// Parts are the domain parts of a running hub.
+type Parts struct {
+	Store    *store.Store
+	Feed     *event.Feed
+	Cache    *gitcache.Cache
+	Fleet    *fleet.Fleet
+	Identity *identity.Directory
+	Desired  *desired.Index
+}
+
+// Parts returns the hub's domain parts, for tests that look behind its edges.
+func (h *Hub) Parts() Parts {
+	return Parts{Store: h.store, Feed: h.feed, Cache: h.cache, Fleet: h.fleet, Identity: h.identity, Desired: h.desired}
+}

@@ -1,0 +1,22 @@
+package hubtest
+
+import (
+	"os"
+	"testing"
+
+	"github.com/axle-cd/axle/hub"
+)
+
+// Guard ends this process as a guard of a git fetch when a hub in it was
+// started as one, and returns at once otherwise. Call it first in main.
+func Guard() {
+	if len(os.Args) > 1 && os.Args[1] == hub.GitGuardCommand {
+		os.Exit(hub.GitGuard(os.Args[2:]))
+	}
+}
+
+// Main is TestMain for packages whose tests run hubs.
+func Main(m *testing.M) {
+	Guard()
+	os.Exit(m.Run())
+}

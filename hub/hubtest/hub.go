@@ -1,0 +1,133 @@
+package hubtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/axle-cd/axle/hub"
+	"github.com/axle-cd/axle/internal/eventually"
+)
+
+// startLimit is how long a hub may take to be ready on a loaded machine.
+const startLimit = 60 * time.Second
+
+// Admin is the first administrator of every hub made here.
+const Admin = "admin@example.com"
+
+// Config says what is special about a hub. Only DataDir is needed.
+type Config struct {
+	DataDir string
+	// Hub is the rest; its zero values become a free loopback port, a poll of
+	// upstreams every 2 s, and upstreams on loopback allowed.
+	Hub hub.Config
+}
+
+// Hub is a running hub.
+type Hub struct {
+	*hub.Hub
+	// URL is its origin.
+	URL string
+	// DataDir is its folder.
+	DataDir string
+	// AdminToken is an API token of Admin that may do everything.
+	AdminToken string
+
+	stop  context.CancelFunc
+	ended chan error
+}
+
+// adminTokenFile keeps the administrator's token over restarts in one folder.
+const adminTokenFile = "hubtest-admin-token"
+
+// Start starts a hub and returns when it is ready.
+func Start(ctx context.Context, c Config) (*Hub, error) {
+	config := c.Hub
+	config.DataDir = c.DataDir
+	if config.Listen == "" {
+		config.Listen = "127.0.0.1:0"
+	}
+	if config.RepoPollInterval == 0 {
+		config.RepoPollInterval = 2 * time.Second
+	}
+	if config.AllowUpstreamCIDRs == nil {
+		config.AllowUpstreamCIDRs = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	}
+	made, err := hub.New(config)
+	if err != nil {
+		return nil, err
+	}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	h := &Hub{Hub: made, URL: made.URL(), DataDir: c.DataDir, stop: stop, ended: make(chan error, 1)}
+	go func() { h.ended <- made.Run(running) }()
+	if err := h.becomeReady(ctx); err != nil {
+		return nil, errors.Join(err, h.Stop())
+	}
+	return h, nil
+}
+
+func (h *Hub) becomeReady(ctx context.Context) error {
+	if err := eventually.Wait(ctx, startLimit, h.Ready); err != nil {
+		return fmt.Errorf("the hub is not ready: %w", err)
+	}
+	return h.logIn(ctx)
+}
+
+// logIn sets the hub up as a person does, once per data folder.
+func (h *Hub) logIn(ctx context.Context) error {
+	kept := filepath.Join(h.DataDir, adminTokenFile)
+	if text, err := os.ReadFile(kept); err == nil {
+		h.AdminToken = string(text)
+		return nil
+	}
+	bearer, err := os.ReadFile(h.SetupTokenFile())
+	if err != nil {
+		return fmt.Errorf("read the setup token: %w", err)
+	}
+	made, err := h.Parts().Identity.Setup(ctx, strings.TrimSpace(string(bearer)), Admin)
+	if err != nil {
+		return fmt.Errorf("set the hub up: %w", err)
+	}
+	h.AdminToken = made.Secret
+	return os.WriteFile(kept, []byte(h.AdminToken), 0o600)
+}
+
+// Stop stops the hub as SIGTERM does and returns how it ended. It may be
+// called again.
+func (h *Hub) Stop() error {
+	h.stop()
+	err, open := <-h.ended
+	if open {
+		close(h.ended)
+	}
+	return err
+}
+
+// New starts a hub for one test and stops it at its end. A data folder of its
+// own is made unless one is given, as for a restart.
+func New(t testing.TB, c Config) *Hub {
+	t.Helper()
+	if c.DataDir == "" {
+		c.DataDir = t.TempDir()
+	}
+	if c.Hub.Log == nil {
+		c.Hub.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
+	h, err := Start(t.Context(), c)
+	if err != nil {
+		t.Fatalf("start a hub: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := h.Stop(); err != nil {
+			t.Errorf("the hub ended: %v", err)
+		}
+	})
+	return h
+}

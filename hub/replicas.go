@@ -1,0 +1,158 @@
+package hub
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/axle-cd/axle/hub/agentapi"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/peer"
+	"github.com/axle-cd/axle/internal/buildinfo"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/lifecycle"
+)
+
+const (
+	// tellEvery is how late other replicas hear of a poll; freshness counts in
+	// minutes.
+	tellEvery = 10 * time.Second
+	// headsLease is held by the replica that follows moved heads up.
+	headsLease = "heads"
+)
+
+// replicas is this replica among the others. With SQLite there are none, and
+// nothing here writes a row.
+type replicas struct {
+	alone   bool
+	members *peer.Members
+	client  *peer.Client
+	lease   *peer.Lease
+	key     []byte
+	clock   clock.Clock
+
+	mu    sync.Mutex
+	polls map[string]int64
+}
+
+func (h *Hub) newReplicas() (_ *replicas, err error) {
+	c := h.config
+	r := &replicas{alone: h.store.Database() == "sqlite", clock: c.Clock, polls: map[string]int64{}}
+	if r.key, err = h.store.Sealer().Derive(peer.Purpose); err != nil {
+		return nil, fmt.Errorf("derive the key between replicas: %w", err)
+	}
+	self := peer.Replica{Name: h.replica, URL: c.AdvertiseURL, Version: buildinfo.Version}
+	if r.members, err = peer.NewMembers(peer.MembersConfig{Store: h.store, Self: self, Clock: c.Clock, Log: c.Log}); err != nil {
+		return nil, err
+	}
+	if r.client, err = peer.NewClient(peer.ClientConfig{Key: r.key, Replica: h.replica, Clock: c.Clock}); err != nil {
+		return nil, err
+	}
+	// A restarted replica is another holder: its earlier life may still be at
+	// work for as long as its lease lasts.
+	r.lease, err = peer.NewLease(peer.LeaseConfig{Store: h.store, Name: headsLease, Holder: h.replica + "/" + rand.Text()[:8], Clock: c.Clock, Log: c.Log})
+	return r, err
+}
+
+// Run tells the others that this replica is there and which clusters polled.
+func (r *replicas) Run(ctx context.Context) error {
+	if r.alone {
+		return nil
+	}
+	return lifecycle.Run(ctx,
+		lifecycle.Part{Name: "members", Run: r.members.Run},
+		lifecycle.Part{Name: "polls", Run: r.tellPolls},
+	)
+}
+
+// lead runs work on one replica at a time.
+func (r *replicas) lead(ctx context.Context, work func(ctx context.Context) error) error {
+	if r.alone {
+		return work(ctx)
+	}
+	return r.lease.Run(ctx, func(ctx context.Context, _ int64) error { return work(ctx) })
+}
+
+// polled notes a poll for the others.
+func (r *replicas) polled(clusterID string, at time.Time) {
+	if r.alone {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.polls[clusterID] = clock.Micros(at)
+}
+
+func (r *replicas) tellPolls(ctx context.Context) error {
+	for {
+		select {
+		case <-r.clock.After(jitter.Around(tellEvery, tellEvery/10)):
+		case <-ctx.Done():
+			return nil
+		}
+		r.mu.Lock()
+		polls := r.polls
+		r.polls = make(map[string]int64, len(polls))
+		r.mu.Unlock()
+		if len(polls) == 0 {
+			continue
+		}
+		for _, other := range r.members.Others() {
+			// What is not told now is told by the next poll; a replica that
+			// cannot be reached shows older ages until then.
+			_ = r.client.TellSeen(ctx, other, polls)
+		}
+	}
+}
+
+// announcedFleet is the fleet as the agents' edge sees it: a poll is noted
+// here and for the other replicas.
+type announcedFleet struct {
+	*fleet.Fleet
+	replicas *replicas
+}
+
+var _ agentapi.Fleet = announcedFleet{}
+
+// Seen notes a poll.
+func (a announcedFleet) Seen(clusterID string, at time.Time) {
+	a.Fleet.Seen(clusterID, at)
+	a.replicas.polled(clusterID, at)
+}
+
+// TakeSeen implements peer.SeenTaker.
+func (a announcedFleet) TakeSeen(_ context.Context, _ string, polledAt map[string]int64) {
+	for id, at := range polledAt {
+		a.Fleet.Seen(id, clock.FromMicros(at))
+	}
+}
+
+// kicks passes another replica's wish to fetch on.
+type kicks struct {
+	refresh func(ctx context.Context, repositoryID string) error
+}
+
+// KickOwned implements peer.Kicker.
+func (k kicks) KickOwned(ctx context.Context, repositoryID, _ string) (bool, error) {
+	return true, k.refresh(ctx, repositoryID)
+}
+
+// peerRoutes adds what other replicas call.
+func (h *Hub) peerRoutes(mux *http.ServeMux) error {
+	if h.replicas.alone {
+		return nil
+	}
+	path, handler, err := peer.NewHandler(peer.HandlerConfig{
+		Key: h.replicas.key, Clock: h.config.Clock,
+		Kicker: kicks{h.cache.Refresh}, Seen: announcedFleet{h.fleet, h.replicas},
+	})
+	if err != nil {
+		return err
+	}
+	mux.Handle(path, handler)
+	return nil
+}

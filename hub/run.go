@@ -1,0 +1,100 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/axle-cd/axle/internal/buildinfo"
+	"github.com/axle-cd/axle/internal/lifecycle"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// Run runs the hub until the context ends or a part fails, then stops it: no
+// new requests, those in flight end, leases are given back, the database is
+// closed.
+func (h *Hub) Run(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, h.Close()) }()
+	fresh, err := h.setup.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	h.greet(fresh)
+	parts := []lifecycle.Part{
+		{Name: "store", Run: h.store.Run},
+		{Name: "feed", Run: h.feed.Run},
+		{Name: "identity", Run: h.identity.Run},
+		{Name: "gitcache", Run: h.cache.Run},
+		{Name: "replicas", Run: h.replicas.Run},
+		{Name: "heads", Run: h.followHeads},
+		{Name: "setup", Run: h.setup.Run},
+		{Name: "readiness", Run: h.readiness.Run},
+		{Name: "server", Run: h.server().Run},
+	}
+	if h.metricsListener != nil {
+		parts = append(parts, lifecycle.Part{Name: "metrics", Run: h.metricsServer().Run})
+	}
+	h.log.Info("hub runs", logkey.Address, h.listener.Addr().String(), logkey.Replica, h.replica, logkey.Version, buildinfo.Version, "database", h.store.Database())
+	if err := lifecycle.Run(ctx, parts...); err != nil {
+		return err
+	}
+	h.log.Info("hub stopped")
+	return nil
+}
+
+// followHeads is the work of one replica at a time; whoever begins looks at
+// everything once.
+func (h *Hub) followHeads(ctx context.Context) error {
+	return h.replicas.lead(ctx, func(ctx context.Context) error {
+		h.heads.add(nil, true)
+		return h.heads.Run(ctx)
+	})
+}
+
+// greet tells whoever started the hub where it is and what to do next.
+func (h *Hub) greet(fresh bool) {
+	line := "axle-hub is at " + h.URL()
+	if h.config.InsecureHTTP {
+		line += " (plain HTTP, also for others: tokens travel in the open)"
+	}
+	login := "axle login " + h.URL()
+	if ca := h.CAFile(); ca != "" {
+		login += " --ca " + ca
+	}
+	if fresh {
+		line += "; setup token in " + h.setup.path + "; next: " + login + " --setup-token-file " + h.setup.path + " --email you@example.com"
+	} else {
+		line += "; next: " + login
+	}
+	// Whoever closed the output does not want to know.
+	_, _ = fmt.Fprintln(h.config.Out, line)
+	if inc := h.feedIncarnation(); inc != "" {
+		_, _ = fmt.Fprintln(h.config.Out, inc)
+	}
+}
+
+// feedIncarnation warns of a restored database, for which agents hold deletes.
+func (h *Hub) feedIncarnation() string {
+	ctx, cancel := context.WithTimeout(context.Background(), readHeaderTimeout)
+	defer cancel()
+	i, err := h.store.Incarnation(ctx)
+	if err != nil || i.Confirmed {
+		return ""
+	}
+	return "the database was restored from a backup: agents delete nothing until you run: axle hub confirm-restore"
+}
+
+func (h *Hub) server() *server {
+	return &server{name: "agents and people", listener: h.listener, tls: h.tls, handler: h.handler, log: h.log}
+}
+
+func (h *Hub) metricsServer() *server {
+	return &server{name: "metrics", listener: h.metricsListener, handler: metricsHandler(h.registry), log: h.log}
+}
+
+// Run turns /readyz off when the hub begins to stop.
+func (r *readiness) Run(ctx context.Context) error {
+	<-ctx.Done()
+	r.stopping.Store(true)
+	return nil
+}

@@ -1,0 +1,139 @@
+package hub
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const (
+	// readHeaderTimeout bounds how long a client may take to say what it
+	// wants; agents say it in one packet.
+	readHeaderTimeout = 10 * time.Second
+	// idleTimeout keeps the connections of agents that poll every 2 min, with
+	// room for a slow one.
+	idleTimeout = 6 * time.Minute
+	// maxHeaderBytes is far above what any caller of ours sends.
+	maxHeaderBytes = 16 << 10
+	// drainTimeout is what requests in flight get when the hub stops; with the
+	// rest of the stop it stays below 10 s.
+	drainTimeout = 7 * time.Second
+)
+
+// listen opens the address and makes the TLS configuration, if any.
+func (c Config) listen(ctx context.Context) (net.Listener, *tls.Config, error) {
+	l, err := listenTCP(ctx, "--listen", c.Listen)
+	if err != nil {
+		return nil, nil, err
+	}
+	config, err := c.tlsConfig(l.Addr())
+	if err != nil {
+		return nil, nil, errors.Join(err, l.Close())
+	}
+	return l, config, nil
+}
+
+func listenTCP(ctx context.Context, flag, address string) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, errcode.New(errcode.Conflict, "cannot listen on %s: %w; choose another address with %s", address, err, flag)
+	}
+	return l, nil
+}
+
+// tlsConfig is nil for plain HTTP.
+func (c Config) tlsConfig(addr net.Addr) (*tls.Config, error) {
+	var certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	switch {
+	case c.TLSCert != "":
+		f := &files{cert: c.TLSCert, key: c.TLSKey, clock: c.Clock}
+		certificate = f.certificate
+	case c.DevCA:
+		a, err := openAuthority(c.DataDir, c.Clock.Now())
+		if err != nil {
+			return nil, err
+		}
+		i := &issuer{authority: a, hosts: c.ownHosts(addr), clock: c.Clock}
+		certificate = i.certificate
+	default:
+		return nil, nil
+	}
+	// A pair that cannot be used is an error now, not at the first client.
+	if _, err := certificate(nil); err != nil {
+		return nil, err
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate, NextProtos: []string{"h2", "http/1.1"}}, nil
+}
+
+// ownHosts is for the hub's own certificate.
+func (c Config) ownHosts(addr net.Addr) []string {
+	listen, _, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		listen = ""
+	}
+	names := []string{listen}
+	for _, text := range []string{c.externalURL(addr), c.AdvertiseURL} {
+		if h := hostOf(text); h != "" {
+			names = append(names, h)
+		}
+	}
+	return certificateHosts(names...)
+}
+
+// server serves one listener until its context ends, then lets requests in
+// flight end.
+type server struct {
+	name     string
+	listener net.Listener
+	tls      *tls.Config
+	handler  http.Handler
+	log      *slog.Logger
+}
+
+// Run implements the lifecycle of a server.
+func (s *server) Run(ctx context.Context) error {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	// Behind a proxy, and in tests, HTTP/2 comes without TLS.
+	protocols.SetUnencryptedHTTP2(s.tls == nil)
+	srv := &http.Server{
+		Handler: s.handler, TLSConfig: s.tls, Protocols: &protocols,
+		ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	ended := make(chan error, 1)
+	go func() {
+		if s.tls != nil {
+			ended <- srv.ServeTLS(s.listener, "", "")
+			return
+		}
+		ended <- srv.Serve(s.listener)
+	}()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve %s: %w", s.name, err)
+	case <-ctx.Done():
+	}
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	defer cancel()
+	if err := srv.Shutdown(drain); err != nil {
+		s.log.Warn("requests in flight were cut off", "server", s.name)
+		err = srv.Close()
+		if err != nil && !errors.Is(err, net.ErrClosed) {
+			return fmt.Errorf("close %s: %w", s.name, err)
+		}
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve %s: %w", s.name, err)
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package hub
+
+import (
+	"encoding/json"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/buildinfo"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// readiness is asked by /readyz, in this order.
+type readiness struct {
+	parts    []readyPart
+	stopping atomic.Bool
+}
+
+type readyPart struct {
+	name  string
+	ready func() error
+}
+
+// healthz says that the process answers, nothing more: a hub whose database is
+// away must not be restarted for it.
+func healthz(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	// The prober that went away asks again.
+	_, _ = w.Write([]byte("ok\n"))
+}
+
+// ServeHTTP answers /readyz: 200 when every part is ready, else 503 with what
+// is not.
+func (r *readiness) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	waiting := map[string]string{}
+	if r.stopping.Load() {
+		waiting["hub"] = "stopping"
+	}
+	for _, p := range r.parts {
+		if err := p.ready(); err != nil {
+			waiting[p.name] = errcode.Message(err)
+		}
+	}
+	status := http.StatusOK
+	if len(waiting) > 0 {
+		status = http.StatusServiceUnavailable
+	}
+	body, err := json.Marshal(map[string]any{"ready": len(waiting) == 0, "waiting": waiting})
+	if err != nil {
+		http.Error(w, "internal error", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n'))
+}
+
+// indexSize tells how much the desired index holds.
+type indexSize interface{ Size() (clusters, services int) }
+
+func newRegistry(feed *event.Feed, index indexSize) *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	gauge := func(name, help string, value func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
+	}
+	r.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "axle_build_info", Help: "Always 1; the labels say which build runs.",
+			ConstLabels: prometheus.Labels{"version": buildinfo.Version, "go": buildinfo.Go()},
+		}, func() float64 { return 1 }),
+		gauge("axle_feed_sequence", "Place in the change feed that this replica's indexes are at.", func() float64 { return float64(feed.Position().Sequence) }),
+		gauge("axle_desired_clusters", "Clusters whose lists this replica holds.", func() float64 {
+			clusters, _ := index.Size()
+			return float64(clusters)
+		}),
+		gauge("axle_desired_services", "Services whose entries this replica holds.", func() float64 {
+			_, services := index.Size()
+			return float64(services)
+		}),
+	)
+	return r
+}
+
+func metricsHandler(r *prometheus.Registry) http.Handler {
+	return promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
+}
