@@ -3,6 +3,8 @@ package gitcache
 import (
 	"log/slog"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -43,22 +45,31 @@ type Config struct {
 	// Level of compression.
 	Level tarball.Level
 
-	Log   *slog.Logger
+	Log *slog.Logger
+	// Clock times polls; leases go by the database's and the machine's.
 	Clock clock.Clock
 	// Registerer takes the metrics; nil registers none.
 	Registerer prometheus.Registerer
 }
 
-// Cache is the door. See the package comment.
-type Cache struct {
-	Config
-	store Store
-}
-
-// New checks the configuration and opens the folder. Run does the work.
-func New(c Config) (*Cache, error) {
+func (c *Config) check() error {
 	if c.Store == nil || c.Dir == "" || c.Replica == "" {
-		return nil, errcode.New(errcode.Invalid, "git cache needs a store, a folder and a replica name")
+		return errcode.New(errcode.Invalid, "git cache needs a store, a folder and a replica name")
 	}
-	return &Cache{Config: c, store: c.Store}, nil
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Real{}
+	}
+	if len(c.Guard) == 0 {
+		self, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		c.Guard = []string{self, "git-guard"}
+	}
+	dir, err := filepath.Abs(c.Dir)
+	c.Dir = dir
+	return err
 }

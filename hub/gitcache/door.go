@@ -2,11 +2,15 @@ package gitcache
 
 import (
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"time"
 
+	"github.com/axle-cd/axle/hub/gitcache/nodecache"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
 )
 
 // Tarball is an open tarball. Its content is named by the digest, its bytes by
@@ -30,7 +34,51 @@ const ContentType = "application/zstd"
 // it is known; errcode.Unavailable when it cannot be built right now;
 // errcode.Exhausted when there is no disk space to build it.
 func (c *Cache) Fetch(ctx context.Context, d digest.Digest) (*Tarball, error) {
-	return nil, errcode.New(errcode.Unavailable, "not built yet")
+	from := "disk"
+	// 1. The files on this replica's disk; 2. and 3. stream through them.
+	f, err := c.node.Get(ctx, d, func(ctx context.Context, w io.Writer) (digest.Digest, error) {
+		from = "built"
+		return c.fromOwner(ctx, d, w)
+	})
+	if err != nil {
+		c.metrics.served.WithLabelValues("none").Inc()
+		return nil, c.unserved(ctx, d, err)
+	}
+	c.metrics.served.WithLabelValues(from).Inc()
+	return newTarball(d, f), nil
+}
+
+// fromOwner writes a tarball's bytes as the repository's owner has or makes
+// them. Only an owner's git agent touches upstream, and not even it for this:
+// what has a recipe is in the mirror.
+func (c *Cache) fromOwner(ctx context.Context, d digest.Digest, w io.Writer) (digest.Digest, error) {
+	a, err := c.store.Artifact(ctx, d)
+	if err != nil {
+		return "", err
+	}
+	agent := c.agent(a.Recipe.RepositoryID)
+	if agent == nil {
+		return "", errcode.New(errcode.Unavailable, "the repository of %s has no owner on this replica yet; try again in a moment", d).After(time.Second)
+	}
+	return agent.Rebuild(ctx, a.Recipe, w)
+}
+
+// unserved gives a code to why a tarball could not be had.
+func (c *Cache) unserved(ctx context.Context, d digest.Digest, err error) error {
+	var mismatch *digest.MismatchError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &mismatch):
+		return errcode.New(errcode.Unprocessable, "the recipe of %s makes other content now: %w", d, err)
+	case errors.Is(err, fs.ErrNotExist):
+		return errcode.New(errcode.Unavailable, "tarball %s was evicted while it was opened; the disk is too small", d)
+	}
+	return err
+}
+
+func newTarball(d digest.Digest, f *nodecache.File) *Tarball {
+	return &Tarball{ReadSeekCloser: f, Digest: d, Size: f.Size, ETag: `"` + f.Hash[:32] + `-zstd"`, ContentType: ContentType, ModTime: f.Stored}
 }
 
 // Head returns what a source points at. errcode.NotFound when it was never
@@ -39,12 +87,18 @@ func (c *Cache) Head(ctx context.Context, sourceID string) (Head, error) {
 	return c.store.Head(ctx, sourceID)
 }
 
-// Resolve evaluates a source once, from the local mirror, without following
-// it: for validation. The tarball is built and kept like any other. A source
-// that cannot be produced is an error whose code and text are those that the
-// head would carry. errcode.Unavailable while there is no mirror yet.
+// Resolve evaluates a source once, at the refs as last read, without following
+// it: for validation. A source that cannot be produced is an error whose code
+// and text are those that the head would carry. errcode.Unavailable while the
+// repository is not copied yet.
 func (c *Cache) Resolve(ctx context.Context, s Source) (Head, error) {
-	return Head{}, errcode.New(errcode.Unavailable, "not built yet")
+	if a := c.agent(s.RepositoryID); a != nil {
+		return a.Resolve(ctx, s)
+	}
+	if _, err := c.store.Repository(ctx, s.RepositoryID); err != nil {
+		return Head{}, err
+	}
+	return Head{}, errcode.New(errcode.Unavailable, "the repository has no owner on this replica yet; try again in a moment").After(time.Second)
 }
 
 // Track makes sure that a source is followed. The store's transaction in ctx,
@@ -55,25 +109,38 @@ func (c *Cache) Track(ctx context.Context, s Source) error { return c.store.PutS
 // Refresh asks for a fetch of a repository and returns at once. It is never
 // lost: it runs as soon as the last start is 5 s old and the kicks of this
 // repository (4, one more per 15 s) allow; several are one.
-func (c *Cache) Refresh(ctx context.Context, repositoryID string) error { return nil }
+// errcode.NotFound.
+func (c *Cache) Refresh(ctx context.Context, repositoryID string) error {
+	if a := c.agent(repositoryID); a != nil {
+		a.Kick()
+		return nil
+	}
+	return c.store.RequestKick(ctx, repositoryID)
+}
 
 // RefreshAndWait asks for a fetch and returns when one that began after the
 // call has ended and heads are written. A full commit id that the mirror
-// already has asks for nothing. The error is the fetch's, or errcode.Unavailable
-// with ctx's end.
-func (c *Cache) RefreshAndWait(ctx context.Context, repositoryID, commit string) error { return nil }
-
-// Changed tells the cache that a repository's row, or its set of sources,
-// changed: call it for each feed row of those kinds. An empty ID means "any".
-// It returns at once. Without it a change is noticed within 30 s.
-func (c *Cache) Changed(repositoryID string) {}
-
-// Ready is nil once Run has read the repositories and the disk is usable.
-func (c *Cache) Ready() error { return errcode.New(errcode.Unavailable, "not built yet") }
-
-// Run follows repositories until ctx ends. Leases are given back before it
-// returns.
-func (c *Cache) Run(ctx context.Context) error {
-	<-ctx.Done()
-	return nil
+// already has asks for nothing. The error is the fetch's; errcode.NotFound;
+// errcode.Unavailable when ctx ended before.
+func (c *Cache) RefreshAndWait(ctx context.Context, repositoryID, commit string) error {
+	before, err := c.store.Repository(ctx, repositoryID)
+	if err != nil {
+		return err
+	}
+	if a := c.agent(repositoryID); a != nil {
+		return a.KickAndWait(ctx, commit)
+	}
+	if err := c.store.RequestKick(ctx, repositoryID); err != nil {
+		return err
+	}
+	// Another replica owns it, or this one is about to.
+	for jitter.Wait(ctx, jitter.Add(100*time.Millisecond, 200*time.Millisecond)) == nil {
+		if a := c.agent(repositoryID); a != nil {
+			return a.KickAndWait(ctx, commit)
+		}
+		if r, err := c.store.Repository(ctx, repositoryID); err == nil && r.Health.CheckedAt.After(before.Health.CheckedAt) {
+			return nil
+		}
+	}
+	return errcode.Hide(errcode.Unavailable, ctx.Err(), "the repository was not read in time; it will be, look again later")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/gitcache/gitagent"
+	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -28,18 +29,75 @@ func (c *Cache) CreateRepository(ctx context.Context, r Repository, creds Creden
 		return Repository{}, errcode.New(errcode.Invalid, "repository has no name; give it one")
 	}
 	r.ID, r.Kind = "repo_"+strings.ToLower(rand.Text()), gitagent.Git
-	return c.store.CreateRepository(ctx, r, creds)
+	if err := c.settle(&r, &creds, true); err != nil {
+		return Repository{}, err
+	}
+	created, err := c.store.CreateRepository(ctx, r, creds)
+	if err == nil {
+		c.Changed(created.ID)
+	}
+	return created, err
+}
+
+// settle normalises the URL, takes secrets out of it, and works out how to
+// authenticate when nothing was said.
+func (c *Cache) settle(r *Repository, creds *Credentials, given bool) error {
+	loc, user, password, err := upstream.ParseURL(r.URL, c.config.AllowHTTP)
+	if err != nil {
+		return err
+	}
+	r.URL = loc.String()
+	if !given {
+		if user != "" || password != "" {
+			return errcode.New(errcode.Invalid, "repository URL holds a user or password; give them as credentials")
+		}
+		return nil
+	}
+	if creds.Username == "" {
+		creds.Username = user
+	}
+	if creds.Password == "" {
+		creds.Password = password
+	}
+	switch {
+	case loc.Scheme == "ssh":
+		r.Auth = gitagent.AuthSSH
+		if creds.PrivateKey == "" || creds.KnownHosts == "" {
+			return errcode.New(errcode.Invalid, "an ssh repository needs a private key and the server's known_hosts lines (ssh-keyscan %s prints them; compare before you trust them)", loc.Host)
+		}
+	case r.Auth == gitagent.AuthSSH:
+		return errcode.New(errcode.Invalid, "authentication ssh needs an ssh URL")
+	case r.Auth == gitagent.AuthNone && creds.Password != "":
+		r.Auth = gitagent.AuthBasic
+	case r.Auth != gitagent.AuthNone && creds.Password == "":
+		return errcode.New(errcode.Invalid, "authentication %s needs a password or token", r.Auth)
+	}
+	return nil
 }
 
 // UpdateRepository replaces name, project, URL and auth of a repository, and
 // its credentials unless creds is nil. errcode.Invalid, errcode.NotFound,
 // errcode.Conflict.
 func (c *Cache) UpdateRepository(ctx context.Context, r Repository, creds *Credentials) (Repository, error) {
-	return c.store.UpdateRepository(ctx, r, creds)
+	if strings.TrimSpace(r.Name) == "" {
+		return Repository{}, errcode.New(errcode.Invalid, "repository has no name; give it one")
+	}
+	if err := c.settle(&r, creds, creds != nil); err != nil {
+		return Repository{}, err
+	}
+	updated, err := c.store.UpdateRepository(ctx, r, creds)
+	if err == nil {
+		c.Changed(updated.ID)
+	}
+	return updated, err
 }
 
 // DeleteRepository removes a repository that nothing uses. errcode.NotFound,
 // errcode.Conflict.
 func (c *Cache) DeleteRepository(ctx context.Context, id string) error {
-	return c.store.DeleteRepository(ctx, id)
+	if err := c.store.DeleteRepository(ctx, id); err != nil {
+		return err
+	}
+	c.Changed("")
+	return nil
 }

@@ -1,2 +1,19 @@
-// Package upstream runs git for the git cache.
+// Package upstream reads Git repositories for the git cache: it lists the refs
+// of a server, fetches objects into a bare mirror, and reads commits, trees
+// and blobs out of that.
+//
+// It decides nothing: when to poll, who may fetch and what a source points at
+// is the git agent's business, and it never writes a tarball.
+//
+// Refs are listed by a small client of Git's protocol (version 2, and 0 where
+// a server knows no better), because git's own ls-remote cannot ask for single
+// prefixes; objects are fetched by git itself, by id, so one listing serves
+// both. Every connection goes through one Dialer, which looks at the address
+// after the name was resolved; git's go through a proxy in this process that
+// uses it.
+//
+// Invariants: git sees no configuration but the mirror's own, asks nobody
+// anything, and speaks only the protocol of the URL; a secret is never in an
+// argument, an environment variable, a file, or an error; only full hex ids
+// are written to cat-file, and each answer's id is compared with the question.
 package upstream

@@ -1,0 +1,260 @@
+package gitcache
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/axle-cd/axle/hub/gitcache/gitagent"
+	"github.com/axle-cd/axle/hub/gitcache/nodecache"
+	"github.com/axle-cd/axle/hub/gitcache/shard"
+	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/lifecycle"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// The times of the cache's own housekeeping.
+const (
+	// relistEvery bounds how long a change goes unnoticed that nobody told of.
+	relistEvery = 30 * time.Second
+	// sweepEvery is how often tarballs and sources are looked through.
+	sweepEvery = 10 * time.Minute
+	// dropAfter is how long a source stays that no service refers to, so that
+	// a service that is changed back finds it.
+	dropAfter = time.Hour
+)
+
+// Cache is the door. See the package comment.
+type Cache struct {
+	config  Config
+	store   Store
+	node    *nodecache.Cache
+	git     *upstream.Git
+	keeper  *shard.Keeper
+	metrics *metrics
+	wake    chan struct{} // holds one: the list of repositories may be old
+	listed  atomic.Bool
+
+	mu     sync.Mutex
+	agents map[string]*gitagent.Agent // that run here, by repository
+}
+
+// New checks the configuration and opens the folder. Run does the work.
+func New(config Config) (*Cache, error) {
+	if err := config.check(); err != nil {
+		return nil, err
+	}
+	node, err := nodecache.New(nodecache.Config{Dir: filepath.Join(config.Dir, "tarballs"), MaxBytes: config.CacheBytes})
+	if err != nil {
+		return nil, err
+	}
+	git, err := upstream.New(upstream.Config{Allow: config.AllowUpstreamCIDRs, AllowHTTP: config.AllowHTTP, Runner: gitagent.Guard{Command: config.Guard}})
+	if err != nil {
+		return nil, err
+	}
+	c := &Cache{config: config, store: config.Store, node: node, git: git, wake: make(chan struct{}, 1), agents: map[string]*gitagent.Agent{}}
+	c.metrics = newMetrics(config.Registerer, node)
+	c.keeper = shard.New(shard.Config{
+		Leases: &leases{cache: c, holder: Holder{Replica: config.Replica, Boot: rand.Text()}},
+		Own:    c.own, RenewEvery: gitagent.RenewEvery, FenceAfter: gitagent.FenceAfter, Log: config.Log,
+	})
+	return c, nil
+}
+
+// Run follows repositories until ctx ends. Leases are given back before it
+// returns.
+func (c *Cache) Run(ctx context.Context) error {
+	err := lifecycle.Run(ctx,
+		lifecycle.Part{Name: "keep leases", Run: c.keeper.Run},
+		lifecycle.Part{Name: "follow repositories", Run: c.follow},
+		lifecycle.Part{Name: "sweep", Run: c.sweep},
+	)
+	if closed := c.git.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// Ready is nil once Run has read the repositories and the disk is usable.
+func (c *Cache) Ready() error {
+	if !c.listed.Load() {
+		return errcode.New(errcode.Unavailable, "the repositories are not read yet")
+	}
+	if _, err := os.Stat(c.config.Dir); err != nil {
+		return errcode.New(errcode.Unavailable, "the data folder cannot be used: %w", err)
+	}
+	return nil
+}
+
+// follow tells the keeper which repositories there are.
+func (c *Cache) follow(ctx context.Context) error {
+	tick := time.NewTicker(relistEvery)
+	defer tick.Stop()
+	for {
+		repos, err := c.store.Repositories(ctx)
+		switch {
+		case err == nil:
+			ids := make([]string, len(repos))
+			for i, r := range repos {
+				ids[i] = r.ID
+			}
+			c.keeper.Want(ids)
+			c.listed.Store(true)
+		case ctx.Err() == nil:
+			c.config.Log.Warn("repositories cannot be read", logkey.Error, err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			c.each((*gitagent.Agent).SourcesChanged)
+		case <-c.wake:
+		}
+	}
+}
+
+// own runs the git agent of a repository for the time of one lease.
+func (c *Cache) own(ctx context.Context, repositoryID string, epoch int64) error {
+	a := gitagent.New(gitagent.Config{RepositoryID: repositoryID, Epoch: epoch, Store: c.store, Git: c.git, Sink: c.node,
+		Dir: c.mirrorDir(repositoryID), PollInterval: c.config.PollInterval, Clock: c.config.Clock, Log: c.config.Log,
+		Limits: c.config.Limits, Level: c.config.Level, OnPass: c.metrics.pass})
+	c.mu.Lock()
+	c.agents[repositoryID] = a
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.agents, repositoryID)
+		c.mu.Unlock()
+	}()
+	return a.Run(ctx)
+}
+
+// mirrorDir names a mirror's folder by a hash: an ID is no path.
+func (c *Cache) mirrorDir(repositoryID string) string {
+	sum := sha256.Sum256([]byte(repositoryID))
+	return filepath.Join(c.config.Dir, "mirrors", hex.EncodeToString(sum[:16])+".git")
+}
+
+func (c *Cache) agent(repositoryID string) *gitagent.Agent {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.agents[repositoryID]
+}
+
+func (c *Cache) each(do func(*gitagent.Agent)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, a := range c.agents {
+		do(a)
+	}
+}
+
+// Changed tells the cache that a repository's row, or its set of sources,
+// changed: call it for each feed row of those kinds. An empty ID means "any".
+// It returns at once. Without it a change is noticed within 30 s.
+func (c *Cache) Changed(repositoryID string) {
+	if repositoryID == "" {
+		c.each((*gitagent.Agent).SourcesChanged)
+	} else if a := c.agent(repositoryID); a != nil {
+		a.SourcesChanged()
+	}
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// sweep evicts tarballs and drops what nobody follows.
+func (c *Cache) sweep(ctx context.Context) error {
+	for {
+		pinned, err := c.store.PinnedDigests(ctx)
+		if err == nil {
+			c.node.SetPinned(pinned)
+			c.node.Evict(c.cacheBytes())
+			_, err = c.store.DropSources(ctx, time.Now().Add(-dropAfter))
+		}
+		if err == nil {
+			err = c.removeMirrors(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			c.config.Log.Warn("the cache cannot be swept", logkey.Error, err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(sweepEvery):
+		}
+	}
+}
+
+func (c *Cache) cacheBytes() int64 {
+	if c.config.CacheBytes > 0 {
+		return c.config.CacheBytes
+	}
+	return 10 << 30
+}
+
+// removeMirrors deletes the mirrors of repositories that are no more.
+func (c *Cache) removeMirrors(ctx context.Context) error {
+	repos, err := c.store.Repositories(ctx)
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	for _, r := range repos {
+		known[filepath.Base(c.mirrorDir(r.ID))] = true
+	}
+	found, err := os.ReadDir(filepath.Join(c.config.Dir, "mirrors"))
+	if os.IsNotExist(err) {
+		return nil
+	}
+	for _, d := range found {
+		if !known[d.Name()] {
+			c.config.Log.Info("mirror of a deleted repository removed", logkey.Path, d.Name())
+			if err := os.RemoveAll(filepath.Join(c.config.Dir, "mirrors", d.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return err
+}
+
+// leases binds the store's leases to this life of this replica.
+type leases struct {
+	cache  *Cache
+	holder Holder
+}
+
+// Acquire implements shard.Leases.
+func (l *leases) Acquire(ctx context.Context, id string) (int64, error) {
+	return l.cache.store.Acquire(ctx, id, l.holder, gitagent.LeaseTTL, gitagent.TakeOverGrace)
+}
+
+// Renew implements shard.Leases, and passes on the kicks that came by the
+// database.
+func (l *leases) Renew(ctx context.Context) (map[string]int64, error) {
+	held, err := l.cache.store.Renew(ctx, l.holder, gitagent.LeaseTTL)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]int64, len(held))
+	for _, h := range held {
+		out[h.RepositoryID] = h.Epoch
+		if a := l.cache.agent(h.RepositoryID); a != nil && !h.KickRequestedAt.IsZero() {
+			a.Kick()
+		}
+	}
+	return out, nil
+}
+
+// Release implements shard.Leases.
+func (l *leases) Release(ctx context.Context, id string, epoch int64) error {
+	return l.cache.store.Release(ctx, id, l.holder, epoch)
+}

@@ -1,0 +1,286 @@
+package gitagent
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// Agent follows one repository for the time of one lease. Run it once; the
+// other methods may be called from anywhere while it runs.
+type Agent struct {
+	config Config
+	wake   chan struct{} // holds one; says that pending changed
+
+	mu      sync.Mutex
+	pending pending
+	mirror  *upstream.Mirror
+	reader  *upstream.Reader
+	table   *upstream.Table
+	last    error // of the last pass; errNoPass before the first
+
+	// What follows belongs to the goroutine of Run.
+	server     *upstream.Server
+	generation int64
+	health     Health
+	bucket     *rate.Limiter
+	lastStart  time.Time // of a pass or a fetch, whichever came later
+	nextPoll   time.Time
+	listed     []string // prefixes of the last good listing; nil is all
+	lastAll    time.Time
+	lastRepack time.Time
+	failures   int
+	fetchSeq   int64
+	fetchedAt  time.Time
+	evaluated  map[string]string    // source to the commit it was evaluated at
+	heads      map[string]Head      // as the store has them
+	idTried    map[string]time.Time // commits that upstream did not have
+}
+
+// pending is what callers asked for and Run has not begun.
+type pending struct {
+	kick    bool // make a pass, at the price of a token
+	again   bool // make a pass, for the agent's own reasons
+	sources bool // the set of sources changed
+	waiters []chan<- error
+}
+
+var errNoPass = errcode.New(errcode.Unavailable, "the repository was not read yet; try again in a moment")
+
+// New returns an agent. It touches nothing until Run.
+func New(c Config) *Agent {
+	c.defaults()
+	return &Agent{config: c, wake: make(chan struct{}, 1), last: errNoPass,
+		bucket:    rate.NewLimiter(rate.Every(kickEvery), kickBurst),
+		evaluated: map[string]string{}, heads: map[string]Head{}, idTried: map[string]time.Time{}}
+}
+
+// Kick asks for a pass soon. It returns at once; several kicks are one.
+func (a *Agent) Kick() { a.request(func(p *pending) { p.kick = true }) }
+
+// SourcesChanged says that the set of sources in use may have changed.
+func (a *Agent) SourcesChanged() { a.request(func(p *pending) { p.sources = true }) }
+
+func (a *Agent) request(change func(*pending)) {
+	a.mu.Lock()
+	change(&a.pending)
+	a.mu.Unlock()
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// KickAndWait asks for a pass and returns the error of one that began after
+// the call. With a commit that the mirror has it returns at once.
+func (a *Agent) KickAndWait(ctx context.Context, commit string) error {
+	if upstream.IsID(commit) && a.has(ctx, commit) {
+		return nil
+	}
+	done := make(chan error, 1)
+	a.request(func(p *pending) { p.kick, p.waiters = true, append(p.waiters, done) })
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return errcode.Hide(errcode.Unavailable, ctx.Err(), "the repository was not read in time; it will be, look again later")
+	}
+}
+
+func (a *Agent) has(ctx context.Context, commit string) bool {
+	m, _, _ := a.copy()
+	if m == nil {
+		return false
+	}
+	missing, err := m.Missing(ctx, []string{commit})
+	return err == nil && len(missing) == 0
+}
+
+// copy returns the mirror with what was read of it last; nil before that.
+func (a *Agent) copy() (*upstream.Mirror, *upstream.Reader, *upstream.Table) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.mirror, a.reader, a.table
+}
+
+// Run follows the repository until ctx ends, which is how the end of the lease
+// is told. It returns early when the store says that the lease is another's.
+func (a *Agent) Run(ctx context.Context) error {
+	defer a.close()
+	a.open(ctx)
+	a.nextPoll = a.config.Clock.Now() // at once
+	for ctx.Err() == nil {
+		work := a.take()
+		if work.sources && !a.due(&work) {
+			a.sourcesChanged(ctx)
+			work.sources = false
+		}
+		start, ok := a.startAt(work)
+		if ok {
+			err := a.pass(ctx)
+			for _, w := range work.waiters {
+				w <- err
+			}
+			if errcode.Is(err, errcode.Conflict) {
+				return err
+			}
+			continue
+		}
+		a.putBack(work)
+		select {
+		case <-ctx.Done():
+		case <-a.wake:
+		case <-a.config.Clock.After(start.Sub(a.config.Clock.Now())):
+		}
+	}
+	return nil
+}
+
+// take removes what is pending, so that requests during a pass are for the
+// next one.
+func (a *Agent) take() pending {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p := a.pending
+	a.pending = pending{}
+	return p
+}
+
+func (a *Agent) putBack(p pending) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.pending.kick = a.pending.kick || p.kick
+	a.pending.again = a.pending.again || p.again
+	a.pending.sources = a.pending.sources || p.sources
+	a.pending.waiters = append(p.waiters, a.pending.waiters...)
+}
+
+// due reports whether a pass begins now anyway.
+func (a *Agent) due(p *pending) bool {
+	_, ok := a.peek(*p)
+	return ok
+}
+
+// peek says when the next pass may begin, and whether that is now, without
+// taking a token.
+func (a *Agent) peek(p pending) (time.Time, bool) {
+	now := a.config.Clock.Now()
+	earliest := a.lastStart.Add(a.config.Gap)
+	at := a.nextPoll
+	if p.again {
+		at = now
+	}
+	if p.kick {
+		r := a.bucket.ReserveN(now, 1)
+		kicked := now.Add(r.DelayFrom(now))
+		r.CancelAt(now)
+		if kicked.Before(at) {
+			at = kicked
+		}
+	}
+	if at.Before(earliest) {
+		at = earliest
+	}
+	return at, !at.After(now)
+}
+
+// startAt is peek that takes the token when a kick begins the pass.
+func (a *Agent) startAt(p pending) (time.Time, bool) {
+	at, ok := a.peek(p)
+	if ok && p.kick && !p.again && a.nextPoll.After(a.config.Clock.Now()) {
+		a.bucket.AllowN(a.config.Clock.Now(), 1)
+	}
+	return at, ok
+}
+
+// open finds what an earlier life left: while upstream is away the mirror
+// serves.
+func (a *Agent) open(ctx context.Context) {
+	if r, err := a.config.Store.Repository(ctx, a.config.RepositoryID); err == nil {
+		a.health = r.Health
+	}
+	if err := a.loadHeads(ctx); err != nil {
+		a.config.Log.Warn("heads cannot be read yet", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
+	}
+	format := upstream.FormatOf(a.config.Dir)
+	if format == "" {
+		return
+	}
+	if err := a.openMirror(ctx, format); err != nil {
+		a.config.Log.Warn("mirror cannot be opened", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
+	}
+}
+
+func (a *Agent) openMirror(ctx context.Context, format string) error {
+	m, err := a.config.Git.OpenMirror(ctx, a.config.Dir, format)
+	if err != nil {
+		return err
+	}
+	t, err := m.Table(ctx)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mirror, a.reader, a.table = m, upstream.NewReader(m), t
+	return nil
+}
+
+func (a *Agent) loadHeads(ctx context.Context) error {
+	heads, err := a.config.Store.Heads(ctx, a.config.RepositoryID)
+	if err != nil {
+		return err
+	}
+	clear(a.heads)
+	for _, h := range heads {
+		a.heads[h.SourceID] = h
+	}
+	return nil
+}
+
+func (a *Agent) close() {
+	a.mu.Lock()
+	m, waiters := a.mirror, a.pending.waiters
+	a.pending = pending{}
+	a.mu.Unlock()
+	for _, w := range waiters {
+		w <- errcode.New(errcode.Unavailable, "this replica stopped following the repository; try again")
+	}
+	if a.server != nil {
+		a.server.Close()
+	}
+	if m != nil {
+		m.Close()
+	}
+}
+
+// plan sets the next poll by how the last pass went.
+func (a *Agent) plan(err error) {
+	now := a.config.Clock.Now()
+	wait := jitter.Add(a.config.PollInterval, a.config.PollInterval/2)
+	if err == nil {
+		a.failures = 0
+	} else {
+		a.failures++
+		if m, _, _ := a.copy(); m == nil || m != nil && a.fetchSeq == 0 {
+			retry := min(maxRetry, cloneRetry<<min(a.failures-1, 6), a.config.PollInterval*4)
+			wait = min(wait, jitter.Add(retry, retry/2))
+		}
+		wait = max(wait, errcode.RetryAfter(err))
+	}
+	a.nextPoll = now.Add(wait)
+}
+
+// lost reports whether an error means that the lease is another's.
+func lost(err error) bool { return errcode.Is(err, errcode.Conflict) }
+
+// stopped reports whether an error only says that the work was interrupted.
+func stopped(err error) bool { return errors.Is(err, context.Canceled) }

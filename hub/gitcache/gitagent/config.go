@@ -1,0 +1,89 @@
+package gitagent
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/tarball"
+)
+
+// Sink keeps the tarballs that an agent builds.
+type Sink interface {
+	// Put stores what build writes and returns its digest and stored size.
+	// errcode.Exhausted when there is no room.
+	Put(ctx context.Context, build func(ctx context.Context, w io.Writer) (digest.Digest, error)) (digest.Digest, int64, error)
+	// Has reports whether a tarball is stored.
+	Has(d digest.Digest) bool
+}
+
+// Config of an Agent. All fields but those with a default are needed.
+type Config struct {
+	RepositoryID string
+	Epoch        int64 // of the lease under which the agent lives
+	Store        Store
+	Git          *upstream.Git
+	Sink         Sink
+	Dir          string // of the mirror
+
+	// PollInterval is the base time between polls; default 2 min.
+	PollInterval time.Duration
+	// Gap is the least time between two starts; default FetchGap.
+	Gap    time.Duration
+	Clock  clock.Clock
+	Log    *slog.Logger
+	Limits tarball.Limits
+	Level  tarball.Level
+	// MaxPackBytes bounds what one fetch may bring; default 5 GiB.
+	MaxPackBytes int64
+	// OnPass, if any, hears of each pass that ended, for metrics.
+	OnPass func(fetched bool, err error, took time.Duration)
+}
+
+// The numbers of polling.
+const (
+	// DefaultPollInterval is what upstreams and their owners find polite.
+	DefaultPollInterval = 2 * time.Minute
+	// fullEvery is when all refs are listed and fetched, not only those in use.
+	fullEvery = 24 * time.Hour
+	// repackEvery is when a mirror is packed whole.
+	repackEvery = 7 * 24 * time.Hour
+	// cloneRetry is the first wait after a failed first fetch; it doubles.
+	cloneRetry = 30 * time.Second
+	// maxRetry bounds that wait.
+	maxRetry = 10 * time.Minute
+	// kickBurst and kickEvery bound how often kicks make passes.
+	kickBurst = 4
+	kickEvery = 15 * time.Second
+	// retryIDs is when a commit that upstream did not have is asked for again.
+	retryIDs = 10 * time.Minute
+	// headBatch is how many heads are written at once, and headWait how long
+	// finished ones wait for others.
+	headBatch = 200
+	headWait  = time.Second
+)
+
+func (c *Config) defaults() {
+	if c.PollInterval <= 0 {
+		c.PollInterval = DefaultPollInterval
+	}
+	if c.Gap <= 0 {
+		c.Gap = FetchGap
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Real{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.MaxPackBytes <= 0 {
+		c.MaxPackBytes = 5 << 30
+	}
+	if c.OnPass == nil {
+		c.OnPass = func(bool, error, time.Duration) {}
+	}
+}

@@ -1,0 +1,221 @@
+package gitagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/axle-cd/axle/hub/gitcache/upstream"
+)
+
+// GuardTimeout is how long a guard lets git run without a heartbeat, by the
+// clock that goes on while the machine sleeps. It ends well before a lease
+// that was renewed at the same moment can be taken over.
+const GuardTimeout = 12 * time.Second
+
+// heartbeatEvery is the time between heartbeats.
+const heartbeatEvery = 2 * time.Second
+
+// guardLookEvery is how often a guard looks at its clock.
+const guardLookEvery = 250 * time.Millisecond
+
+// lockName is a file in each mirror that a guard, and git under it, holds
+// locked: a fetch that outlived its hub by a moment keeps the next one waiting.
+const lockName = "axle-fetch.lock"
+
+// filesEnv tells a guard how many descriptors to pass on.
+const filesEnv = "AXLE_GUARD_FILES"
+
+// Guard runs git under a small process of this executable that outlives a
+// killed hub just long enough to end git. It is an upstream.Runner.
+type Guard struct {
+	// Command starts a process that calls GuardMain with the arguments it is
+	// given behind these.
+	Command []string
+}
+
+// Run runs git and waits for it. When ctx ends, or this process does, or it
+// hangs for GuardTimeout, git and all its children are killed.
+func (g Guard) Run(ctx context.Context, c upstream.Command) error {
+	hear, beat, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer hear.Close()
+	defer beat.Close()
+	lock := os.DevNull
+	if c.Dir != "" {
+		lock = filepath.Join(c.Dir, lockName)
+	}
+	args := append(append(g.Command[1:len(g.Command):len(g.Command)], lock), c.Args...)
+	cmd := exec.CommandContext(ctx, g.Command[0], args...)
+	cmd.Dir, cmd.Stdin, cmd.Stdout = c.Dir, c.Stdin, c.Stdout
+	cmd.Env = append(append(upstream.Environ(), c.Env...), filesEnv+"="+strconv.Itoa(len(c.Files)))
+	cmd.ExtraFiles = append([]*os.File{hear}, c.Files...)
+	stop := heartbeats(beat)
+	defer stop()
+	// The guard ends git when its pipe closes, and then itself.
+	return upstream.FinishWith(ctx, cmd, c.Args, func() error { stop(); return nil })
+}
+
+// heartbeats writes to the pipe until stop, which closes it.
+func heartbeats(beat *os.File) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer beat.Close()
+		tick := time.NewTicker(heartbeatEvery)
+		defer tick.Stop()
+		for {
+			// A full pipe means that the guard hangs; it is not waited for.
+			_ = beat.SetWriteDeadline(time.Now().Add(heartbeatEvery))
+			_, _ = beat.Write([]byte{'.'})
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// GuardMain is the guard process: it runs git with the arguments behind the
+// first, which names a file to lock, and returns git's exit status. Descriptor
+// 3 is the pipe of heartbeats.
+func GuardMain(args []string) int {
+	// Git dies with the thread that started it.
+	runtime.LockOSThread()
+	signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
+	if len(args) < 2 {
+		return complain(errors.New("usage: git-guard LOCKFILE GIT-ARGUMENT..., started by the hub only"))
+	}
+	lost := listen(os.NewFile(3, "heartbeat"))
+	lock, err := lockFile(args[0], lost)
+	if err != nil {
+		return complain(err)
+	}
+	defer lock.Close()
+	cmd := exec.Command("git", args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	n, _ := strconv.Atoi(os.Getenv(filesEnv))
+	for i := range n {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, os.NewFile(uintptr(4+i), "passed"))
+	}
+	cmd.ExtraFiles = append(cmd.ExtraFiles, lock)
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, filesEnv) {
+			cmd.Env = append(cmd.Env, kv)
+		}
+	}
+	if err := cmd.Start(); err != nil {
+		return complain(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err = <-ended:
+	case why := <-lost:
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		<-ended
+		return complain(why)
+	}
+	// Children of git that stayed are ended with it.
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	if err != nil {
+		return complain(err)
+	}
+	return 0
+}
+
+func complain(err error) int {
+	_, _ = os.Stderr.WriteString("error: git guard: " + err.Error() + "\n")
+	return 125
+}
+
+// listen returns a channel that says, once, that the hub was lost.
+func listen(pipe *os.File) <-chan error {
+	lost := make(chan error, 1)
+	heard := make(chan struct{}, 1)
+	go func() {
+		buf := make([]byte, 64)
+		for {
+			if _, err := pipe.Read(buf); err != nil {
+				lost <- errors.New("the hub has gone or gave up")
+				return
+			}
+			select {
+			case heard <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	go func() {
+		last := bootTime()
+		tick := time.NewTicker(guardLookEvery)
+		defer tick.Stop()
+		for range tick.C {
+			select {
+			case <-heard:
+				last = bootTime()
+			default:
+			}
+			if bootTime()-last > GuardTimeout {
+				select {
+				case lost <- fmt.Errorf("no heartbeat of the hub for %v", GuardTimeout):
+				default:
+				}
+				return
+			}
+		}
+	}()
+	return lost
+}
+
+// bootTime counts suspended time too, which Go's own clock does not.
+func bootTime() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		return time.Duration(time.Now().UnixNano())
+	}
+	return time.Duration(ts.Nano())
+}
+
+// lockFile waits for the lock that an earlier guard, or its git, may hold.
+func lockFile(path string, lost <-chan error) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil || path == os.DevNull {
+			return f, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, errors.Join(err, f.Close())
+		}
+		select {
+		case why := <-lost:
+			return nil, errors.Join(why, f.Close())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}

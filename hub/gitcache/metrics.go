@@ -1,0 +1,39 @@
+package gitcache
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/axle-cd/axle/hub/gitcache/nodecache"
+)
+
+// metrics of the cache. Labels are few and closed: no repository, no digest.
+type metrics struct {
+	passes  *prometheus.CounterVec
+	seconds prometheus.Histogram
+	served  *prometheus.CounterVec
+}
+
+func newMetrics(r prometheus.Registerer, node *nodecache.Cache) *metrics {
+	m := &metrics{
+		passes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "axle_gitcache_passes_total",
+			Help: "Times that an upstream's refs were asked for, by whether objects were fetched and whether it went well."}, []string{"fetched", "ok"}),
+		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "axle_gitcache_pass_seconds",
+			Help: "How long such a pass took, heads written.", Buckets: []float64{.05, .2, 1, 5, 20, 60, 300, 1800}}),
+		served: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "axle_gitcache_tarballs_total",
+			Help: "Tarballs opened, by where they were found: disk, built, or none."}, []string{"from"}),
+	}
+	if r != nil {
+		r.MustRegister(m.passes, m.seconds, m.served,
+			prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "axle_gitcache_stored_bytes", Help: "Bytes of tarballs on this replica's disk."},
+				func() float64 { _, n := node.Usage(); return float64(n) }))
+	}
+	return m
+}
+
+func (m *metrics) pass(fetched bool, err error, took time.Duration) {
+	m.passes.WithLabelValues(strconv.FormatBool(fetched), strconv.FormatBool(err == nil)).Inc()
+	m.seconds.Observe(took.Seconds())
+}

@@ -1,0 +1,254 @@
+package nodecache
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/digest"
+)
+
+// Config of a Cache. Dir is needed.
+type Config struct {
+	Dir      string
+	MaxBytes int64         // of tarballs that are not pinned; default 10 GiB
+	MaxAge   time.Duration // since the last use; default 24 h
+	Clock    clock.Clock
+}
+
+// ageSpread is the most that a tarball may outlive MaxAge, so that what came
+// together does not go together.
+const ageSpread = 30 * time.Minute
+
+// touchEvery is how often the last use is written to disk.
+const touchEvery = 10 * time.Minute
+
+// Cache is a folder of tarballs. It is safe for concurrent use.
+type Cache struct {
+	config Config
+	flight singleflight.Group
+
+	mu      sync.Mutex
+	entries map[digest.Digest]*list.Element // of *entry
+	order   *list.List                      // most recently used first
+	pinned  map[digest.Digest]bool
+}
+
+type entry struct {
+	digest   digest.Digest
+	hash     string // of the stored bytes, in hex
+	size     int64
+	used     time.Time
+	touched  time.Time // last use as the disk has it
+	stored   time.Time
+	verified bool // the bytes were seen to be right, in this life
+}
+
+// File is an open tarball.
+type File struct {
+	*os.File
+	Size   int64
+	Hash   string // SHA-256 of the stored bytes, in hex
+	Stored time.Time
+}
+
+// New opens the cache in a folder, which it makes, and removes what writers
+// that were killed left there.
+func New(c Config) (*Cache, error) {
+	if c.MaxBytes <= 0 {
+		c.MaxBytes = 10 << 30
+	}
+	if c.MaxAge <= 0 {
+		c.MaxAge = 24 * time.Hour
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Real{}
+	}
+	n := &Cache{config: c, entries: map[digest.Digest]*list.Element{}, order: list.New(), pinned: map[digest.Digest]bool{}}
+	if err := os.RemoveAll(n.tmp()); err != nil {
+		return nil, fmt.Errorf("clean the tarball cache: %w", err)
+	}
+	if err := os.MkdirAll(n.tmp(), 0o755); err != nil {
+		return nil, fmt.Errorf("make the tarball cache: %w", err)
+	}
+	return n, n.scan()
+}
+
+func (c *Cache) tmp() string { return filepath.Join(c.config.Dir, "tmp") }
+
+func (c *Cache) path(e *entry) string {
+	h := e.digest.Hex()
+	return filepath.Join(c.config.Dir, h[:2], h+"."+e.hash)
+}
+
+// scan reads the index out of the file names.
+func (c *Cache) scan() error {
+	var found []*entry
+	err := filepath.WalkDir(c.config.Dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, hash, _ := strings.Cut(d.Name(), ".")
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		parsed, err := digest.Parse(digest.Prefix + name)
+		if err != nil || len(hash) != 64 {
+			return os.Remove(p)
+		}
+		found = append(found, &entry{digest: parsed, hash: hash, size: info.Size(), used: info.ModTime(), touched: info.ModTime(), stored: info.ModTime()})
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read the tarball cache: %w", err)
+	}
+	slices.SortFunc(found, func(a, b *entry) int { return a.used.Compare(b.used) })
+	for _, e := range found {
+		c.insert(e)
+	}
+	return nil
+}
+
+// insert adds an entry as the one used last; an older one of the same digest
+// goes.
+func (c *Cache) insert(e *entry) {
+	if old, ok := c.entries[e.digest]; ok {
+		if o := old.Value.(*entry); o.hash != e.hash {
+			_ = os.Remove(c.path(o))
+		}
+		c.order.Remove(old)
+	}
+	c.entries[e.digest] = c.order.PushFront(e)
+}
+
+// drop forgets an entry and deletes its file. Open files stay readable.
+func (c *Cache) drop(el *list.Element) {
+	e := el.Value.(*entry)
+	delete(c.entries, e.digest)
+	c.order.Remove(el)
+	_ = os.Remove(c.path(e))
+}
+
+// Has reports whether a tarball is here, without opening it.
+func (c *Cache) Has(d digest.Digest) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.entries[d]
+	return ok
+}
+
+// Open opens a tarball. fs.ErrNotExist when it is not here, or was here but
+// its bytes are damaged.
+func (c *Cache) Open(d digest.Digest) (*File, error) {
+	c.mu.Lock()
+	el, ok := c.entries[d]
+	if !ok {
+		c.mu.Unlock()
+		return nil, fs.ErrNotExist
+	}
+	e := el.Value.(*entry)
+	c.order.MoveToFront(el)
+	now := c.config.Clock.Now()
+	e.used = now
+	touch := now.Sub(e.touched) > touchEvery
+	if touch {
+		e.touched = now
+	}
+	path, verified, f := c.path(e), e.verified, &File{Size: e.size, Hash: e.hash, Stored: e.stored}
+	c.mu.Unlock()
+
+	var err error
+	if f.File, err = os.Open(path); err == nil && !verified {
+		err = verify(f)
+	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errDamaged) {
+		c.discard(d, e)
+		return nil, errors.Join(fs.ErrNotExist, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open tarball: %w", err)
+	}
+	if touch {
+		_ = os.Chtimes(path, now, now)
+	}
+	c.mu.Lock()
+	e.verified = true
+	c.mu.Unlock()
+	return f, nil
+}
+
+// discard drops an entry that turned out to be unusable.
+func (c *Cache) discard(d digest.Digest, e *entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if el, ok := c.entries[d]; ok && el.Value.(*entry) == e {
+		c.drop(el)
+	}
+}
+
+// Build makes the bytes of one tarball and says what they contain.
+type Build = func(ctx context.Context, w io.Writer) (digest.Digest, error)
+
+// Get opens a tarball, building it first when it is not here. All callers who
+// want one digest wait for one build, which goes on when some of them leave.
+func (c *Cache) Get(ctx context.Context, d digest.Digest, build Build) (*File, error) {
+	f, err := c.Open(d)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return f, err
+	}
+	done := c.flight.DoChan(string(d), func() (any, error) {
+		if c.Has(d) {
+			return nil, nil
+		}
+		// The first caller's patience is not the others'.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), buildTimeout)
+		defer cancel()
+		return nil, c.store(ctx, d, build)
+	})
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case r := <-done:
+		if r.Err != nil {
+			return nil, r.Err
+		}
+	}
+	return c.Open(d)
+}
+
+// buildTimeout bounds one build, of content at its limits on a slow disk.
+const buildTimeout = 30 * time.Minute
+
+// SetPinned replaces the set of digests that are not evicted.
+func (c *Cache) SetPinned(ds []digest.Digest) {
+	pinned := make(map[digest.Digest]bool, len(ds))
+	for _, d := range ds {
+		pinned[d] = true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pinned = pinned
+}
+
+// Usage returns how many tarballs there are and how many bytes they take.
+func (c *Cache) Usage() (files int, bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for el := c.order.Front(); el != nil; el = el.Next() {
+		bytes += el.Value.(*entry).size
+	}
+	return c.order.Len(), bytes
+}

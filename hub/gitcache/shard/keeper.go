@@ -1,0 +1,237 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// Leases is where ownership is kept, for one life of this replica.
+type Leases interface {
+	// Acquire takes a lease. errcode.Conflict when it is another's.
+	Acquire(ctx context.Context, id string) (epoch int64, err error)
+	// Renew extends all leases that this life still has and returns their
+	// epochs.
+	Renew(ctx context.Context) (map[string]int64, error)
+	// Release gives a lease back.
+	Release(ctx context.Context, id string, epoch int64) error
+}
+
+// Config of a Keeper.
+type Config struct {
+	Leases Leases
+	// Own does an owner's work until ctx ends. When it returns before, the
+	// lease is given back and taken anew later.
+	Own func(ctx context.Context, id string, epoch int64) error
+
+	RenewEvery time.Duration
+	FenceAfter time.Duration
+	Log        *slog.Logger
+}
+
+// Keeper keeps the leases of this replica. Run it once.
+type Keeper struct {
+	config Config
+	wake   chan struct{}
+
+	mu     sync.Mutex
+	wanted []string
+	owned  map[string]*ownership
+}
+
+// ownership is one lease that is held, or was lost and whose work still ends.
+type ownership struct {
+	epoch  int64
+	proved time.Time // start of the last renewal that proved it
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+}
+
+// ErrFenced ends the work of an owner that can no longer prove its lease.
+var ErrFenced = errors.New("the lease could not be proved in time")
+
+var errUnwanted = errors.New("the repository is not wanted here any more")
+
+// New returns a Keeper that owns nothing yet.
+func New(c Config) *Keeper {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Keeper{config: c, wake: make(chan struct{}, 1), owned: map[string]*ownership{}}
+}
+
+// Want replaces the set of what this replica should own, if nobody else does.
+func (k *Keeper) Want(ids []string) {
+	k.mu.Lock()
+	k.wanted = slices.Clone(ids)
+	k.mu.Unlock()
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Owns returns the epoch under which this replica owns something, 0 when it
+// does not.
+func (k *Keeper) Owns(id string) int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if o, ok := k.owned[id]; ok {
+		return o.epoch
+	}
+	return 0
+}
+
+// Run keeps leases until ctx ends, then ends all work and gives them back.
+func (k *Keeper) Run(ctx context.Context) error {
+	var fences sync.WaitGroup
+	fences.Go(func() { k.fence(ctx) })
+	tick := time.NewTicker(k.config.RenewEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+			k.renew(ctx)
+			k.adjust(ctx)
+		case <-k.wake:
+			k.adjust(ctx)
+		}
+	}
+	fences.Wait()
+	// The database may be gone too; whoever comes next then waits for expiry.
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.config.RenewEvery)
+	defer cancel()
+	k.mu.Lock()
+	k.wanted = nil
+	k.mu.Unlock()
+	k.dismiss(last, true)
+	return nil
+}
+
+// renew proves the leases, all in one call.
+func (k *Keeper) renew(ctx context.Context) {
+	started := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, k.config.FenceAfter/2)
+	defer cancel()
+	held, err := k.config.Leases.Renew(ctx)
+	if err != nil {
+		k.config.Log.Warn("leases cannot be renewed", logkey.Error, err)
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for id, o := range k.owned {
+		switch {
+		case held[id] == o.epoch:
+			o.proved = started
+		case o.proved.Before(started):
+			o.cancel(ErrFenced)
+		}
+	}
+}
+
+// fence ends the work of owners whose proof is too old. It never waits for the
+// database.
+func (k *Keeper) fence(ctx context.Context) {
+	tick := time.NewTicker(k.config.FenceAfter / 20)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		k.mu.Lock()
+		for _, o := range k.owned {
+			if time.Since(o.proved) > k.config.FenceAfter {
+				o.cancel(ErrFenced)
+			}
+		}
+		k.mu.Unlock()
+	}
+}
+
+// adjust ends what is not wanted or over, and begins what is wanted and free.
+func (k *Keeper) adjust(ctx context.Context) {
+	k.dismiss(ctx, false)
+	k.mu.Lock()
+	var missing []string
+	for _, id := range k.wanted {
+		if _, ok := k.owned[id]; !ok {
+			missing = append(missing, id)
+		}
+	}
+	k.mu.Unlock()
+	for _, id := range missing {
+		if ctx.Err() != nil {
+			return
+		}
+		started := time.Now()
+		epoch, err := k.config.Leases.Acquire(ctx, id)
+		switch {
+		case err == nil:
+			k.begin(ctx, id, epoch, started)
+		case !errcode.Is(err, errcode.Conflict) && !errcode.Is(err, errcode.NotFound):
+			k.config.Log.Warn("lease cannot be acquired", logkey.Repository, id, logkey.Error, err)
+		}
+	}
+}
+
+// begin starts an owner's work in its own goroutine.
+func (k *Keeper) begin(ctx context.Context, id string, epoch int64, proved time.Time) {
+	work, cancel := context.WithCancelCause(ctx)
+	o := &ownership{epoch: epoch, proved: proved, cancel: cancel, done: make(chan struct{})}
+	k.mu.Lock()
+	k.owned[id] = o
+	k.mu.Unlock()
+	go func() {
+		defer close(o.done)
+		defer cancel(nil)
+		if err := k.config.Own(work, id, epoch); err != nil && work.Err() == nil {
+			k.config.Log.Warn("an owner gave up", logkey.Repository, id, logkey.Epoch, epoch, logkey.Error, err)
+		}
+	}()
+}
+
+// dismiss cancels what is not wanted, and gives back the leases of work that
+// has ended. On request it waits for the work that it cancelled; at other
+// times the next call gives those leases back, since renewals do not wait.
+func (k *Keeper) dismiss(ctx context.Context, wait bool) {
+	k.mu.Lock()
+	ending := map[string]*ownership{}
+	for id, o := range k.owned {
+		if !slices.Contains(k.wanted, id) {
+			o.cancel(errUnwanted)
+			if wait {
+				ending[id] = o
+				continue
+			}
+		}
+		select {
+		case <-o.done:
+			ending[id] = o
+		default:
+		}
+	}
+	k.mu.Unlock()
+	for id, o := range ending {
+		select {
+		case <-o.done:
+		case <-ctx.Done():
+			return
+		}
+		if err := k.config.Leases.Release(ctx, id, o.epoch); err != nil {
+			k.config.Log.Warn("lease cannot be given back", logkey.Repository, id, logkey.Error, err)
+		}
+		k.mu.Lock()
+		delete(k.owned, id)
+		k.mu.Unlock()
+	}
+}

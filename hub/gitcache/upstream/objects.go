@@ -1,0 +1,260 @@
+package upstream
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// idleAfter is when a process that nobody uses is ended.
+const idleAfter = 30 * time.Second
+
+// maxInMemory bounds an object that is read whole: trees, commits and the
+// files that name other files.
+const maxInMemory = 16 << 20
+
+// objects reads the objects of one mirror through `git cat-file` processes.
+// The number of processes is bounded over all mirrors.
+type objects struct {
+	mirror *Mirror
+	slots  chan struct{}
+	mu     sync.Mutex
+	idle   []*reader
+}
+
+// errMissing says that the mirror does not have an object.
+var errMissing = errors.New("object is missing")
+
+// reader is one process. It belongs to one caller at a time.
+type reader struct {
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  *bufio.Reader
+	used time.Time
+	// bad is set while an answer has not been read to its end: the next
+	// caller would get another's bytes.
+	bad bool
+}
+
+// borrow takes an idle process or starts one. giveBack must follow.
+func (o *objects) borrow(ctx context.Context) (*reader, error) {
+	select {
+	case o.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	o.mu.Lock()
+	if n := len(o.idle); n > 0 {
+		r := o.idle[n-1]
+		o.idle = o.idle[:n-1]
+		o.mu.Unlock()
+		return r, nil
+	}
+	o.mu.Unlock()
+	r, err := o.start()
+	if err != nil {
+		<-o.slots
+	}
+	return r, err
+}
+
+func (o *objects) start() (*reader, error) {
+	cmd := exec.Command("git", "--git-dir=.", "cat-file", "--batch-command", "--buffer")
+	cmd.Dir, cmd.Env = o.mirror.dir, Environ()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start git cat-file: %w", err)
+	}
+	return &reader{cmd: cmd, in: in, out: bufio.NewReaderSize(out, 256<<10)}, nil
+}
+
+func (o *objects) giveBack(r *reader) {
+	defer func() { <-o.slots }()
+	if r.bad {
+		r.end()
+		return
+	}
+	r.used = time.Now()
+	o.mu.Lock()
+	o.idle = append(o.idle, r)
+	o.mu.Unlock()
+	o.closeIdle(idleAfter)
+}
+
+// closeIdle ends processes that were not used for age.
+func (o *objects) closeIdle(age time.Duration) {
+	o.mu.Lock()
+	var keep, drop []*reader
+	for _, r := range o.idle {
+		if time.Since(r.used) >= age {
+			drop = append(drop, r)
+		} else {
+			keep = append(keep, r)
+		}
+	}
+	o.idle = keep
+	o.mu.Unlock()
+	for _, r := range drop {
+		r.end()
+	}
+}
+
+func (r *reader) end() {
+	_ = r.in.Close()
+	_ = r.cmd.Process.Kill()
+	_ = r.cmd.Wait()
+}
+
+// ask requests objects without waiting for the answers. Nothing but full hex
+// ids is ever written: names in trees are input, and one with a newline would
+// make the process answer questions that were not asked.
+func (r *reader) ask(ids ...string) error {
+	r.bad = true
+	var b strings.Builder
+	for _, id := range ids {
+		if !IsID(id) {
+			return fmt.Errorf("%.100q is no object id", id)
+		}
+		b.WriteString("contents ")
+		b.WriteString(id)
+		b.WriteByte('\n')
+	}
+	b.WriteString("flush\n")
+	_, err := io.WriteString(r.in, b.String())
+	return err
+}
+
+// header reads the first line of an answer and compares its id with the
+// question's.
+func (r *reader) header(id string) (kind string, size int64, err error) {
+	line, err := r.out.ReadString('\n')
+	if err != nil {
+		return "", 0, fmt.Errorf("git cat-file ended: %w", unexpected(err))
+	}
+	f := strings.Fields(line)
+	if len(f) == 0 || f[0] != id {
+		return "", 0, fmt.Errorf("git cat-file answered %.100q to a question for %s", line, id)
+	}
+	if len(f) == 2 && f[1] == "missing" {
+		return "", 0, fmt.Errorf("%s: %w", id, errMissing)
+	}
+	if len(f) != 3 {
+		return "", 0, fmt.Errorf("git cat-file answered %.100q", line)
+	}
+	if size, err = strconv.ParseInt(f[2], 10, 64); err != nil || size < 0 {
+		return "", 0, fmt.Errorf("git cat-file answered %.100q", line)
+	}
+	return f[1], size, nil
+}
+
+// finish reads the newline after an object's bytes.
+func (r *reader) finish() error {
+	c, err := r.out.ReadByte()
+	if err != nil || c != '\n' {
+		return fmt.Errorf("git cat-file is out of step: %w", errors.Join(err, io.ErrUnexpectedEOF))
+	}
+	return nil
+}
+
+// Object reads one whole object that must be of the given kind.
+func (m *Mirror) Object(ctx context.Context, id, kind string) ([]byte, error) {
+	m.packs.RLock()
+	defer m.packs.RUnlock()
+	r, err := m.objs.borrow(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer m.objs.giveBack(r)
+	if err := r.ask(id); err != nil {
+		return nil, err
+	}
+	got, size, err := r.header(id)
+	if errors.Is(err, errMissing) {
+		r.bad = false
+	}
+	if err != nil {
+		return nil, err
+	}
+	if got != kind || size > maxInMemory {
+		return nil, fmt.Errorf("object %s is a %s of %d bytes, want a %s of at most %d", id, got, size, kind, maxInMemory)
+	}
+	buf := make([]byte, size)
+	if _, err := io.ReadFull(r.out, buf); err != nil {
+		return nil, err
+	}
+	if err := r.finish(); err != nil {
+		return nil, err
+	}
+	r.bad = false
+	return buf, nil
+}
+
+// window is how many blobs are asked for ahead of the one being read. The
+// questions of a window fit a pipe, so asking never blocks on answering.
+const window = 256
+
+// Blobs reads blobs one after the other and hands each to use with its size;
+// use must read it whole, or return an error, which ends the reading.
+func (m *Mirror) Blobs(ctx context.Context, ids []string, use func(i int, size int64, body io.Reader) error) error {
+	m.packs.RLock()
+	defer m.packs.RUnlock()
+	r, err := m.objs.borrow(ctx)
+	if err != nil {
+		return err
+	}
+	defer m.objs.giveBack(r)
+	// A process that hangs on a bad disk is not waited for.
+	stop := context.AfterFunc(ctx, func() { _ = r.cmd.Process.Kill() })
+	defer stop()
+	asked := 0
+	for i, id := range ids {
+		if i == asked || asked-i < window/2 && asked < len(ids) {
+			next := min(i+window, len(ids))
+			if err := r.ask(ids[asked:next]...); err != nil {
+				return err
+			}
+			asked = next
+		}
+		if err := r.blob(i, id, use); err != nil {
+			return errors.Join(context.Cause(ctx), err)
+		}
+	}
+	if stop() {
+		r.bad = false
+	}
+	return nil
+}
+
+func (r *reader) blob(i int, id string, use func(i int, size int64, body io.Reader) error) error {
+	kind, size, err := r.header(id)
+	if err != nil {
+		return err
+	}
+	if kind != "blob" {
+		return fmt.Errorf("object %s is a %s, want a blob", id, kind)
+	}
+	body := &io.LimitedReader{R: r.out, N: size}
+	if err := use(i, size, body); err != nil {
+		return err
+	}
+	if body.N != 0 {
+		return fmt.Errorf("object %s was not read whole: %w", id, io.ErrUnexpectedEOF)
+	}
+	return r.finish()
+}
