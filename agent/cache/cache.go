@@ -1,0 +1,184 @@
+package cache
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/axle-cd/axle/internal/atomicfile"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/seal"
+	"github.com/axle-cd/axle/internal/tarball"
+)
+
+const (
+	treesDir      = "cache"
+	specsDir      = "specs"
+	unfinished    = "unfinished-"
+	recordSuffix  = ".json"
+	refreshedFile = "refreshed.json"
+)
+
+// Config is what a Cache needs.
+type Config struct {
+	// Dir is the agent's data folder.
+	Dir string
+	// Sealer seals specs.
+	Sealer *seal.Sealer
+	// Limits bound one tree; the defaults of tarball when zero.
+	Limits tarball.Limits
+	// Clock is the real one when nil.
+	Clock clock.Clock
+	// Log is silent when nil.
+	Log *slog.Logger
+}
+
+// Cache keeps trees, specs and the list. It is safe for concurrent use; one
+// process uses a folder.
+type Cache struct {
+	cfg   Config
+	trees string
+
+	mu        sync.Mutex
+	records   map[digest.Digest]record
+	using     map[digest.Digest]int
+	busy      map[digest.Digest]chan struct{}
+	refreshed map[string]moments
+}
+
+// record is what is known of a tree.
+type record struct {
+	// Bytes are unpacked, TarballBytes those of the download.
+	Bytes        int64 `json:"bytes"`
+	TarballBytes int64 `json:"tarballBytes"`
+}
+
+// New opens the folder and removes what a kill left unfinished.
+func New(cfg Config) (*Cache, error) {
+	if cfg.Dir == "" || cfg.Sealer == nil {
+		return nil, errcode.New(errcode.Internal, "a cache needs a folder and a sealer")
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = clock.Real{}
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	c := &Cache{
+		cfg: cfg, trees: filepath.Join(cfg.Dir, treesDir),
+		records: map[digest.Digest]record{}, using: map[digest.Digest]int{},
+		busy: map[digest.Digest]chan struct{}{}, refreshed: map[string]moments{},
+	}
+	for _, dir := range []string{cfg.Dir, c.trees, filepath.Join(cfg.Dir, specsDir)} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, diskError("make the data folder", err)
+		}
+		if err := atomicfile.RemoveUnfinished(dir); err != nil {
+			return nil, diskError("clean the data folder", err)
+		}
+	}
+	if err := c.load(); err != nil {
+		return nil, diskError("read the data folder", err)
+	}
+	c.loadRefreshed()
+	return c, nil
+}
+
+// load finds the finished trees and removes all others.
+func (c *Cache) load() error {
+	entries, err := os.ReadDir(c.trees)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := strings.TrimSuffix(e.Name(), recordSuffix)
+		d, err := digest.Parse(digest.Prefix + name)
+		if err == nil && !e.IsDir() {
+			if r, ok := c.readRecord(d); ok {
+				c.records[d] = r
+			}
+		}
+	}
+	for _, e := range entries {
+		d := digest.Digest(digest.Prefix + strings.TrimSuffix(e.Name(), recordSuffix))
+		if _, ok := c.records[d]; ok {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(c.trees, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cache) readRecord(d digest.Digest) (record, bool) {
+	var r record
+	text, err := os.ReadFile(c.recordPath(d))
+	if err != nil || json.Unmarshal(text, &r) != nil {
+		return r, false
+	}
+	info, err := os.Stat(c.treePath(d))
+	return r, err == nil && info.IsDir()
+}
+
+func (c *Cache) treePath(d digest.Digest) string { return filepath.Join(c.trees, d.Hex()) }
+
+func (c *Cache) recordPath(d digest.Digest) string { return c.treePath(d) + recordSuffix }
+
+// Keep removes all trees but those named and those in use, and forgets the
+// refresh times of other services. services maps service ids to digests.
+func (c *Cache) Keep(services map[string]digest.Digest) error {
+	keep := map[digest.Digest]bool{}
+	for _, d := range services {
+		keep[d] = true
+	}
+	c.mu.Lock()
+	var gone []digest.Digest
+	for d := range c.records {
+		if !keep[d] && c.using[d] == 0 && c.busy[d] == nil {
+			gone = append(gone, d)
+			delete(c.records, d)
+		}
+	}
+	for id := range c.refreshed {
+		if _, ok := services[id]; !ok {
+			delete(c.refreshed, id)
+		}
+	}
+	c.mu.Unlock()
+	var errs []error
+	for _, d := range gone {
+		errs = append(errs, c.remove(d))
+	}
+	return errors.Join(errs...)
+}
+
+// remove deletes a tree, its record first: a tree without one is not used.
+func (c *Cache) remove(d digest.Digest) error {
+	c.cfg.Log.Debug("a tree is removed from the cache", logkey.Digest, d.Short())
+	if err := os.Remove(c.recordPath(d)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return diskError("remove a tree", err)
+	}
+	if err := os.RemoveAll(c.treePath(d)); err != nil {
+		return diskError("remove a tree", err)
+	}
+	return nil
+}
+
+// diskError explains an error of the data folder.
+func diskError(what string, err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return errcode.New(errcode.Exhausted,
+			"%s: the disk of the agent's data folder is full; make room or enlarge its volume, what is applied stays as it is: %w", what, err)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}

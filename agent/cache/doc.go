@@ -1,0 +1,27 @@
+// Package cache is what the agent keeps on disk: unpacked trees by digest, the
+// specs of its services, and the last list that the hub signed. With it an
+// agent works on while the hub is away, also after a restart.
+//
+// It asks nobody by itself: a caller hands it a way to fetch. agent/poll is
+// that caller, and says which trees and specs are still needed.
+//
+// Invariants:
+//   - a tree that Tree returns had its digest computed from what is on disk
+//     after it was unpacked; a download that is cut, damaged or somebody else's
+//     never becomes a tree;
+//   - once per service and 2 h (12 h above 10 MB of tarball) the whole tarball
+//     is downloaded without any condition, at a moment that the service's id
+//     chooses, and the unpacked copy is read and hashed again every 2 h;
+//   - specs, which hold secret values, are sealed with AES-GCM under a key that
+//     does not lie beside them; trees are plain;
+//   - every file is written beside its place and renamed, so a kill at any
+//     point leaves the old or the new; a full disk leaves the old.
+//
+// On disk:
+//
+//	cache/<hex of digest>/        an unpacked tree
+//	cache/<hex of digest>.json    its sizes; a tree without it is not one
+//	specs/<service id>            a sealed spec
+//	list.json                     the last signed list and what was seen with it
+//	refreshed.json                when each service was last downloaded whole
+package cache
