@@ -51,6 +51,10 @@ func (s *Store) listen(ctx context.Context) error {
 		if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
 			return err
 		}
+		// The one of Open is gone when the server was started anew.
+		if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock_shared($1)", aliveLock); err != nil {
+			return err
+		}
 		s.wake() // for what was announced before
 		for {
 			if _, err := conn.WaitForNotification(ctx); err != nil {

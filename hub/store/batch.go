@@ -111,6 +111,11 @@ func (s *Store) writeBatch(batch []*batched) {
 		return nil
 	})
 	for _, b := range batch {
+		if err == nil && takenKey(b.err) != "" {
+			// Its view was too old; alone it gets a new one.
+			b.result <- s.Write(b.ctx, b.fn)
+			continue
+		}
 		if err == nil && b.err == nil && position != (event.Position{}) {
 			event.Committed(b.ctx, position)
 		}

@@ -47,8 +47,6 @@ func TestGitCacheSuite(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			run(t, "CREATE TABLE IF NOT EXISTS services (id TEXT PRIMARY KEY, source_id TEXT, digest TEXT)")
-			run(t, "CREATE TABLE IF NOT EXISTS revisions (service_id TEXT, digest TEXT)")
 			return gitcachetest.Fixture{
 				Store: s,
 				Refer: func(t *testing.T, sourceID string, by int) {
@@ -57,7 +55,7 @@ func TestGitCacheSuite(t *testing.T) {
 						return
 					}
 					users++
-					run(t, "INSERT INTO services (id, source_id, digest) VALUES ($1, $2, '')", fmt.Sprint(users), sourceID)
+					run(t, "INSERT INTO services (id, name, source_id) VALUES ($1, $1, $2)", fmt.Sprint(users), sourceID)
 				},
 				Pin: func(t *testing.T, d digest.Digest, pinned bool) {
 					if !pinned {
@@ -65,7 +63,7 @@ func TestGitCacheSuite(t *testing.T) {
 						return
 					}
 					users++
-					run(t, "INSERT INTO services (id, source_id, digest) VALUES ($1, '', $2)", fmt.Sprint(users), d)
+					run(t, "INSERT INTO services (id, name, digest) VALUES ($1, $1, $2)", fmt.Sprint(users), d)
 				},
 				Announced: func(t *testing.T) int {
 					rows, err := s.ChangesAfter(t.Context(), 0, 100_000)

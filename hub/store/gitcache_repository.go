@@ -155,7 +155,8 @@ func (s *Store) DeleteRepository(ctx context.Context, id string) error {
 			return err
 		}
 		used, _, err := rowOf(ctx, s, value[int64], `SELECT count(*) FROM services
-			WHERE source_id IN (SELECT id FROM sources WHERE repository_id = $1)`, id)
+			WHERE repository_id = $1 OR content_repository = $1
+			   OR source_id IN (SELECT id FROM sources WHERE repository_id = $1)`, id)
 		if err != nil {
 			return err
 		}

@@ -19,13 +19,10 @@ const (
 // openKey opens the key file and makes sure that it is the one the database's
 // secrets were sealed with, before anything is sealed with another.
 func (s *Store) openKey(ctx context.Context, c Config) (err error) {
-	path := c.KeyFile
-	if path == "" {
-		if c.DataDir == "" {
-			return errcode.New(errcode.Invalid, "the hub needs a key file (--key-file) or a data folder (--data-dir)")
-		}
-		path = filepath.Join(c.DataDir, keyFile)
+	if c.KeyFile == "" && c.DataDir == "" {
+		return errcode.New(errcode.Invalid, "the hub needs a key file (--key-file) or a data folder (--data-dir)")
 	}
+	path := c.keyFile()
 	if s.sealer, err = seal.OpenFile(path); err != nil {
 		return err
 	}
@@ -42,6 +39,14 @@ func (s *Store) openKey(ctx context.Context, c Config) (err error) {
 		}
 		return nil
 	})
+}
+
+// keyFile is where the hub's key lies.
+func (c Config) keyFile() string {
+	if c.KeyFile != "" {
+		return c.KeyFile
+	}
+	return filepath.Join(c.DataDir, keyFile)
 }
 
 // Sealer seals and opens secrets with the hub's key.

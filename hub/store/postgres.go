@@ -28,9 +28,20 @@ const (
 	poolReaders = 12
 )
 
-func (s *Store) openPostgres(ctx context.Context, c Config) error {
+func (s *Store) openPostgres(ctx context.Context, _ Config) error {
+	if err := s.connectPostgres(); err != nil {
+		return err
+	}
+	if err := s.write.PingContext(ctx); err != nil {
+		return fmt.Errorf("connect to Postgres: %w", err)
+	}
+	return s.holdAlive(ctx)
+}
+
+// connectPostgres makes the pools; connections are made when they are needed.
+func (s *Store) connectPostgres() error {
 	s.dialect = postgresDialect
-	config, err := pgx.ParseConfig(c.DatabaseURL)
+	config, err := pgx.ParseConfig(s.url)
 	if err != nil {
 		// The parser's error may quote the URL, and with it the password.
 		return errcode.New(errcode.Invalid, "--database-url is not a Postgres URL; write postgres://USER:PASSWORD@HOST:PORT/DATABASE")
@@ -44,10 +55,7 @@ func (s *Store) openPostgres(ctx context.Context, c Config) error {
 	s.write = openPool(config, writers, nil)
 	s.read = openPool(config, poolReaders, map[string]string{"default_transaction_read_only": "on"})
 	s.head = openPool(config, 1, map[string]string{"default_transaction_read_only": "on", "statement_timeout": "10000"})
-	if err := s.write.PingContext(ctx); err != nil {
-		return fmt.Errorf("connect to Postgres at %s:%d: %w", config.Host, config.Port, err)
-	}
-	return s.stayAlive(ctx)
+	return nil
 }
 
 func openPool(base *pgx.ConnConfig, size int, params map[string]string) *sql.DB {
@@ -68,14 +76,10 @@ func openPool(base *pgx.ConnConfig, size int, params map[string]string) *sql.DB 
 	return db
 }
 
-// stayAlive holds the shared lock that a restore waits for, on a connection
-// of its own for as long as the store is open.
-func (s *Store) stayAlive(ctx context.Context) error {
-	config, err := pgx.ParseConfig(s.url)
-	if err != nil {
-		return errcode.New(errcode.Invalid, "--database-url is not a Postgres URL")
-	}
-	conn, err := pgx.ConnectConfig(ctx, config)
+// holdAlive holds the lock of running hubs, which they share and a restore has
+// alone, on a connection of its own for as long as the store is open.
+func (s *Store) holdAlive(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, s.url)
 	if err != nil {
 		return fmt.Errorf("connect to Postgres: %w", err)
 	}
@@ -84,12 +88,16 @@ func (s *Store) stayAlive(ctx context.Context) error {
 		defer cancel()
 		return conn.Close(ctx)
 	}
+	lock, busy := "SELECT pg_try_advisory_lock_shared($1)", "a backup is being restored into this database; start the hub when it has ended"
+	if s.alone {
+		lock, busy = "SELECT pg_try_advisory_lock($1)", "a hub runs on this database; stop all its replicas first"
+	}
 	var got bool
-	if err := conn.QueryRow(ctx, "SELECT pg_try_advisory_lock_shared($1)", aliveLock).Scan(&got); err != nil {
+	if err := conn.QueryRow(ctx, lock, aliveLock).Scan(&got); err != nil {
 		return fmt.Errorf("take the lock of a running hub: %w", err)
 	}
 	if !got {
-		return errcode.New(errcode.Conflict, "a backup is being restored into this database; start the hub when it has ended")
+		return errcode.New(errcode.Conflict, "%s", busy)
 	}
 	return nil
 }

@@ -16,6 +16,9 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
+// databaseFile is the database's name in the data folder.
+const databaseFile = "hub.db"
+
 // readers is how many reads run at once beside the one writer.
 const readers = 8
 
@@ -35,21 +38,27 @@ func (s *Store) openSQLite(ctx context.Context, c Config) error {
 		return err
 	}
 	s.dialect, s.release = sqliteDialect, release
-	file := filepath.Join(c.DataDir, "hub.db")
-	common := []string{"busy_timeout(5000)", "foreign_keys(1)"}
-	if s.write, err = sql.Open("sqlite", sqliteURL(file, "immediate", append(common, "journal_mode(WAL)", "synchronous(FULL)"))); err != nil {
+	file := filepath.Join(c.DataDir, databaseFile)
+	pragmas := []string{"busy_timeout(5000)", "foreign_keys(1)", "journal_mode(WAL)", "synchronous(FULL)"}
+	if s.write, err = sql.Open("sqlite", sqliteURL(file, "immediate", pragmas)); err != nil {
 		return fmt.Errorf("open %s: %w", file, err)
 	}
 	s.write.SetMaxOpenConns(1)
 	if err := s.write.PingContext(ctx); err != nil {
 		return fmt.Errorf("open %s: %w", file, err)
 	}
-	if s.read, err = sql.Open("sqlite", sqliteURL(file, "deferred", append(common, "query_only(1)"))); err != nil {
-		return fmt.Errorf("open %s: %w", file, err)
+	s.read, err = openSQLiteReaders(file)
+	return err
+}
+
+func openSQLiteReaders(file string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", sqliteURL(file, "deferred", []string{"busy_timeout(5000)", "query_only(1)"}))
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", file, err)
 	}
-	s.read.SetMaxOpenConns(readers)
-	s.read.SetMaxIdleConns(readers)
-	return nil
+	db.SetMaxOpenConns(readers)
+	db.SetMaxIdleConns(readers)
+	return db, nil
 }
 
 func sqliteURL(file, lock string, pragmas []string) string {

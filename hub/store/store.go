@@ -39,11 +39,13 @@ type Store struct {
 	read *sql.DB
 	// head is one more connection, which reads the end of the feed while a
 	// transaction holds the feed's lock; see readHead.
-	head    *sql.DB
-	url     string
-	clock   clock.Clock
-	log     *slog.Logger
-	sealer  *seal.Sealer
+	head   *sql.DB
+	url    string
+	clock  clock.Clock
+	log    *slog.Logger
+	sealer *seal.Sealer
+	// alone refuses to share the database with a running hub.
+	alone   bool
 	release func() error
 
 	mu    sync.Mutex

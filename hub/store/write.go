@@ -46,6 +46,7 @@ func (s *Store) writeAgain(ctx context.Context, fn func(ctx context.Context) err
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
 	backoff := jitter.Backoff{Min: 5 * time.Millisecond, Max: 500 * time.Millisecond}
+	taken := ""
 	for try := 1; ; try++ {
 		position, err := s.writeOnce(ctx, fn)
 		if err == nil {
@@ -54,9 +55,11 @@ func (s *Store) writeAgain(ctx context.Context, fn func(ctx context.Context) err
 			}
 			return position, nil
 		}
-		if !retryable(err) {
+		key := takenKey(err)
+		if !retryable(err) && (key == "" || key == taken) {
 			return event.Position{}, err
 		}
+		taken = key
 		if try == writeTries {
 			return event.Position{}, errcode.New(errcode.Unavailable, "the database was too busy for this change; try again in a second: %w", err).After(time.Second)
 		}
@@ -113,6 +116,18 @@ func retryable(err error) bool {
 		return lite.Code()&0xff == busy || lite.Code()&0xff == locked
 	}
 	return false
+}
+
+// takenKey names the key of a row that exists already, on Postgres. The other
+// row may be younger than the transaction's view, which counted up to the same
+// number, so the transaction is run once more: with the same key again, the
+// caller wants what cannot be.
+func takenKey(err error) string {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == "23505" {
+		return pg.TableName + " " + pg.ConstraintName + " " + pg.Detail
+	}
+	return ""
 }
 
 // duplicate reports whether a row with the same unique key exists.

@@ -1,0 +1,19 @@
+package store
+
+import "context"
+
+// ServicesByRepository counts the services that follow each repository, by
+// repository id. Repositories that nobody follows are not there.
+func (s *Store) ServicesByRepository(ctx context.Context) (map[string]int, error) {
+	counts := map[string]int{}
+	err := s.each(ctx, `SELECT repository_id, COUNT(*) FROM services WHERE repository_id <> '' GROUP BY repository_id`, nil, func(row scan) error {
+		var id string
+		var n int
+		if err := row(&id, &n); err != nil {
+			return err
+		}
+		counts[id] = n
+		return nil
+	})
+	return counts, err
+}
