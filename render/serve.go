@@ -11,6 +11,7 @@ import (
 
 	renderv1 "github.com/axle-cd/axle/api/render/v1"
 	"github.com/axle-cd/axle/internal/frame"
+	"github.com/axle-cd/axle/internal/manifest"
 	"github.com/axle-cd/axle/internal/tree"
 )
 
@@ -99,6 +100,9 @@ func add(files *tree.Tree, f *renderv1.File) error {
 		return files.Link(f.GetPath(), f.GetLink())
 	case f.GetOmittedBytes() > 0:
 		return files.Omit(f.GetPath(), f.GetOmittedBytes())
+	case len(f.GetContent()) > manifest.MaxFileBytes:
+		// The agent leaves such content out; so nothing depends on its doing so.
+		return files.Omit(f.GetPath(), int64(len(f.GetContent())))
 	}
 	return files.Add(f.GetPath(), f.GetContent())
 }

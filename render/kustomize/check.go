@@ -119,7 +119,8 @@ func (c *checker) entry(dir string, at manifest.Error, field, reference string) 
 	local := path.Join(dir, reference)
 	switch {
 	case !path.IsAbs(reference) && !escapes(local) && c.tree.IsFile(local):
-		return nil
+		_, err := c.tree.Read(local)
+		return err
 	case !path.IsAbs(reference) && !escapes(local) && c.tree.IsDir(local):
 		return c.folder(local, at)
 	case remote(reference):

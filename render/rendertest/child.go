@@ -1,0 +1,180 @@
+package rendertest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	renderv1 "github.com/axle-cd/axle/api/render/v1"
+	"github.com/axle-cd/axle/internal/frame"
+)
+
+// patience bounds every wait for a child on a busy machine.
+const patience = 2 * time.Minute
+
+// Binary builds axle-render once for a test binary; remove deletes it.
+var Binary, remove = func() (func(*testing.T) string, func()) {
+	var dir string
+	build := sync.OnceValues(func() (string, error) {
+		var err error
+		if dir, err = os.MkdirTemp("", "axle-render"); err != nil {
+			return "", err
+		}
+		path := filepath.Join(dir, "axle-render")
+		command := exec.Command("go", "build", "-o", path, "github.com/axle-cd/axle/cmd/axle-render")
+		if out, err := command.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("go build axle-render: %w\n%s", err, out)
+		}
+		return path, nil
+	})
+	return func(t *testing.T) string {
+		t.Helper()
+		path, err := build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}, func() { os.RemoveAll(dir) }
+}()
+
+// Main runs a package's tests and removes what Binary built.
+func Main(m *testing.M) {
+	code := m.Run()
+	remove()
+	os.Exit(code)
+}
+
+// Files are the files of a pass: a path, then its content. A content that
+// starts with "-> " is a symbolic link.
+type Files map[string]string
+
+// Child is a running axle-render.
+type Child struct {
+	t       *testing.T
+	command *exec.Cmd
+	in      io.WriteCloser
+	out     io.Reader
+	stderr  bytes.Buffer
+	exited  chan error
+	// Lookups answers lookups by "apiVersion kind namespace/name"; others find
+	// nothing.
+	Lookups map[string]string
+}
+
+// Start starts a child that ends with the test.
+func Start(t *testing.T) *Child {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	c := &Child{t: t, command: exec.CommandContext(ctx, Binary(t)), exited: make(chan error, 1)}
+	c.command.Env = []string{}
+	c.command.Stderr = &c.stderr
+	in, err := c.command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A pipe of our own: Wait must not close it under a reader.
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.command.Stdout = write
+	c.in, c.out = in, read
+	if err := c.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	write.Close()
+	ended := make(chan struct{})
+	go func() {
+		c.exited <- c.command.Wait()
+		close(ended)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+		read.Close()
+	})
+	return c
+}
+
+// PID is the process's.
+func (c *Child) PID() int { return c.command.Process.Pid }
+
+// Send writes one frame.
+func (c *Child) Send(m *renderv1.ToChild) {
+	c.t.Helper()
+	if err := frame.Write(c.in, m); err != nil {
+		c.t.Fatalf("%v; the child said: %s", err, c.stderr.String())
+	}
+}
+
+// SendFiles writes the files in the order of their names.
+func (c *Child) SendFiles(files Files) {
+	c.t.Helper()
+	names := make([]string, 0, len(files))
+	for name := range files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		file := &renderv1.File{Path: name, Content: []byte(files[name])}
+		if target, ok := bytes.CutPrefix(file.Content, []byte("-> ")); ok {
+			file.Link, file.Content = string(target), nil
+		}
+		c.Send(&renderv1.ToChild{Message: &renderv1.ToChild_File{File: file}})
+	}
+}
+
+// Pass sends a whole pass, answers its lookups and returns its result.
+func (c *Child) Pass(files Files, begin *renderv1.Begin) *renderv1.Result {
+	c.t.Helper()
+	c.SendFiles(files)
+	c.Send(&renderv1.ToChild{Message: &renderv1.ToChild_Begin{Begin: begin}})
+	for {
+		var message renderv1.ToParent
+		if err := frame.Read(c.out, &message); err != nil {
+			c.t.Fatalf("%v; the child said: %s", err, c.stderr.String())
+		}
+		if result := message.GetResult(); result != nil {
+			return result
+		}
+		q := message.GetLookup()
+		key := fmt.Sprintf("%s %s %s/%s", q.GetApiVersion(), q.GetKind(), q.GetNamespace(), q.GetName())
+		answer := &renderv1.LookupAnswer{Object: []byte(c.Lookups[key])}
+		c.Send(&renderv1.ToChild{Message: &renderv1.ToChild_Lookup{Lookup: answer}})
+	}
+}
+
+// CloseInput ends the child's standard input.
+func (c *Child) CloseInput() { c.in.Close() }
+
+// Wait returns how the process ended.
+func (c *Child) Wait() error {
+	c.t.Helper()
+	select {
+	case err := <-c.exited:
+		return err
+	case <-time.After(patience):
+		c.t.Fatal("the child does not end")
+		return nil
+	}
+}
+
+// Bytes is a result as one comparable text.
+func Bytes(t *testing.T, r *renderv1.Result) string {
+	t.Helper()
+	out, err := proto.MarshalOptions{Deterministic: true}.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}

@@ -1,0 +1,232 @@
+package rendertest
+
+import (
+	"maps"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	renderv1 "github.com/axle-cd/axle/api/render/v1"
+)
+
+// Fixture is what a maker brings to the contract.
+type Fixture struct {
+	// Type is the step's, and what AUTO must find.
+	Type string
+	// Good renders to the objects named in Objects, in this order, as
+	// "Kind name". Its files lie in the folder "app".
+	Good    Files
+	Objects []string
+	// Other renders to something else with all of the maker's features, so
+	// that what it leaves behind would show in Good.
+	Other Files
+	// Invalid breaks one YAML file of Good; File and Line are where.
+	Invalid Files
+	File    string
+	Line    int32
+	// Manifest is the path in Good of a file that the maker reads.
+	Manifest string
+}
+
+// begin is the pass of a fixture.
+func (f Fixture) begin() *renderv1.Begin {
+	return &renderv1.Begin{
+		Pass: "1", ServiceId: "s1", Name: "web", Namespace: "shop", Entry: "app", Templated: true,
+		Steps:         []*renderv1.Step{{Type: f.Type}},
+		Configuration: map[string]string{"color": "green"},
+		Cluster:       `{"name":"one","metadata":{"region":"eu"}}`,
+		Capabilities:  &renderv1.Capabilities{KubernetesVersion: "v1.36.3", ApiVersions: []string{"v1", "apps/v1"}},
+		Now:           1_790_000_000_000_000,
+	}
+}
+
+// Contract runs everything that holds for all makers.
+func Contract(t *testing.T, f Fixture) {
+	t.Run("RendersItsObjectsInOrder", f.rendersInOrder)
+	t.Run("AutoFindsIt", f.autoFindsIt)
+	t.Run("EqualInEveryChild", f.equalInEveryChild)
+	t.Run("NothingSurvivesAPass", f.nothingSurvives)
+	t.Run("InvalidYAMLHasFileAndLine", f.invalidYAML)
+	t.Run("FolderThatIsNotThere", f.missingFolder)
+	t.Run("LinkInsideIsFollowed", f.linkInside)
+	t.Run("LinkOutsideIsRefused", f.linkOutside)
+	t.Run("ManifestOf50MB", f.hugeManifest)
+	t.Run("FailureLeavesTheChildUsable", f.failureThenGood)
+	t.Run("EndsWithItsInput", f.endsWithInput)
+}
+
+func (f Fixture) rendersInOrder(t *testing.T) {
+	result := Start(t).Pass(f.Good, f.begin())
+	good(t, result)
+	if diff := cmp.Diff(f.Objects, names(t, result)); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
+	}
+	for _, o := range result.GetObjects() {
+		if !strings.HasPrefix(o.GetSource(), "app/") {
+			t.Errorf("an object's source is %q, not a file of the service", o.GetSource())
+		}
+	}
+}
+
+func (f Fixture) autoFindsIt(t *testing.T) {
+	child := Start(t)
+	named := child.Pass(f.Good, f.begin())
+	begin := f.begin()
+	begin.Steps = nil
+	auto := child.Pass(f.Good, begin)
+	if diff := cmp.Diff(Bytes(t, named), Bytes(t, auto)); diff != "" {
+		t.Errorf("AUTO renders otherwise:\n%s", diff)
+	}
+}
+
+func (f Fixture) equalInEveryChild(t *testing.T) {
+	want := Bytes(t, Start(t).Pass(f.Good, f.begin()))
+	child := Start(t)
+	for range 5 {
+		if diff := cmp.Diff(want, Bytes(t, child.Pass(f.Good, f.begin()))); diff != "" {
+			t.Fatalf("renders of one input differ:\n%s", diff)
+		}
+	}
+}
+
+// nothingSurvives renders A, B, A: in one child, A's two results are equal,
+// and B's is the one of a fresh child.
+func (f Fixture) nothingSurvives(t *testing.T) {
+	other := f.begin()
+	other.Name, other.Namespace, other.Configuration = "other", "elsewhere", map[string]string{"color": "red", "only": "here"}
+	child := Start(t)
+	first := child.Pass(f.Good, f.begin())
+	between := child.Pass(f.Other, other)
+	again := child.Pass(f.Good, f.begin())
+	good(t, first)
+	good(t, between)
+	if diff := cmp.Diff(Bytes(t, first), Bytes(t, again)); diff != "" {
+		t.Errorf("the pass between changed the next:\n%s", diff)
+	}
+	if diff := cmp.Diff(Bytes(t, Start(t).Pass(f.Other, other)), Bytes(t, between)); diff != "" {
+		t.Errorf("the pass before changed this one:\n%s", diff)
+	}
+}
+
+func (f Fixture) invalidYAML(t *testing.T) {
+	failed := Start(t).Pass(f.Invalid, f.begin()).GetFailure()
+	if failed.GetFile() != f.File || failed.GetLine() != f.Line || failed.GetMessage() == "" {
+		t.Errorf("got %v, want a message at %s:%d", failed, f.File, f.Line)
+	}
+}
+
+func (f Fixture) missingFolder(t *testing.T) {
+	begin := f.begin()
+	begin.Entry = "nowhere"
+	failed := Start(t).Pass(f.Good, begin).GetFailure()
+	if failed.GetFile() != "nowhere" || !strings.Contains(failed.GetMessage(), "does not exist") {
+		t.Errorf("got %v, want the missing folder named", failed)
+	}
+}
+
+func (f Fixture) linkInside(t *testing.T) {
+	files := maps.Clone(f.Good)
+	files["elsewhere/real"] = files[f.Manifest]
+	files[f.Manifest] = "-> " + strings.Repeat("../", strings.Count(f.Manifest, "/")) + "elsewhere/real"
+	result := Start(t).Pass(files, f.begin())
+	good(t, result)
+	if diff := cmp.Diff(f.Objects, names(t, result)); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
+	}
+}
+
+func (f Fixture) linkOutside(t *testing.T) {
+	targets := map[string]string{
+		"absolute": "/etc/passwd",
+		"up":       strings.Repeat("../", 9) + "etc/passwd",
+		"proc":     "/proc/self/environ",
+	}
+	for name, target := range targets {
+		t.Run(name, func(t *testing.T) {
+			files := maps.Clone(f.Good)
+			files[f.Manifest] = "-> " + target
+			result := Start(t).Pass(files, f.begin())
+			if failed := result.GetFailure(); failed.GetFile() != f.Manifest || !strings.Contains(failed.GetMessage(), "link") {
+				t.Errorf("got %v, want the link %s refused", failed, f.Manifest)
+			}
+			if len(result.GetObjects()) != 0 {
+				t.Error("a failed pass returned objects")
+			}
+		})
+	}
+}
+
+func (f Fixture) hugeManifest(t *testing.T) {
+	files := maps.Clone(f.Good)
+	files[f.Manifest] += "\n#" + strings.Repeat("x", 50<<20)
+	failed := Start(t).Pass(files, f.begin()).GetFailure()
+	if !strings.Contains(failed.GetMessage(), "bytes") {
+		t.Errorf("got %v, want the size said", failed)
+	}
+}
+
+func (f Fixture) failureThenGood(t *testing.T) {
+	child := Start(t)
+	first := child.Pass(f.Good, f.begin())
+	if child.Pass(f.Invalid, f.begin()).GetFailure() == nil {
+		t.Fatal("the invalid input rendered")
+	}
+	if diff := cmp.Diff(Bytes(t, first), Bytes(t, child.Pass(f.Good, f.begin()))); diff != "" {
+		t.Errorf("a failed pass changed the next:\n%s", diff)
+	}
+}
+
+func (f Fixture) endsWithInput(t *testing.T) {
+	t.Run("between passes", func(t *testing.T) {
+		child := Start(t)
+		good(t, child.Pass(f.Good, f.begin()))
+		child.CloseInput()
+		if err := child.Wait(); err != nil {
+			t.Errorf("the child ended with %v, want a clean end", err)
+		}
+	})
+	t.Run("inside a pass", func(t *testing.T) {
+		child := Start(t)
+		child.SendFiles(f.Good)
+		child.CloseInput()
+		if err := child.Wait(); err == nil {
+			t.Error("the child took half a pass for a clean end")
+		}
+	})
+}
+
+// good fails the test when the pass failed.
+func good(t *testing.T, r *renderv1.Result) {
+	t.Helper()
+	if failed := r.GetFailure(); failed != nil {
+		t.Fatalf("the pass failed: %s:%d: %s", failed.GetFile(), failed.GetLine(), failed.GetMessage())
+	}
+}
+
+// names are the rendered objects as "Kind name".
+func names(t *testing.T, r *renderv1.Result) []string {
+	t.Helper()
+	var out []string
+	for _, o := range r.GetObjects() {
+		out = append(out, Decode(t, o).Kind+" "+Decode(t, o).Metadata.Name)
+	}
+	return out
+}
+
+// In puts files into a folder.
+func (files Files) In(dir string) Files {
+	out := Files{}
+	for name, content := range files {
+		out[path.Join(dir, name)] = content
+	}
+	return out
+}
+
+// With returns a copy with one file changed.
+func (files Files) With(name, content string) Files {
+	out := maps.Clone(files)
+	out[name] = content
+	return out
+}
