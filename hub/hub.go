@@ -189,6 +189,12 @@ func (h *Hub) makeEdges() error {
 // URL is how the hub is reached.
 func (h *Hub) URL() string { return h.config.externalURL(h.listener.Addr()) }
 
+// Addr is the address that the hub listens on.
+func (h *Hub) Addr() string { return h.listener.Addr().String() }
+
+// ServeHTTP answers one request as the hub's listener does.
+func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.handler.ServeHTTP(w, r) }
+
 // SetupTokenFile is where the setup token lies until the hub is set up.
 func (h *Hub) SetupTokenFile() string { return h.setup.path }
 

@@ -60,7 +60,9 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 }
 
 // indexSize tells how much the desired index holds.
-type indexSize interface{ Size() (clusters, services int) }
+type indexSize interface {
+	Size() (clusters, services int)
+}
 
 func newRegistry(feed *event.Feed, index indexSize) *prometheus.Registry {
 	r := prometheus.NewRegistry()

@@ -17,6 +17,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return fmt.Errorf("%w; %w", err, errUsage)
@@ -92,7 +93,7 @@ func newRestore() *cobra.Command {
 			if err := o.finish(cmd); err != nil {
 				return err
 			}
-			if err := hub.Restore(cmd.Context(), o.config, args[0]); err != nil {
+			if _, err := hub.Restore(cmd.Context(), o.config, args[0]); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), "restored; start the hub, look at what it says, then run: axle hub confirm-restore\nuntil then agents delete nothing")

@@ -1,0 +1,9 @@
+package hub_test
+
+import (
+	"testing"
+
+	"github.com/axle-cd/axle/hub/hubtest"
+)
+
+func TestMain(m *testing.M) { hubtest.Main(m) }
