@@ -24,10 +24,10 @@ const ready = 60 * time.Second
 // prefix starts the name of every server's folder.
 const prefix = "axle-pg-"
 
-// settings make the server fast and small; nothing survives a crash of the
-// machine, which is no loss.
+// settings make the server fast and small. Commits survive the end of the
+// server, since they wait for the write, but not that of the machine.
 var settings = []string{
-	"fsync=off", "synchronous_commit=off", "full_page_writes=off",
+	"fsync=off", "full_page_writes=off",
 	"max_connections=300", "shared_buffers=32MB", "wal_level=minimal", "max_wal_senders=0",
 	"autovacuum=off", "log_min_messages=warning", "jit=off",
 }
