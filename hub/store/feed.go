@@ -28,7 +28,9 @@ FROM incarnations i ORDER BY i.id DESC LIMIT 1`
 
 // lockHead takes the feed's lock for the rest of the transaction of ctx and
 // returns the end of the feed. Until this transaction ends nobody else can
-// commit a row, so the next sequence is the next commit.
+// commit a row, so the next sequence is the next commit. (Without the lock the
+// primary key would refuse the second of two equal sequences, and that
+// transaction would have to run again.)
 //
 // The transaction's own snapshot is older than the lock and may miss rows, so
 // Postgres is asked over another connection. One is enough: only the holder of
