@@ -20,8 +20,12 @@ func scanRevision(row scan) (r fleet.StoredRevision, err error) {
 	return r, fromJSON(spec, &r.Spec)
 }
 
-// InsertRevision is fleet.Store.
+// InsertRevision is fleet.Store. It writes to the service's row first, so that
+// of two transactions that want the same number the later one is run again.
 func (s *Store) InsertRevision(ctx context.Context, r fleet.StoredRevision) error {
+	if _, err := s.exec(ctx, "UPDATE services SET revision = revision WHERE id = $1", r.ServiceID); err != nil {
+		return err
+	}
 	spec, err := jsonText(r.Spec)
 	if err != nil {
 		return err

@@ -1,0 +1,177 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/seal"
+)
+
+// upstream stands in for the git cache: it knows what sources point at.
+type upstream struct {
+	mu    sync.Mutex
+	heads map[string]fleet.Head
+}
+
+func (u *upstream) RepositoryID(_ context.Context, name, url string) (string, error) {
+	if name+url == "missing" {
+		return "", errcode.New(errcode.NotFound, "no such repository")
+	}
+	return "repo_" + name + url, nil
+}
+
+func (u *upstream) Track(_ context.Context, w fleet.SourceWant) (string, error) {
+	return sourceID(w.RepositoryID, w.Ref, w.Folder), nil
+}
+
+func sourceID(repository, ref, folder string) string {
+	return "src_" + repository + "_" + ref + "_" + folder
+}
+
+func (u *upstream) Heads(_ context.Context, ids []string) (map[string]fleet.Head, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	heads := map[string]fleet.Head{}
+	for _, id := range ids {
+		if h, ok := u.heads[id]; ok {
+			heads[id] = h
+		}
+	}
+	return heads, nil
+}
+
+// commit makes a source point at the n-th content.
+func (u *upstream) commit(id string, n int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.heads[id] = fleet.Head{SourceID: id, Content: fleet.Content{
+		RepositoryID: "repo_main", SourceRevision: fmt.Sprintf("%040d", n), Digest: fmt.Sprintf("axle1:%064d", n),
+		Message: fmt.Sprintf("change %d", n), Author: "eve",
+	}}
+}
+
+func (u *upstream) fail(id, text string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	h := u.heads[id]
+	h.SourceID, h.Error, h.ErrorAt = id, text, 7
+	u.heads[id] = h
+}
+
+// yard is a fleet on a real database.
+type yard struct {
+	*fleet.Fleet
+	t        *testing.T
+	store    *store.Store
+	clock    *clock.Manual
+	upstream *upstream
+	sealer   *seal.Sealer
+}
+
+func newSealer(t *testing.T) *seal.Sealer {
+	t.Helper()
+	s, err := seal.Parse(seal.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func newYard(t *testing.T, p place) *yard {
+	t.Helper()
+	y := &yard{
+		t: t, store: p.open(t), clock: clock.NewManual(time.Unix(1_800_000_000, 0)),
+		upstream: &upstream{heads: map[string]fleet.Head{}}, sealer: newSealer(t),
+	}
+	y.Fleet = y.newFleet()
+	return y
+}
+
+func (y *yard) newFleet() *fleet.Fleet {
+	y.t.Helper()
+	f, err := fleet.New(fleet.Config{
+		Store: y.store, Writer: y.store, Sources: y.upstream, Sealer: y.sealer,
+		DigestKey: []byte("0123456789abcdef0123456789abcdef"), Clock: y.clock,
+	})
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	return f
+}
+
+// cluster makes a cluster that has an agent.
+func (y *yard) cluster(name string) fleet.Cluster {
+	y.t.Helper()
+	c, err := y.CreateCluster(y.t.Context(), "ann", fleet.NewCluster{Name: name, Tags: map[string]string{"tier": "dev"}})
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	y.enroll(c.ID)
+	return c
+}
+
+func (y *yard) enroll(clusterID string) {
+	y.t.Helper()
+	err := y.store.Write(y.t.Context(), func(ctx context.Context) error {
+		_, err := y.Enroll(ctx, enrollment(clusterID))
+		return err
+	})
+	if err != nil {
+		y.t.Fatal(err)
+	}
+}
+
+func spec(folder string) fleet.Spec {
+	return fleet.Spec{Repository: "main", Git: &fleet.Git{Ref: "main", Folder: folder}}
+}
+
+// service declares a service whose source was produced.
+func (y *yard) service(cluster, name string) fleet.ServiceView {
+	y.t.Helper()
+	v, err := y.CreateService(y.t.Context(), "ann", fleet.ServiceRequest{Ref: fleet.Ref{Cluster: cluster, Name: name}, Spec: spec(name)})
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	return v
+}
+
+// move commits to a service's source and tells the fleet.
+func (y *yard) move(v fleet.ServiceView, n int) {
+	y.t.Helper()
+	y.upstream.commit(v.SourceID, n)
+	if err := y.HeadMoved(y.t.Context(), v.SourceID); err != nil {
+		y.t.Fatal(err)
+	}
+}
+
+func (y *yard) get(v fleet.ServiceView) fleet.ServiceView {
+	y.t.Helper()
+	now, err := y.Service(y.t.Context(), v.Ref())
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	return now
+}
+
+// must fails the test on an error of a call that gives a view.
+func (y *yard) must(v fleet.ServiceView, err error) fleet.ServiceView {
+	y.t.Helper()
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	return v
+}
+
+func wantCode(t *testing.T, err error, code errcode.Code) {
+	t.Helper()
+	if !errcode.Is(err, code) {
+		t.Errorf("err = %v, want code %s", err, code)
+	}
+}
