@@ -12,8 +12,12 @@ import (
 	"time"
 )
 
-// stderrBytes is how much of a child's last words is kept.
-const stderrBytes = 4 << 10
+// stderrBytes is how much of a child's last words is kept, the first
+// stderrHead of it from their beginning.
+const (
+	stderrBytes = 4 << 10
+	stderrHead  = 1 << 10
+)
 
 // child is one running axle-render.
 type child struct {
@@ -26,7 +30,7 @@ type child struct {
 	out    *os.File
 	writer *bufio.Writer
 	reader *bufio.Reader
-	stderr *tail
+	stderr *words
 
 	// done is closed when the process has ended; state is set before.
 	done  chan struct{}
@@ -51,7 +55,7 @@ func start(binary, project string) (*child, error) {
 	c := &child{
 		project: project, born: time.Now(), in: inWrite, out: outRead,
 		writer: bufio.NewWriterSize(inWrite, 64<<10), reader: bufio.NewReaderSize(outRead, 64<<10),
-		stderr: &tail{limit: stderrBytes}, done: make(chan struct{}),
+		stderr: &words{}, done: make(chan struct{}),
 	}
 	c.cmd = &exec.Cmd{
 		Path: binary, Args: []string{"axle-render"}, Env: []string{}, Dir: "/",
@@ -123,27 +127,36 @@ func (c *child) ended() (how, lastWords string) {
 	return fmt.Sprint(c.state), c.stderr.String()
 }
 
-// tail keeps the last bytes written to it.
-type tail struct {
-	mu    sync.Mutex
-	limit int
-	text  []byte
+// words keeps the beginning and the end of what is written to it: a crash of
+// the Go runtime says its reason first and is followed by long traces.
+type words struct {
+	mu         sync.Mutex
+	head, tail []byte
+	cut        bool
 }
 
 // Write keeps what fits, and always takes all.
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, p...)
-	if extra := len(t.text) - t.limit; extra > 0 {
-		t.text = append(t.text[:0], t.text[extra:]...)
+func (w *words) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	size := len(p)
+	n := min(len(p), stderrHead-len(w.head))
+	w.head = append(w.head, p[:n]...)
+	w.tail = append(w.tail, p[n:]...)
+	if extra := len(w.tail) - (stderrBytes - stderrHead); extra > 0 {
+		w.tail = append(w.tail[:0], w.tail[extra:]...)
+		w.cut = true
 	}
-	return len(p), nil
+	return size, nil
 }
 
 // String is what was kept.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.text)
+func (w *words) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	between := ""
+	if w.cut {
+		between = " [...] "
+	}
+	return string(w.head) + between + string(w.tail)
 }
