@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
-	"time"
 )
 
 // Config describes a Bed. The zero value is good.
@@ -57,7 +56,7 @@ func Start(ctx context.Context, cfg Config) (*Bed, error) {
 			return nil, err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	if err := b.startEtcd(ctx); err != nil {
 		return nil, errors.Join(err, b.Close())

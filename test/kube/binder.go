@@ -7,12 +7,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 )
 
 // ImagePrefix marks the images that the process kubelet runs.
@@ -45,7 +47,7 @@ func (b *binder) run(ctx context.Context) {
 			UpdateFunc: func(_, obj any) { b.bind(ctx, obj.(*corev1.Pod)) },
 		},
 	})
-	informer.RunWithContext(ctx)
+	informer.RunWithContext(klog.NewContext(ctx, logr.FromSlogHandler(b.log.Handler())))
 }
 
 func (b *binder) bind(ctx context.Context, pod *corev1.Pod) {

@@ -49,7 +49,7 @@ type User struct {
 
 // startLimit bounds how long a cluster may take until it is ready. It takes
 // about 2 s on a free machine; the rest is for machines that are not.
-const startLimit = time.Minute
+const startLimit = 2 * time.Minute
 
 // Cluster is one API server with what was asked for beside it.
 type Cluster struct {

@@ -17,6 +17,6 @@
 // What holds: everything listens on 127.0.0.1 alone; no child outlives the
 // process that started it, even one ended by SIGKILL; the host's file system is
 // written only below the Bed's folder, which goes away with the process. A
-// starting cluster that is not ready within 60 s is an error that quotes the
+// starting cluster that is not ready within 2 min is an error that quotes the
 // end of its log.
 package kube

@@ -3,6 +3,7 @@ package kube_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -41,14 +42,20 @@ func newProcesses(t *testing.T, cfg kube.ClusterConfig) processes {
 	return processes{Cluster: cluster, api: client(t, cluster.Config()), namespace: cluster.Namespace(t)}
 }
 
-// kubectl runs it as the administrator in the test's namespace.
+// kubectl runs it as the administrator in the test's namespace. The error holds
+// what it wrote to stderr, where it also complains of harmless things.
 func (p processes) kubectl(t *testing.T, stdin io.Reader, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "kubectl", append([]string{"--kubeconfig", p.Kubeconfig(), "-n", p.namespace}, args...)...)
 	cmd.Stdin = stdin
-	out, err := cmd.CombinedOutput()
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, &errs)
+	}
 	return string(out), err
 }
 
@@ -142,19 +149,23 @@ func TestProcessPods(t *testing.T) {
 		"exec passes input":               {"over here", []string{"cat"}, "over here"},
 		"exec sees its processes alone":   {"", []string{"sh", "-c", "readlink /proc/1/exe"}, "/usr/local/bin/greeter\n"},
 		"exec has the pod's variables":    {"", []string{"sh", "-c", "echo $GREETING $KUBERNETES_SERVICE_HOST"}, "good-day 127.0.0.1\n"},
-		"exec tells the exit code":        {"", []string{"sh", "-c", "exit 7"}, "command terminated with exit code 7\n"},
 		"a token is where clients look":   {"", []string{"sh", "-c", "ls /var/run/secrets/kubernetes.io/serviceaccount"}, "ca.crt\nnamespace\ntoken\n"},
 		"the root refuses to be written":  {"", []string{"sh", "-c", "touch /etc/mark 2>/dev/null || echo refused"}, "refused\n"},
 		"a Secret refuses to be written":  {"", []string{"sh", "-c", "touch /etc/login/more 2>/dev/null || echo refused"}, "refused\n"},
 		"the token is the pod's own user": {"", []string{"sh", "-c", askWhoAmI}, "system:serviceaccount:" + p.namespace + ":default\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, _ := p.kubectl(t, strings.NewReader(test.stdin), append([]string{"exec", "-i", "web", "--"}, test.args...)...)
-			if out != test.want {
-				t.Errorf("exec %q says %q, want %q", test.args, out, test.want)
+			out, err := p.kubectl(t, strings.NewReader(test.stdin), append([]string{"exec", "-i", "web", "--"}, test.args...)...)
+			if err != nil || out != test.want {
+				t.Errorf("exec %q says %q (%v), want %q", test.args, out, err, test.want)
 			}
 		})
 	}
+	t.Run("exec tells the exit code", func(t *testing.T) {
+		if _, err := p.kubectl(t, nil, "exec", "web", "--", "sh", "-c", "exit 7"); err == nil || !strings.Contains(err.Error(), "exit code 7") {
+			t.Errorf("the error is %v", err)
+		}
+	})
 	t.Run("a terminal", func(t *testing.T) {
 		// kubectl asks for a terminal only where it has one; script gives it one.
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -187,19 +198,25 @@ func TestProcessPods(t *testing.T) {
 	})
 	t.Run("deletion ends it", func(t *testing.T) {
 		follow := exec.CommandContext(t.Context(), "kubectl", "--kubeconfig", p.Kubeconfig(), "-n", p.namespace, "logs", "-f", "web")
-		var log bytes.Buffer
-		follow.Stdout = &log
+		out, err := follow.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := follow.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(out, make([]byte, 1)); err != nil { // it follows now
 			t.Fatal(err)
 		}
 		if out, err := p.kubectl(t, nil, "delete", "pod", "web", "--wait"); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		if err := follow.Wait(); err != nil {
+		log, err := io.ReadAll(out)
+		if err := errors.Join(err, follow.Wait()); err != nil {
 			t.Error(err)
 		}
-		if !strings.HasSuffix(log.String(), "goodbye\n") {
-			t.Errorf("the log ends without the program's last word:\n%s", log.String())
+		if !bytes.HasSuffix(log, []byte("goodbye\n")) {
+			t.Errorf("the log ends without the program's last word:\n%s", log)
 		}
 		if _, err := p.api.CoreV1().Pods(p.namespace).Get(t.Context(), "web", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			t.Errorf("the pod is still there: %v", err)
@@ -315,7 +332,7 @@ func TestPlainProcessesFindTheirVolumes(t *testing.T) {
 		}
 		return err
 	})
-	if out, err := p.kubectl(t, nil, "exec", "plain", "--", "greeter", "-exit=4"); err == nil || !strings.Contains(out, "exit code 4") {
+	if out, err := p.kubectl(t, nil, "exec", "plain", "--", "greeter", "-exit=4"); err == nil || !strings.Contains(err.Error(), "exit code 4") || !strings.Contains(out, "hello from") {
 		t.Errorf("exec says %q, %v", out, err)
 	}
 	if out, err := p.kubectl(t, nil, "delete", "pod", "plain", "--wait"); err != nil {

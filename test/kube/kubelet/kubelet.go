@@ -11,12 +11,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 )
 
 // Config is what a kubelet needs. All fields but Plain and Log are required.
@@ -117,7 +119,7 @@ func (k *Kubelet) watch(ctx context.Context) {
 			},
 		},
 	})
-	informer.RunWithContext(ctx)
+	informer.RunWithContext(klog.NewContext(ctx, logr.FromSlogHandler(k.cfg.Log.Handler())))
 }
 
 // update starts a pod that is new and stops one that is being deleted.

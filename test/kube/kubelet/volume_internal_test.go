@@ -39,9 +39,13 @@ func content(t *testing.T, dir string) map[string]string {
 	for _, pattern := range []string{"[a-z]*", "[a-z]*/*"} {
 		names, _ := filepath.Glob(filepath.Join(dir, pattern))
 		for _, name := range names {
-			if text, err := os.ReadFile(name); err == nil {
-				short, _ := filepath.Rel(dir, name)
-				all[short] = string(text)
+			short, _ := filepath.Rel(dir, name)
+			if info, err := os.Stat(name); err == nil && info.IsDir() {
+				continue
+			}
+			text, err := os.ReadFile(name)
+			if all[short] = string(text); err != nil {
+				all[short] = err.Error()
 			}
 		}
 	}
