@@ -50,6 +50,8 @@ type Config struct {
 	Clock clock.Clock
 	// Registerer takes the metrics; nil registers none.
 	Registerer prometheus.Registerer
+
+	gap time.Duration // between starts; tests of other things shorten it
 }
 
 func (c *Config) check() error {

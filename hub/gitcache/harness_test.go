@@ -230,6 +230,8 @@ func (w *world) health() gitcache.Health {
 	return r.Health
 }
 
+func newStore() *gitcachetest.Memory { return gitcachetest.NewMemory(nil) }
+
 func readAll(t *testing.T, r io.Reader) []byte {
 	t.Helper()
 	raw, err := io.ReadAll(r)

@@ -59,7 +59,7 @@ var errNoPass = errcode.New(errcode.Unavailable, "the repository was not read ye
 func New(c Config) *Agent {
 	c.defaults()
 	return &Agent{config: c, wake: make(chan struct{}, 1), last: errNoPass,
-		bucket:    rate.NewLimiter(rate.Every(kickEvery), kickBurst),
+		bucket:    rate.NewLimiter(rate.Every(kickGaps*c.Gap), kickBurst),
 		evaluated: map[string]string{}, heads: map[string]Head{}, idTried: map[string]time.Time{}}
 }
 

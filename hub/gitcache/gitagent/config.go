@@ -56,9 +56,10 @@ const (
 	cloneRetry = 30 * time.Second
 	// maxRetry bounds that wait.
 	maxRetry = 10 * time.Minute
-	// kickBurst and kickEvery bound how often kicks make passes.
+	// kickBurst and kickGaps bound how often kicks make passes: four at once,
+	// and one more every three gaps, which is 15 s.
 	kickBurst = 4
-	kickEvery = 15 * time.Second
+	kickGaps  = 3
 	// retryIDs is when a commit that upstream did not have is asked for again.
 	retryIDs = 10 * time.Minute
 	// headBatch is how many heads are written at once, and headWait how long

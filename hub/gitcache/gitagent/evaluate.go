@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
@@ -37,6 +38,8 @@ func (a *Agent) evaluate(ctx context.Context, sources []Source) error {
 		}
 		if err == nil && commit != "" {
 			a.evaluated[s.ID] = commit
+		} else {
+			delete(a.evaluated, s.ID)
 		}
 		if head == nil {
 			continue
@@ -76,7 +79,7 @@ func (a *Agent) head(ctx context.Context, s Source, old Head, commit string, unr
 			a.config.Log.Warn("source cannot be produced", logkey.Repository, s.RepositoryID, logkey.Source, s.ID, logkey.Error, err)
 		}
 		text := sourceError(err)
-		if text == old.Error && old.SourceID != "" {
+		if sameError(text, old.Error) && old.SourceID != "" {
 			return nil, nil, again
 		}
 		head = old
@@ -94,6 +97,15 @@ func (a *Agent) head(ctx context.Context, s Source, old Head, commit string, unr
 	head.Error, head.ErrorCode, head.ErrorSince = "", "", time.Time{}
 	head.Epoch, head.FetchSeq, head.FetchedAt = a.config.Epoch, a.fetchSeq, a.fetchedAt
 	return &head, artifact, nil
+}
+
+// sameError compares what is wrong, which stands before the first semicolon,
+// and not the hints behind it: a new folder elsewhere is no news for a source
+// that looks for another.
+func sameError(a, b string) bool {
+	a, _, _ = strings.Cut(a, ";")
+	b, _, _ = strings.Cut(b, ";")
+	return a == b
 }
 
 // sourceError is the text that a service shows. What has no code is a fault of

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -342,7 +343,7 @@ func (r *Reader) Entries(ctx context.Context, c *Content) iter.Seq2[tarball.Entr
 		if err == nil {
 			err = r.stream(ctx, files, yield)
 		}
-		if err != nil && err != errStopped {
+		if err != nil && !errors.Is(err, errStopped) {
 			yield(tarball.Entry{}, err)
 		}
 	}

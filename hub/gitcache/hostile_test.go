@@ -1,0 +1,204 @@
+package gitcache_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/gitcache/gitagent"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/test/gitserver"
+)
+
+func run(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", append([]string{"--git-dir=."}, args...)...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %v: %v: %s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func gc(t *testing.T, mirror string) {
+	t.Helper()
+	run(t, mirror, "reflog", "expire", "--expire=now", "--all")
+	run(t, mirror, "gc", "-q", "--prune=now")
+}
+
+// TestHostileTreeIsRefused holds that a tree which names its parent never gets
+// into a mirror, and that the repository says so.
+func TestHostileTreeIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)
+	s := w.track("main", "a")
+	before := w.head(s, good)
+	blob, err := w.git.Blob(t.Context(), repoName, "evil")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, entry := range map[string]gitserver.TreeEntry{
+		"parent": {Mode: "100644", Name: "..", ID: blob},
+		"slash":  {Mode: "100644", Name: "x/../../y", ID: blob},
+	} {
+		tree, err := w.git.RawTree(t.Context(), repoName, entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		top, err := w.git.RawTree(t.Context(), repoName, gitserver.TreeEntry{Mode: "40000", Name: "a", ID: tree})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := w.git.CommitTree(t.Context(), repoName, top, "evil")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.git.SetRef(t.Context(), repoName, "refs/heads/main", id); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.refresh(); err == nil {
+			t.Errorf("%s: fetched", name)
+		}
+		if h := w.health(); h.State != gitagent.Failed || !strings.Contains(h.Message, "fsck") {
+			t.Errorf("%s: health is %+v", name, h)
+		}
+		if h := w.head(s, good); h != before {
+			t.Errorf("%s: head is %+v", name, h)
+		}
+	}
+}
+
+// TestWrongCredentials holds that the error says whose fault it is, and never
+// the secret.
+func TestWrongCredentials(t *testing.T) {
+	t.Parallel()
+	const secret = "s3cr3t-Passw0rd-of-mine"
+	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)
+	w.git.SetPassword("deploy", "right")
+	r, err := w.cache.UpdateRepository(t.Context(), w.repo, &gitcache.Credentials{Username: "deploy", Password: secret})
+	if err != nil || r.Auth != gitagent.AuthBasic {
+		t.Fatalf("%v, auth %q", err, r.Auth)
+	}
+	s := w.track("main", "a")
+	err = w.refresh()
+	if !errcode.Is(err, errcode.Unauthorized) {
+		t.Fatalf("error is %v", err)
+	}
+	health := w.health()
+	if !strings.Contains(health.Message, "refuses the credentials") || health.State != gitagent.Failed {
+		t.Errorf("health is %+v", health)
+	}
+	for _, text := range []string{err.Error(), health.Message, strings.Join(w.store.Feed(), "\n")} {
+		if strings.Contains(text, secret) {
+			t.Errorf("the secret is in %q", text)
+		}
+	}
+	// The right ones heal it, without a restart, fetch included.
+	w.commit("main", map[string]gitserver.Content{"a/cm.yaml": "2"})
+	if _, err := w.cache.UpdateRepository(t.Context(), r, &gitcache.Credentials{Username: "deploy", Password: "right"}); err != nil {
+		t.Fatal(err)
+	}
+	w.mustRefresh()
+	if got := w.content(w.head(s, good), "cm.yaml"); got != "2" {
+		t.Errorf("content is %q", got)
+	}
+}
+
+// TestHTTPSWithCredentialsAndCA goes the way of most repositories.
+func TestHTTPSWithCredentialsAndCA(t *testing.T) {
+	t.Parallel()
+	w := &world{t: t, git: newGit(t, gitserver.Config{TLS: true, Password: "to/ken&<>'\""}), store: newStore(), dir: t.TempDir()}
+	w.commit("main", map[string]gitserver.Content{"a/cm.yaml": "1"})
+	w.start(gitcache.ShortenGap)
+	w.repo = w.create(gitcache.Credentials{Password: "to/ken&<>'\"", CA: w.git.CA()})
+	s := w.track("main", "a")
+	w.head(s, good)
+	id := w.commit("main", map[string]gitserver.Content{"a/cm.yaml": "2"})
+	w.mustRefresh()
+	w.head(s, at(id))
+	if n := w.git.Count(repoName, gitserver.Refused); n > 2 {
+		t.Errorf("%d requests came without credentials", n) // git's own fetches ask once each
+	}
+	// Without the authority nothing is believed.
+	if _, err := w.cache.UpdateRepository(t.Context(), w.repo, &gitcache.Credentials{Password: "to/ken&<>'\""}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.refresh(); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("without the CA: %v", err)
+	}
+}
+
+// TestInternalAddressIsRefused holds that no tenant reaches into the hub's own
+// network, by address or by name.
+func TestInternalAddressIsRefused(t *testing.T) {
+	t.Parallel()
+	git := newGit(t, gitserver.Config{})
+	w := &world{t: t, git: git, store: newStore(), dir: t.TempDir()}
+	w.start(gitcache.ShortenGap, func(c *gitcache.Config) { c.AllowUpstreamCIDRs = nil })
+	for _, host := range []string{"127.0.0.1", "localhost"} {
+		url := strings.Replace(git.URL(repoName), "127.0.0.1", host, 1)
+		r, err := w.cache.CreateRepository(t.Context(), gitcache.Repository{Name: host, URL: url}, gitcache.Credentials{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.repo = r
+		err = w.refresh()
+		if err == nil || !strings.Contains(err.Error(), "--allow-upstream-cidrs") {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+	if n := len(git.Log("")); n != 0 {
+		t.Errorf("%d requests arrived", n)
+	}
+}
+
+// TestRedirectElsewhereIsRefused holds that credentials stay with their host.
+func TestRedirectElsewhereIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)
+	other := newGit(t, gitserver.Config{})
+	w.git.SetFault(repoName, gitserver.Fault{Status: 302, Header: map[string][]string{"Location": {other.URL(repoName) + "/info/refs?service=git-upload-pack"}}})
+	err := w.refresh()
+	if err == nil || !strings.Contains(err.Error(), "redirects to") {
+		t.Errorf("error is %v", err)
+	}
+	if n := len(other.Log("")); n != 0 {
+		t.Errorf("%d requests went to the other server", n)
+	}
+}
+
+func TestRepositoryURLs(t *testing.T) {
+	t.Parallel()
+	w := &world{t: t, store: newStore(), dir: t.TempDir()}
+	w.start(func(c *gitcache.Config) { c.AllowHTTP = false })
+	for url, want := range map[string]string{
+		"":                              "is empty",
+		"http://git.example.com/a":      "plain http",
+		"file:///etc":                   "scheme",
+		"ext::sh -c id":                 "spaces",
+		"ext::id":                       "scheme",
+		"/srv/repo.git":                 "scheme",
+		"--upload-pack=id":              "dash",
+		"https://-x/a":                  "host",
+		"https://git.example.com":       "names no repository",
+		"https://git.example.com/a?x=1": "query",
+		"https://git.example.com/a\nb":  "control",
+		"ssh://-oProxyCommand=id/a":     "host",
+		"ssh://git@git.example.com/a":   "known_hosts",
+	} {
+		_, err := w.cache.CreateRepository(t.Context(), gitcache.Repository{Name: "x", URL: url}, gitcache.Credentials{})
+		if !errcode.Is(err, errcode.Invalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", url, err, want)
+		}
+	}
+	r, err := w.cache.CreateRepository(t.Context(), gitcache.Repository{Name: "x", URL: "https://me:pass@GIT.example.com:443/a/b.git/"}, gitcache.Credentials{})
+	if err != nil || r.URL != "https://git.example.com/a/b.git" || r.Auth != gitagent.AuthBasic {
+		t.Errorf("%+v, %v", r, err)
+	}
+	c, err := w.store.Credentials(t.Context(), r.ID)
+	if err != nil || c.Username != "me" || c.Password != "pass" {
+		t.Errorf("credentials were not taken out of the URL: %v", err)
+	}
+}
