@@ -67,7 +67,8 @@ type Store interface {
 	// CountUsers returns how many there are.
 	CountUsers(ctx context.Context) (int, error)
 
-	// SigningKeys returns all keys that are not retired, oldest first.
+	// SigningKeys returns all keys that are not retired, in the order in which
+	// they take over.
 	SigningKeys(ctx context.Context) ([]StoredSigningKey, error)
 	// InsertSigningKey adds a key.
 	InsertSigningKey(ctx context.Context, k StoredSigningKey) error

@@ -101,7 +101,7 @@ func (s *Store) SigningKeys(ctx context.Context) ([]identity.StoredSigningKey, e
 		k.PublicKey, err = hex.DecodeString(public)
 		return k, err
 	}, `SELECT id, public_key, sealed, created_at, signs_from, retired_at FROM signing_keys
-		WHERE retired_at = 0 ORDER BY created_at, id`)
+		WHERE retired_at = 0 ORDER BY signs_from, id`)
 }
 
 // InsertSigningKey is identity.Store.

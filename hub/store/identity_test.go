@@ -1,0 +1,484 @@
+package store_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/eventually"
+)
+
+// gate is a directory on a real database, with the fleet that it registers
+// clusters in and a feed that keeps its index.
+type gate struct {
+	*identity.Directory
+	yard *yard
+	t    *testing.T
+	ann  identity.Principal
+}
+
+func newGate(t *testing.T, p place) *gate {
+	t.Helper()
+	g := &gate{yard: newYard(t, p), t: t}
+	g.Directory = g.replica()
+	secret, err := g.PrepareSetup(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := g.Setup(t.Context(), secret, "ann@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.ann, err = g.Authenticate(t.Context(), made.Secret); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// replica returns a further directory on the same database, whose feed runs.
+func (g *gate) replica() *identity.Directory {
+	g.t.Helper()
+	d, err := identity.New(identity.Config{
+		Store: g.yard.store, Writer: g.yard.store, Clusters: g.yard.Fleet, Sealer: g.yard.sealer, Clock: g.yard.clock,
+	})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	feed, err := event.NewFeed(event.FeedConfig{Store: g.yard.store})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	feed.Subscribe(d)
+	g.yard.store.OnCommit(feed.Wake)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 2)
+	go func() { done <- feed.Run(ctx) }()
+	go func() { done <- d.Run(ctx) }()
+	g.t.Cleanup(func() {
+		cancel()
+		for range 2 {
+			if err := <-done; err != nil {
+				g.t.Error(err)
+			}
+		}
+	})
+	eventually.For(g.t, time.Minute, "the feed is ready", feed.Ready)
+	return d
+}
+
+func (g *gate) token(r identity.TokenRequest) identity.CreatedToken {
+	g.t.Helper()
+	made, err := g.CreateToken(g.t.Context(), g.ann, r)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return made
+}
+
+func (g *gate) bootstrap(r identity.BootstrapRequest) identity.CreatedToken {
+	g.t.Helper()
+	made, err := g.CreateBootstrapToken(g.t.Context(), g.ann, r)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return made
+}
+
+// agent is a cluster's agent: a key and a place.
+type agent struct {
+	private ed25519.PrivateKey
+	uid     string
+	boot    string
+}
+
+func newAgent(t *testing.T, uid string) *agent {
+	t.Helper()
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &agent{private, uid, "boot-1"}
+}
+
+func (a *agent) registration(name string) identity.Registration {
+	return identity.Registration{
+		PublicKey: a.private.Public().(ed25519.PublicKey), ClusterUID: a.uid, Name: name, BootID: a.boot, AgentVersion: "0.1.0",
+		Proof: ed25519.Sign(a.private, []byte("axle-register\n"+a.uid+"\n"+a.boot)),
+	}
+}
+
+func (a *agent) renewal(clusterID string, at time.Time) identity.Renewal {
+	r := identity.Renewal{ClusterID: clusterID, ClusterUID: a.uid, BootID: a.boot, At: at.UnixMicro(), Nonce: make([]byte, 16)}
+	rand.Read(r.Nonce)
+	r.Signature = ed25519.Sign(a.private, []byte("axle-renew\n"+r.ClusterID+"\n"+r.ClusterUID+"\n"+r.BootID+"\n"+
+		strconv.FormatInt(r.At, 10)+"\n"+hex.EncodeToString(r.Nonce)))
+	return r
+}
+
+// registered returns an agent and what it was told.
+func (g *gate) registered(name string) (*agent, identity.Registered) {
+	g.t.Helper()
+	a := newAgent(g.t, "uid-"+name)
+	r, err := g.Register(g.t.Context(), g.bootstrap(identity.BootstrapRequest{}).Secret, a.registration(name))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return a, r
+}
+
+func TestSetupWorksOnce(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		y := newYard(t, p)
+		g := &gate{yard: y, t: t}
+		d := g.replica()
+		first, err := d.PrepareSetup(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := d.PrepareSetup(t.Context(), first); err != nil || again != first {
+			t.Errorf("a restart made another setup token, %v", err)
+		}
+		_, err = d.Setup(t.Context(), first+"x", "ann@example.com")
+		wantCode(t, err, errcode.Unauthorized)
+		_, err = d.Setup(t.Context(), first, "not an address")
+		wantCode(t, err, errcode.Invalid)
+		made, err := d.Setup(t.Context(), first, "ann@example.com")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ann, err := d.Authenticate(t.Context(), made.Secret)
+		if err != nil || !ann.Admin || ann.Name != "ann@example.com" || ann.Kind != identity.KindUser {
+			t.Errorf("first administrator %+v, %v", ann, err)
+		}
+		_, err = d.Setup(t.Context(), first, "eve@example.com")
+		wantCode(t, err, errcode.Unauthorized)
+		if after, err := d.PrepareSetup(t.Context(), first); err != nil || after != "" {
+			t.Errorf("a setup token is left after the setup, %v", err)
+		}
+	})
+}
+
+func TestTokensAreStoredHashed(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		g := newGate(t, p)
+		api, boot := g.token(identity.TokenRequest{Name: "ci"}), g.bootstrap(identity.BootstrapRequest{})
+		_, r := g.registered("edge-1")
+		for _, secret := range []string{api.Secret, boot.Secret, r.DeployToken} {
+			if len(secret) > 48 {
+				t.Errorf("a bearer is %d bytes, want at most 48", len(secret))
+			}
+			wantAbsent(t, p, secret, "tokens", "events")
+		}
+		keys, err := g.yard.store.SigningKeys(t.Context())
+		if err != nil || len(keys) != 1 {
+			t.Fatalf("keys %v, %v", keys, err)
+		}
+		seed, err := g.yard.sealer.Open(keys[0].Sealed, "signing-key/"+keys[0].ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantAbsent(t, p, hex.EncodeToString(seed), "signing_keys")
+	})
+}
+
+func TestRevokedTokenIsRefusedByEveryReplica(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		g := newGate(t, p)
+		other := g.replica()
+		made := g.token(identity.TokenRequest{Name: "ci", Scopes: []string{"read"}})
+		p2, err := other.Authenticate(t.Context(), made.Secret)
+		if err != nil || p2.HasScope(identity.ScopeWrite) || p2.By() != "ann@example.com" {
+			t.Errorf("another replica sees %+v, %v", p2, err)
+		}
+		if err := g.RevokeToken(t.Context(), g.ann, made.ID); err != nil {
+			t.Fatal(err)
+		}
+		_, err = g.Authenticate(t.Context(), made.Secret)
+		wantCode(t, err, errcode.Unauthorized)
+		eventually.For(t, time.Minute, "the other replica refuses it", func() error {
+			if _, err := other.Authenticate(t.Context(), made.Secret); !errcode.Is(err, errcode.Unauthorized) {
+				return fmt.Errorf("err = %w", err)
+			}
+			return nil
+		})
+	})
+}
+
+func TestTokensExpireAndCannotExceedTheirMaker(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		g := newGate(t, p)
+		made := g.token(identity.TokenRequest{Name: "ci", Scopes: []string{"write"}})
+		if days := time.Duration(made.ExpiresAt-made.CreatedAt) * time.Microsecond / (24 * time.Hour); days != 90 {
+			t.Errorf("lives %d days, want 90", days)
+		}
+		writer, err := g.Authenticate(t.Context(), made.Secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = g.CreateToken(t.Context(), writer, identity.TokenRequest{Name: "more", Scopes: []string{"admin"}})
+		wantCode(t, err, errcode.Forbidden)
+		wantCode(t, g.RevokeToken(t.Context(), identity.Principal{Kind: identity.KindUser, ID: "eve"}, made.ID), errcode.NotFound)
+		short := g.token(identity.TokenRequest{Name: "short", Lifetime: time.Minute})
+		g.yard.clock.Advance(time.Minute)
+		_, err = g.Authenticate(t.Context(), short.Secret)
+		wantCode(t, err, errcode.Unauthorized)
+	})
+}
+
+func TestBootstrapTagsOutsideAllowListAreRefused(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		g := newGate(t, p)
+		request := identity.BootstrapRequest{
+			NamePattern: "edge-*", AllowedTags: map[string]string{"tier": "dev", "city": "*"}, MaxUses: 10,
+		}
+		token := g.bootstrap(request)
+		tests := map[string]struct {
+			name string
+			tags map[string]string
+			code errcode.Code
+		}{
+			"other value":  {"edge-1", map[string]string{"tier": "prod"}, errcode.Forbidden},
+			"other key":    {"edge-1", map[string]string{"secret": "yes"}, errcode.Forbidden},
+			"other name":   {"core-1", nil, errcode.Forbidden},
+			"no name":      {"", nil, errcode.Forbidden},
+			"all allowed":  {"edge-1", map[string]string{"tier": "dev", "city": "Ghent"}, ""},
+			"none":         {"edge-2", nil, ""},
+			"name is used": {"edge-2", nil, errcode.Conflict},
+		}
+		for _, name := range []string{"other value", "other key", "other name", "no name", "all allowed", "none", "name is used"} {
+			tc := tests[name]
+			r := newAgent(t, "uid "+name).registration(tc.name)
+			r.Tags = tc.tags
+			got, err := g.Register(t.Context(), token.Secret, r)
+			if errcode.Of(err) != tc.code {
+				t.Errorf("%s: err = %v, want code %q", name, err, tc.code)
+			}
+			if err == nil && !got.Pending {
+				t.Errorf("%s: a token with 10 uses registered a cluster that needs no approval", name)
+			}
+		}
+	})
+}
+
+func TestRegistrationMayBeRepeated(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		g := newGate(t, p)
+		token := g.bootstrap(identity.BootstrapRequest{})
+		a := newAgent(t, "uid-1")
+		first, err := g.Register(t.Context(), token.Secret, a.registration("edge-1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.boot = "boot-2"
+		again, err := g.Register(t.Context(), token.Secret, a.registration("edge-1"))
+		if err != nil || again.ClusterID != first.ClusterID || again.DeployToken == first.DeployToken || len(again.SigningKeys) != 1 {
+			t.Errorf("again %+v, %v", again, err)
+		}
+		_, err = g.Register(t.Context(), token.Secret, newAgent(t, "uid-2").registration("edge-2"))
+		wantCode(t, err, errcode.Unauthorized)
+		forged := a.registration("edge-1")
+		forged.Proof[0] ^= 1
+		_, err = g.Register(t.Context(), token.Secret, forged)
+		wantCode(t, err, errcode.Invalid)
+		_, err = g.Register(t.Context(), g.token(identity.TokenRequest{Name: "ci"}).Secret, a.registration("edge-1"))
+		wantCode(t, err, errcode.Unauthorized)
+	})
+}
+
+func TestAFixedTokenNamesItsCluster(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		g := newGate(t, p)
+		c, err := g.yard.CreateCluster(t.Context(), "ann", fleet.NewCluster{Name: "edge-1", Tags: map[string]string{"tier": "prod"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fixed := func() identity.CreatedToken {
+			return g.bootstrap(identity.BootstrapRequest{ClusterID: c.ID, ClusterName: c.Name})
+		}
+		token := fixed()
+		if got := time.Duration(token.ExpiresAt-token.CreatedAt) * time.Microsecond; got != time.Hour {
+			t.Errorf("lives %s, want 1h", got)
+		}
+		a := newAgent(t, "uid-1")
+		r, err := g.Register(t.Context(), token.Secret, a.registration(""))
+		if err != nil || r.ClusterID != c.ID || r.ClusterName != "edge-1" || r.Pending {
+			t.Fatalf("registered %+v, %v", r, err)
+		}
+		_, err = g.Register(t.Context(), fixed().Secret, newAgent(t, "uid-2").registration(""))
+		wantCode(t, err, errcode.Conflict)
+		view, err := g.yard.Cluster(t.Context(), "edge-1")
+		if err != nil || view.Message == "" || view.Tags["tier"] != "prod" {
+			t.Errorf("the conflict is not shown: %+v, %v", view, err)
+		}
+		back := newAgent(t, "uid-1")
+		if r, err := g.Register(t.Context(), fixed().Secret, back.registration("")); err != nil || r.ClusterID != c.ID {
+			t.Errorf("the same cluster with a new key: %+v, %v", r, err)
+		}
+		eventually.For(t, time.Minute, "the old key's token is refused", func() error {
+			if _, err := g.Authenticate(t.Context(), r.DeployToken); !errcode.Is(err, errcode.Unauthorized) {
+				return fmt.Errorf("err = %w", err)
+			}
+			return nil
+		})
+	})
+}
+
+func TestDeployTokenIsGoodUntilItsSuccessorIsUsed(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		g := newGate(t, p)
+		a, r := g.registered("edge-1")
+		use := func(bearer string) error {
+			p, err := g.Authenticate(t.Context(), bearer)
+			if err == nil && (p.Kind != identity.KindCluster || p.ID != r.ClusterID || p.By() != "agent edge-1") {
+				t.Errorf("principal %+v", p)
+			}
+			return err
+		}
+		g.yard.clock.Advance(12 * time.Hour)
+		lost, err := g.Renew(t.Context(), a.renewal(r.ClusterID, g.yard.clock.Now()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.yard.clock.Advance(time.Second)
+		renewed, err := g.Renew(t.Context(), a.renewal(r.ClusterID, g.yard.clock.Now()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, bearer := range map[string]string{"first": r.DeployToken, "lost": lost.DeployToken} {
+			if err := use(bearer); err != nil {
+				t.Errorf("%s: %v before the successor was used", name, err)
+			}
+		}
+		if err := use(renewed.DeployToken); err != nil {
+			t.Fatal(err)
+		}
+		for _, bearer := range []string{r.DeployToken, lost.DeployToken} {
+			eventually.For(t, time.Minute, "an older token is refused", func() error {
+				if err := use(bearer); !errcode.Is(err, errcode.Unauthorized) {
+					return fmt.Errorf("err = %w", err)
+				}
+				return nil
+			})
+		}
+		if err := use(renewed.DeployToken); err != nil {
+			t.Errorf("the present token: %v", err)
+		}
+		if err := g.RevokeCluster(t.Context(), r.ClusterID); err != nil {
+			t.Fatal(err)
+		}
+		wantCode(t, use(renewed.DeployToken), errcode.Unauthorized)
+		_, err = g.Renew(t.Context(), a.renewal(r.ClusterID, g.yard.clock.Now()))
+		wantCode(t, err, errcode.Unauthorized)
+	})
+}
+
+func TestRenewalIsSignedFreshAndUsedOnce(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		g := newGate(t, p)
+		a, r := g.registered("edge-1")
+		now := g.yard.clock.Now()
+		good := a.renewal(r.ClusterID, now.Add(-9*time.Minute))
+		renewed, err := g.Renew(t.Context(), good)
+		if err != nil {
+			t.Fatal(err)
+		}
+		payload := identity.KeysPayload(renewed.SigningKeys)
+		if !ed25519.Verify(r.SigningKeys[0].PublicKey, payload, renewed.Signature.Bytes) || renewed.Signature.KeyID != r.SigningKeys[0].ID {
+			t.Error("the keys are not signed by the one that the agent pinned")
+		}
+		tampered := a.renewal(r.ClusterID, now)
+		tampered.BootID = "boot-9"
+		for name, bad := range map[string]identity.Renewal{
+			"replay": good, "old": a.renewal(r.ClusterID, now.Add(-11*time.Minute)), "ahead": a.renewal(r.ClusterID, now.Add(11*time.Minute)),
+			"tampered": tampered, "other key": newAgent(t, a.uid).renewal(r.ClusterID, now),
+		} {
+			if _, err := g.Renew(t.Context(), bad); !errcode.Is(err, errcode.Unauthorized) {
+				t.Errorf("%s: err = %v", name, err)
+			}
+		}
+	})
+}
+
+func TestTwoAgentsOnOneIdentityAreShown(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		g := newGate(t, p)
+		a, r := g.registered("edge-1")
+		check := func(boot string) error { return g.CheckBoot(t.Context(), r.ClusterID, boot) }
+		message := func() string {
+			t.Helper()
+			view, err := g.yard.Cluster(t.Context(), "edge-1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return view.Message
+		}
+		for _, boot := range []string{"boot-1", "boot-2", "boot-2"} {
+			if err := check(boot); err != nil || message() != "" {
+				t.Errorf("%s: %v, %q", boot, err, message())
+			}
+		}
+		wantCode(t, check("boot-1"), errcode.Conflict)
+		if message() == "" {
+			t.Error("two boots in turns are not shown")
+		}
+		a.boot = "boot-1"
+		_, err := g.Renew(t.Context(), a.renewal(r.ClusterID, g.yard.clock.Now()))
+		wantCode(t, err, errcode.Conflict)
+		g.yard.clock.Advance(20 * time.Minute)
+		if err := check("boot-2"); err != nil || message() != "" {
+			t.Errorf("after the second agent stopped: %v, %q", err, message())
+		}
+		copied := *a
+		copied.uid, copied.boot = "uid-copy", "boot-3"
+		_, err = g.Renew(t.Context(), copied.renewal(r.ClusterID, g.yard.clock.Now()))
+		wantCode(t, err, errcode.Conflict)
+		if message() == "" {
+			t.Error("two clusters on one key are not shown")
+		}
+	})
+}
+
+func TestSigningKeysRotate(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		g := newGate(t, p)
+		sign := func() identity.Signature {
+			t.Helper()
+			s, err := g.Sign(t.Context(), []byte("list"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		first := sign()
+		second, err := g.RotateSigningKey(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := sign(); got.KeyID != first.KeyID {
+			t.Error("a key that agents do not know yet signs")
+		}
+		_, err = g.RotateSigningKey(t.Context())
+		wantCode(t, err, errcode.Conflict)
+		g.yard.clock.Advance(48 * time.Hour)
+		got := sign()
+		if got.KeyID != second.ID || !ed25519.Verify(second.PublicKey, []byte("list"), got.Bytes) {
+			t.Errorf("signed by %s, want %s", got.KeyID, second.ID)
+		}
+		if _, err := g.RotateSigningKey(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		keys, err := g.SigningKeys(t.Context())
+		if err != nil || len(keys) != 2 || keys[0].ID != second.ID {
+			t.Errorf("keys in force %v, %v", keys, err)
+		}
+	})
+}
