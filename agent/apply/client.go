@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -119,7 +118,8 @@ func busy(err error) bool {
 }
 
 // away reports whether the API server could not be asked at all, so that
-// nothing is known about the object in question.
+// nothing is known about the object in question. A status 500 is not that: it
+// is how the API server refuses a manifest whose fields have the wrong type.
 func away(err error) bool {
 	if err == nil {
 		return false
@@ -128,12 +128,8 @@ func away(err error) bool {
 	if !errors.As(err, &status) {
 		return true
 	}
-	return busy(err) || apierrors.IsUnauthorized(err) || status.Status().Code >= http.StatusInternalServerError && !isWebhook(err)
+	return busy(err) || apierrors.IsUnauthorized(err)
 }
-
-// isWebhook tells a failing admission webhook, which is the fault of one kind,
-// from an API server in trouble.
-func isWebhook(err error) bool { return strings.Contains(err.Error(), "failed calling webhook") }
 
 func metadataOf(result rest.Result) (*metav1.PartialObjectMetadata, error) {
 	object, err := result.Get()

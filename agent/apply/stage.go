@@ -22,7 +22,7 @@ var namespaceKind = kubeobj.Kind{Version: "v1", Kind: "Namespace", Resource: "na
 // prepareNamespace makes the service's namespace unless it is rendered.
 func (r *run) prepareNamespace(ctx context.Context) error {
 	ref := kubeobj.Ref{Kind: "Namespace", Name: r.service.Namespace}
-	if r.plan.byRef[ref] != nil || r.namespaceStands() {
+	if len(r.plan.items) == 0 || r.plan.byRef[ref] != nil || r.namespaceStands() {
 		return nil
 	}
 	err := r.makeNamespace(ctx, r.client, r.service)

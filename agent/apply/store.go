@@ -200,7 +200,7 @@ func (s *store) explain(service string, err error) error {
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		return errcode.New(errcode.Conflict, "the inventory of service %s was written by somebody else: does a second agent run in this cluster? It is read again before the next pass", service)
-	case away(err):
+	case away(err), apierrors.IsInternalError(err):
 		return unavailable(err)
 	case apierrors.IsNotFound(err):
 		return errcode.New(errcode.NotFound, "write the inventory of service %s: %w; make namespace %s", service, err, s.namespace)

@@ -1,0 +1,106 @@
+package apply
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+func sample(count int) *inventory {
+	i := &inventory{service: "s", name: "web", namespace: "prod", tarballDigest: "axle1:a", specDigest: "s1:b", phase: PhaseWaiting,
+		appliedAt: time.UnixMicro(1).UTC(), waitUntil: time.UnixMicro(2).UTC(), approval: 3, held: 4, strict: true, entries: map[kubeobj.Ref]entry{}}
+	random := rand.New(rand.NewPCG(1, 2))
+	for n := range count {
+		e := entry{
+			kind:  kubeobj.Kind{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Namespaced: true},
+			ref:   kubeobj.Ref{Group: "apps", Kind: "Deployment", Namespace: "prod", Name: fmt.Sprintf("d%d-%x", n, random.Uint64())},
+			place: place{stageMain, n % 5}, hash: random.Uint64(), once: n%2 == 0, prune: pruneNever, leaving: n%3 == 0, fresh: n%4 == 0,
+			print: kubeobj.Fingerprint{Own: random.Uint64(), Unscaled: random.Uint64(), Foreign: random.Uint64()},
+		}
+		i.entries[e.ref] = e
+	}
+	return i
+}
+
+var compareInventories = cmp.AllowUnexported(inventory{}, entry{}, place{})
+
+func TestInventorySurvivesItsCodec(t *testing.T) {
+	for name, count := range map[string]int{"empty": 0, "one Secret": 50, "several Secrets": 20000} {
+		t.Run(name, func(t *testing.T) {
+			want := sample(count)
+			first, more, err := want.encode(func(n int) []int { return freeNumbers([]int{1, 2}, n) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			shards := map[int][]byte{0: first}
+			for n, data := range more {
+				shards[n] = data
+			}
+			for n, data := range shards {
+				if len(data) > maxShard {
+					t.Errorf("Secret %d has %d bytes", n, len(data))
+				}
+			}
+			if (len(more) > 0) != (count > 10000) || shards[1] != nil {
+				t.Errorf("%d entries lie in Secrets %v", count, want.shards)
+			}
+			got, err := decode(shards)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got, compareInventories); diff != "" {
+				t.Error(diff)
+			}
+			for _, n := range want.shards {
+				delete(shards, n)
+				if _, err := decode(shards); err == nil {
+					t.Error("an inventory of which a Secret is missing is read")
+				}
+				break
+			}
+		})
+	}
+}
+
+func FuzzDecodeInventory(f *testing.F) {
+	first, _, err := sample(3).encode(func(n int) []int { return freeNumbers(nil, n) })
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(first)
+	for _, text := range []string{`{}`, `{"codec":1,"service":"s","state":{"shards":[0,0]}}`, `{"codec":1,"service":"s","state":{},"entries":[{}]}`, `{"codec":9}`} {
+		f.Add(packer.EncodeAll([]byte(text), nil))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		i, err := decode(map[int][]byte{0: data})
+		if err != nil {
+			return
+		}
+		again, _, err := i.encode(func(n int) []int { return freeNumbers(nil, n) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := decode(map[int][]byte{0: again}); err != nil {
+			t.Errorf("what was read cannot be written: %v", err)
+		}
+	})
+}
+
+func TestOnlyCreateTouchesTheOutermostMetadata(t *testing.T) {
+	for name, test := range map[string]struct{ body, want string }{
+		"plain":  {`{"a":1,"metadata":{"name":"x"}}`, `{"a":1,"metadata":{"resourceVersion":"1","name":"x"}}`},
+		"nested": {`{"items":[{"metadata":{"a":1}}],"metadata":{"name":"x"}}`, `{"items":[{"metadata":{"a":1}}],"metadata":{"resourceVersion":"1","name":"x"}}`},
+		"quoted": {`{"data":"\"metadata\":{","metadata":{"name":"x"}}`, `{"data":"\"metadata\":{","metadata":{"resourceVersion":"1","name":"x"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := string(onlyCreate([]byte(test.body))); got != test.want {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
