@@ -1,0 +1,225 @@
+// Package e2e_test runs the scripts in testdata against the real programs: each
+// script has a world of its own (hub, Git server, API servers, agents as
+// processes) and judges by what the command line and the API servers say.
+//
+//	world [-clusters a,b] [-pods] [hub flag …]   start it, and log in
+//	axle ARG…           the command line;  ! axle … must fail
+//	kube CLUSTER ARG…   kubectl as that cluster's administrator
+//	git create REPO | commit REPO BRANCH FOLDER | tag REPO NAME | down | up | fault REPO STATUS
+//	hub kill | start | stop
+//	agent start CLUSTER | kill CLUSTER | again CLUSTER
+//	waitfor PATTERN axle|kube ARG…   until standard output matches (60 s)
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/test/gitserver"
+	"github.com/axle-cd/axle/test/world"
+)
+
+const (
+	// commandLimit bounds one command, startLimit the start of a world, which
+	// builds the programs when they changed.
+	commandLimit = 2 * time.Minute
+	startLimit   = 8 * time.Minute
+	// waitLimit bounds a waitfor: many polls of 1 s on a busy machine.
+	waitLimit = 90 * time.Second
+)
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"world": startWorld, "axle": axle, "kube": kubectl, "git": gitCommand, "hub": hub, "agent": agent, "waitfor": waitFor,
+		},
+		Setup: func(env *testscript.Env) error {
+			env.Values[stageKey{}] = &stage{agents: map[string]*world.Agent{}}
+			return nil
+		},
+	})
+}
+
+type stageKey struct{}
+
+// stage is what one script has on its stage.
+type stage struct {
+	*world.World
+	agents map[string]*world.Agent
+}
+
+func on(ts *testscript.TestScript) *stage {
+	s := ts.Value(stageKey{}).(*stage)
+	if s.World == nil {
+		ts.Fatalf("start a world first")
+	}
+	return s
+}
+
+func limited(limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), limit)
+}
+
+func startWorld(ts *testscript.TestScript, _ bool, args []string) {
+	config := world.Config{Hub: []string{"--repo-poll-interval", "2s"}}
+	for len(args) > 0 {
+		switch args[0] {
+		case "-clusters":
+			config.Clusters = strings.Split(args[1], ",")
+			args = args[1:]
+		case "-pods":
+			config.Pods = true
+		default:
+			config.Hub = append(config.Hub, args[0])
+		}
+		args = args[1:]
+	}
+	ctx, cancel := limited(startLimit)
+	defer cancel()
+	w, err := world.Start(ctx, config)
+	ts.Check(err)
+	ts.Value(stageKey{}).(*stage).World = w
+	ts.Defer(func() {
+		if err := w.Close(); err != nil {
+			ts.Logf("end of the world: %v", err)
+		}
+	})
+	ts.Setenv("WORLD", w.Dir)
+	ts.Setenv("HUB", w.Hub.URL)
+	ts.Check(w.Login(ctx))
+}
+
+// run runs a command and hands its output to the script.
+func run(ts *testscript.TestScript, neg bool, command func(ctx context.Context) (world.Result, error)) {
+	ctx, cancel := limited(commandLimit)
+	defer cancel()
+	result, err := command(ctx)
+	fmt.Fprint(ts.Stdout(), result.Out)
+	fmt.Fprint(ts.Stderr(), result.Err)
+	if (err != nil) != neg {
+		ts.Fatalf("failed = %v, want %v: %v\n%s%s", err != nil, neg, err, result.Out, result.Err)
+	}
+}
+
+func axle(ts *testscript.TestScript, neg bool, args []string) {
+	s := on(ts)
+	run(ts, neg, func(ctx context.Context) (world.Result, error) { return s.Axle(ctx, absolute(ts, args)...) })
+}
+
+func kubectl(ts *testscript.TestScript, neg bool, args []string) {
+	s := on(ts)
+	run(ts, neg, func(ctx context.Context) (world.Result, error) { return s.Kubectl(ctx, args[0], args[1:]...) })
+}
+
+// absolute turns arguments that are files of the script into paths.
+func absolute(ts *testscript.TestScript, args []string) []string {
+	out := make([]string, len(args))
+	for i, a := range args {
+		out[i] = a
+		if _, err := os.Stat(ts.MkAbs(a)); err == nil && a != "." && a != "" {
+			out[i] = ts.MkAbs(a)
+		}
+	}
+	return out
+}
+
+func gitCommand(ts *testscript.TestScript, _ bool, args []string) {
+	s := on(ts)
+	ctx, cancel := limited(commandLimit)
+	defer cancel()
+	switch args[0] {
+	case "create":
+		ts.Check(s.Git.Create(ctx, args[1]))
+		ts.Setenv("URL", s.Git.URL(args[1]))
+	case "commit":
+		id, err := s.Git.CommitFolder(ctx, args[1], args[2], "a change", ts.MkAbs(args[3]))
+		ts.Check(err)
+		ts.Setenv("COMMIT", id)
+	case "tag":
+		id, err := s.Git.Resolve(ctx, args[1], "refs/heads/main")
+		ts.Check(err)
+		ts.Check(s.Git.SetRef(ctx, args[1], "refs/tags/"+args[2], id))
+	case "down":
+		ts.Check(s.Git.Down())
+	case "up":
+		ts.Check(s.Git.Up(ctx))
+	case "fault":
+		status, err := strconv.Atoi(args[2])
+		ts.Check(err)
+		s.Git.SetFault(args[1], gitserver.Fault{Status: status})
+	default:
+		ts.Fatalf("git %s is not known", args[0])
+	}
+}
+
+func hub(ts *testscript.TestScript, _ bool, args []string) {
+	s := on(ts)
+	ctx, cancel := limited(commandLimit)
+	defer cancel()
+	switch args[0] {
+	case "kill":
+		ts.Check(s.Hub.Kill())
+	case "stop":
+		ts.Check(s.Hub.Stop(ctx))
+	case "start":
+		ts.Check(s.Hub.Start(ctx))
+	default:
+		out, err := s.Hub.Run(ctx, absolute(ts, args)...)
+		fmt.Fprint(ts.Stdout(), out)
+		ts.Check(err)
+	}
+}
+
+func agent(ts *testscript.TestScript, _ bool, args []string) {
+	s := on(ts)
+	ctx, cancel := limited(commandLimit)
+	defer cancel()
+	switch cluster := args[1]; args[0] {
+	case "start":
+		a, err := s.ConnectProcess(ctx, cluster, "--poll-interval", "1s")
+		ts.Check(err)
+		s.agents[cluster] = a
+		ts.Defer(func() { ts.Logf("end of the log of agent %s:\n%s", cluster, a.Tail()) })
+	case "kill":
+		ts.Check(s.agents[cluster].Kill())
+	case "again":
+		ts.Check(s.agents[cluster].Start())
+	default:
+		ts.Fatalf("agent %s is not known", args[0])
+	}
+}
+
+func waitFor(ts *testscript.TestScript, _ bool, args []string) {
+	s := on(ts)
+	pattern, err := regexp.Compile("(?s)" + args[0])
+	ts.Check(err)
+	ctx, cancel := limited(waitLimit)
+	defer cancel()
+	var last world.Result
+	err = eventually.Wait(ctx, waitLimit, func() (err error) {
+		if args[1] == "kube" {
+			last, err = s.Kubectl(ctx, args[2], args[3:]...)
+		} else {
+			last, err = s.Axle(ctx, args[2:]...)
+		}
+		if !pattern.MatchString(last.Out) {
+			return errors.Join(errors.New("no match"), err)
+		}
+		return nil
+	})
+	if err != nil {
+		ts.Fatalf("waited for %q: %v\nlast output:\n%s%s", args[0], err, last.Out, last.Err)
+	}
+	fmt.Fprint(ts.Stdout(), last.Out)
+}
