@@ -99,9 +99,16 @@ func (p *pod) runTTY(ctx context.Context, cmd *exec.Cmd, s streams) error {
 	if err != nil {
 		return err
 	}
-	resizing, done := context.WithCancel(ctx)
-	defer done()
-	go follow(resizing, master, s.resize)
+	resizing, stopResizing := context.WithCancel(ctx)
+	resized := make(chan struct{})
+	go func() {
+		defer close(resized)
+		follow(resizing, master, s.resize)
+	}()
+	defer func() { // before the terminal is closed
+		stopResizing()
+		<-resized
+	}()
 	if s.in != nil {
 		go io.Copy(master, s.in)
 	}
