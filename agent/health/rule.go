@@ -45,6 +45,7 @@ func Of(object *unstructured.Unstructured) Result {
 	if object == nil || len(object.Object) == 0 {
 		return Result{Status: Missing}
 	}
+	object = integral(object)
 	kind := object.GroupVersionKind().GroupKind()
 	if kind.Kind == "" {
 		return Result{Status: Unknown, Message: "the object has no kind"}
@@ -59,4 +60,39 @@ func Of(object *unstructured.Unstructured) Result {
 		return judge(object)
 	}
 	return generic(object)
+}
+
+// integral turns the numbers of a plain YAML or JSON decoder into integers, as
+// Kubernetes' own decoders leave them. Objects of those are returned as is.
+func integral(object *unstructured.Unstructured) *unstructured.Unstructured {
+	for _, path := range [][]string{{"metadata", "generation"}, {"status", "observedGeneration"}} {
+		value, _, _ := unstructured.NestedFieldNoCopy(object.Object, path...)
+		if _, float := value.(float64); float {
+			fixed, _ := integers(object.Object).(map[string]any)
+			return &unstructured.Unstructured{Object: fixed}
+		}
+	}
+	return object
+}
+
+func integers(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, inner := range v {
+			out[key] = integers(inner)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for n, inner := range v {
+			out[n] = integers(inner)
+		}
+		return out
+	case float64:
+		if v == float64(int64(v)) {
+			return int64(v)
+		}
+	}
+	return value
 }
