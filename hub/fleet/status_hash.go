@@ -17,11 +17,8 @@ const statusHashDigits = 16
 
 // hashStatuses returns the hash over a cluster's stored statuses, by service
 // id: hex SHA-256 over "<service id> <hash>\n" in order of id, first 16 digits.
-// No statuses have no hash.
+// No statuses have a hash too, so that an agent notices a hub that lost all.
 func hashStatuses(hashes map[string]string) string {
-	if len(hashes) == 0 {
-		return ""
-	}
 	h := sha256.New()
 	for _, id := range slices.Sorted(maps.Keys(hashes)) {
 		h.Write([]byte(id + " " + hashes[id] + "\n"))
@@ -33,12 +30,17 @@ func hashStatuses(hashes map[string]string) string {
 type statusHashes struct {
 	mu     sync.RWMutex
 	hashes map[string]string
+	// loaded says that a cluster without a hash has no statuses.
+	loaded bool
 }
 
 func (x *statusHashes) get(clusterID string) string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.hashes[clusterID]
+	if hash, ok := x.hashes[clusterID]; ok || !x.loaded {
+		return hash
+	}
+	return hashStatuses(nil)
 }
 
 func (x *statusHashes) set(clusterID, hash string) {
@@ -47,18 +49,18 @@ func (x *statusHashes) set(clusterID, hash string) {
 	if x.hashes == nil {
 		x.hashes = map[string]string{}
 	}
-	if hash == "" {
-		delete(x.hashes, clusterID)
-		return
-	}
 	x.hashes[clusterID] = hash
 }
 
-func (x *statusHashes) forget(clusterID string) { x.set(clusterID, "") }
+func (x *statusHashes) forget(clusterID string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.hashes, clusterID)
+}
 
 // StatusHash returns the hash over a cluster's stored statuses, from memory:
 // hex SHA-256 over "<service id> <hash>\n" in order of id, first 16 digits;
-// empty when nothing is stored.
+// empty, which says nothing, until they are loaded.
 func (f *Fleet) StatusHash(clusterID string) string { return f.hashes.get(clusterID) }
 
 // Rebuild loads the hashes of all clusters; see event.Subscriber.
@@ -80,7 +82,7 @@ func (f *Fleet) Rebuild(ctx context.Context) error {
 	}
 	f.hashes.mu.Lock()
 	defer f.hashes.mu.Unlock()
-	f.hashes.hashes = hashes
+	f.hashes.hashes, f.hashes.loaded = hashes, true
 	return nil
 }
 

@@ -1,0 +1,172 @@
+package fleet_test
+
+import (
+	"maps"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+var (
+	messageLine = regexp.MustCompile(`^message (\w+) \{$`)
+	fieldLine   = regexp.MustCompile(`^\s+(?:optional |repeated )?[\w.<>, ]+ (\w+) = \d+;$`)
+)
+
+// contract reads the JSON names of each message of the people's API.
+func contract(t *testing.T) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile("../../api/hub/v1/spec.proto")
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages := map[string][]string{}
+	current := ""
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimRight(line, "\n")
+		if m := messageLine.FindStringSubmatch(line); m != nil {
+			current = m[1]
+		} else if m := fieldLine.FindStringSubmatch(line); m != nil {
+			messages[current] = append(messages[current], camel(m[1]))
+		}
+	}
+	return messages
+}
+
+func camel(name string) string {
+	parts := strings.Split(name, "_")
+	for i, part := range parts[1:] {
+		parts[i+1] = strings.ToUpper(part[:1]) + part[1:]
+	}
+	return strings.Join(parts, "")
+}
+
+// names collects the JSON names of a struct and of those in it.
+func names(t reflect.Type, into map[string][]string) {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice:
+		names(t.Elem(), into)
+	case reflect.Struct:
+		name := t.Name()
+		if name == "Spec" {
+			name = "ServiceSpec"
+		}
+		if into[name] != nil {
+			return
+		}
+		for i := range t.NumField() {
+			tag, options, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+			if options != "omitempty" {
+				tag += " without omitempty"
+			}
+			into[name] = append(into[name], tag)
+			names(t.Field(i).Type, into)
+		}
+	}
+}
+
+func TestSpecHasTheFieldsOfTheContract(t *testing.T) {
+	got := map[string][]string{}
+	names(reflect.TypeFor[fleet.Spec](), got)
+	want := contract(t)
+	for _, fields := range []map[string][]string{got, want} {
+		for name := range fields {
+			slices.Sort(fields[name])
+		}
+	}
+	if len(want) < 10 {
+		t.Fatalf("only %v were read", slices.Collect(maps.Keys(want)))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("fields (-contract +fleet):\n%s", diff)
+	}
+}
+
+func good() fleet.Spec {
+	return fleet.Spec{Repository: "main", Git: &fleet.Git{Ref: "main", Folder: "web"}}
+}
+
+func TestValidateNamesTheField(t *testing.T) {
+	tests := map[string]struct {
+		change func(*fleet.Spec)
+		field  string // empty is valid
+	}{
+		"plain":              {func(*fleet.Spec) {}, ""},
+		"nothing to take":    {func(s *fleet.Spec) { *s = fleet.Spec{} }, "git"},
+		"repository alone":   {func(s *fleet.Spec) { s.Git = nil }, "git"},
+		"no repository":      {func(s *fleet.Spec) { s.Repository = "" }, "repository"},
+		"url":                {func(s *fleet.Spec) { s.Repository, s.Git.URL = "", "https://example.com/a" }, ""},
+		"url and repository": {func(s *fleet.Spec) { s.Git.URL = "https://example.com/a" }, "git.url"},
+		"no ref":             {func(s *fleet.Spec) { s.Git.Ref = " " }, "git.ref"},
+		"folder outside":     {func(s *fleet.Spec) { s.Git.Folder = "a/../../b" }, "git.folder"},
+		"folder up and down": {func(s *fleet.Spec) { s.Git.Folder = "a/../b" }, ""},
+		"file outside":       {func(s *fleet.Spec) { s.Git.Files = []string{"a", "../b"} }, "git.files[1]"},
+		"chart from git": {func(s *fleet.Spec) {
+			*s = fleet.Spec{Helm: &fleet.Helm{Repository: "main", Git: &fleet.Git{Ref: "main"}}}
+		}, ""},
+		"chart from git, noref": {func(s *fleet.Spec) { *s = fleet.Spec{Helm: &fleet.Helm{Repository: "main", Git: &fleet.Git{}}} }, "helm.git.ref"},
+		"chart repository":      {func(s *fleet.Spec) { *s = fleet.Spec{Helm: &fleet.Helm{URL: "https://example.com", Chart: "web"}} }, ""},
+		"url without chart":     {func(s *fleet.Spec) { *s = fleet.Spec{Helm: &fleet.Helm{URL: "https://example.com"}} }, "helm.chart"},
+		"release":               {func(s *fleet.Spec) { s.Helm = &fleet.Helm{Release: "Web"} }, "helm.release"},
+		"values file outside":   {func(s *fleet.Spec) { s.Helm = &fleet.Helm{ValuesFiles: []string{"/etc/passwd"}} }, "helm.valuesFiles[0]"},
+		"renderer type":         {func(s *fleet.Spec) { s.Renderers = []fleet.Renderer{{Type: "RAW"}, {Type: "JSONNET"}} }, "renderers[1].type"},
+		"renderer helm":         {func(s *fleet.Spec) { s.Renderers = []fleet.Renderer{{Type: "RAW", Helm: &fleet.Helm{}}} }, "renderers[0].helm"},
+		"namespace":             {func(s *fleet.Spec) { s.Namespace = "a.b" }, "namespace"},
+		"long namespace":        {func(s *fleet.Spec) { s.Namespace = strings.Repeat("a", 64) }, "namespace"},
+		"itself":                {func(s *fleet.Spec) { s.Dependencies = []fleet.Dependency{{Name: "web"}} }, "dependencies[0].name"},
+		"itself elsewhere":      {func(s *fleet.Spec) { s.Dependencies = []fleet.Dependency{{Name: "web", Cluster: "edge-2"}} }, ""},
+		"drift":                 {func(s *fleet.Spec) { s.Drift = "loose" }, "drift"},
+		"value in two places": {func(s *fleet.Spec) {
+			s.Configuration, s.Secrets = map[string]string{"a": "1"}, map[string]string{"a": "2"}
+		}, "secrets.a"},
+		"normalizer": {func(s *fleet.Spec) {
+			s.SyncConfig = &fleet.SyncConfig{DiffNormalizers: []fleet.DiffNormalizer{{Kind: "Deployment"}}}
+		}, "syncConfig.diffNormalizers[0].jsonPointers"},
+		"huge": {func(s *fleet.Spec) { s.Configuration = map[string]string{"a": strings.Repeat("x", 600<<10)} }, "spec"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := good()
+			tc.change(&s)
+			err := fleet.Validate("web", s)
+			if tc.field == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if !errcode.Is(err, errcode.Invalid) || !strings.HasPrefix(err.Error(), tc.field+":") {
+				t.Errorf("err = %v, want one about %s", err, tc.field)
+			}
+		})
+	}
+	if err := fleet.Validate("Web", good()); !errcode.Is(err, errcode.Invalid) {
+		t.Errorf("name: err = %v", err)
+	}
+}
+
+func TestNotActingNamesWhatDoesNothing(t *testing.T) {
+	s := good()
+	if got := fleet.NotActing(s); got != nil {
+		t.Errorf("a plain spec: %v", got)
+	}
+	s.Helm = &fleet.Helm{Values: "a: 1", LuaScript: "x", Git: &fleet.Git{Ref: "main"}, Repository: "charts"}
+	s.Contexts = []string{"shared"}
+	s.Dependencies = []fleet.Dependency{{Name: "db"}, {Name: "db", Cluster: "edge-2"}}
+	s.Renderers = []fleet.Renderer{{Type: "HELM", Helm: &fleet.Helm{URL: "https://example.com", Chart: "a"}}}
+	want := []string{"helm.repository", "helm.git", "helm.luaScript", "renderers[0].helm.url", "renderers[0].helm.chart", "contexts", "dependencies[1].cluster"}
+	if diff := cmp.Diff(want, fleet.NotActing(s)); diff != "" {
+		t.Errorf("paths (-want +got):\n%s", diff)
+	}
+	own := fleet.Spec{Helm: &fleet.Helm{Git: &fleet.Git{Ref: "main"}, Repository: "charts"}}
+	if got := fleet.NotActing(own); got != nil {
+		t.Errorf("a chart's own source acts, got %v", got)
+	}
+}

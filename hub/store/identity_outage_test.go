@@ -1,0 +1,78 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// flaky is a database that can be away, and that counts what asks for one
+// token.
+type flaky struct {
+	*store.Store
+	away    atomic.Bool
+	lookUps atomic.Int64
+}
+
+var errAway = errors.New("connection refused")
+
+func (f *flaky) CountUsers(ctx context.Context) (int, error) {
+	if f.away.Load() {
+		return 0, errAway
+	}
+	return f.Store.CountUsers(ctx)
+}
+
+func (f *flaky) TokenByHash(ctx context.Context, hash []byte) (identity.Token, error) {
+	f.lookUps.Add(1)
+	if f.away.Load() {
+		return identity.Token{}, errAway
+	}
+	return f.Store.TokenByHash(ctx, hash)
+}
+
+func TestKnownTokensWorkAnHourWithoutDatabase(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		g := newGate(t, p)
+		made := g.token(identity.TokenRequest{Name: "ci"})
+		db := &flaky{Store: g.yard.store}
+		d, err := identity.New(identity.Config{Store: db, Writer: g.yard.store, Clusters: g.yard.Fleet, Sealer: g.yard.sealer, Clock: g.yard.clock})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = d.Authenticate(t.Context(), made.Secret)
+		wantCode(t, err, errcode.Unavailable)
+		if err := d.Rebuild(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for range 100 {
+			if _, err := d.Authenticate(t.Context(), made.Secret); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := db.lookUps.Load(); n != 0 {
+			t.Errorf("100 requests with a known token cost %d queries", n)
+		}
+		for range 100 {
+			_, err := d.Authenticate(t.Context(), made.Secret+"x")
+			wantCode(t, err, errcode.Unauthorized)
+		}
+		if n := db.lookUps.Load(); n > 20 {
+			t.Errorf("100 requests with an unknown token within a second cost %d queries, want at most 20", n)
+		}
+		db.away.Store(true)
+		g.yard.clock.Advance(time.Hour)
+		if _, err := d.Authenticate(t.Context(), made.Secret); err != nil {
+			t.Errorf("after an hour: %v", err)
+		}
+		g.yard.clock.Advance(time.Second)
+		_, err = d.Authenticate(t.Context(), made.Secret)
+		wantCode(t, err, errcode.Unavailable)
+	})
+}
