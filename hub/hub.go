@@ -32,6 +32,7 @@ type Hub struct {
 	folder  *os.File
 
 	listener        net.Listener
+	addr            net.Addr
 	tls             *tls.Config
 	metricsListener net.Listener
 
@@ -86,6 +87,7 @@ func (h *Hub) open(ctx context.Context) (err error) {
 	if h.listener, h.tls, err = c.listen(ctx); err != nil {
 		return err
 	}
+	h.addr = h.listener.Addr()
 	if c.MetricsListen != "" {
 		if h.metricsListener, err = listenTCP(ctx, "--metrics-listen", c.MetricsListen); err != nil {
 			return err
@@ -187,10 +189,10 @@ func (h *Hub) makeEdges() error {
 }
 
 // URL is how the hub is reached.
-func (h *Hub) URL() string { return h.config.externalURL(h.listener.Addr()) }
+func (h *Hub) URL() string { return h.config.externalURL(h.addr) }
 
 // Addr is the address that the hub listens on.
-func (h *Hub) Addr() string { return h.listener.Addr().String() }
+func (h *Hub) Addr() string { return h.addr.String() }
 
 // ServeHTTP answers one request as the hub's listener does.
 func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.handler.ServeHTTP(w, r) }

@@ -34,7 +34,7 @@ func (h *Hub) Run(ctx context.Context) (err error) {
 	if h.metricsListener != nil {
 		parts = append(parts, lifecycle.Part{Name: "metrics", Run: h.metricsServer().Run})
 	}
-	h.log.Info("hub runs", logkey.Address, h.listener.Addr().String(), logkey.Replica, h.replica, logkey.Version, buildinfo.Version, "database", h.store.Database())
+	h.log.Info("hub runs", logkey.Address, h.Addr(), logkey.Replica, h.replica, logkey.Version, buildinfo.Version, "database", h.store.Database())
 	if err := lifecycle.Run(ctx, parts...); err != nil {
 		return err
 	}

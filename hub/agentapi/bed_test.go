@@ -18,7 +18,6 @@ import (
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/api/agent/v1/agentv1connect"
-	"github.com/axle-cd/axle/hub"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/hubtest"
@@ -40,7 +39,7 @@ type bed struct {
 	t   testing.TB
 }
 
-func hubConfig() hub.Config { return hub.Config{AllowHTTPUpstreams: true} }
+func hubConfig() hubtest.HubConfig { return hubtest.HubConfig{AllowHTTPUpstreams: true} }
 
 func newBed(t testing.TB) *bed {
 	t.Helper()

@@ -22,12 +22,15 @@ const startLimit = 60 * time.Second
 // Admin is the first administrator of every hub made here.
 const Admin = "admin@example.com"
 
+// HubConfig is hub.Config, for tests that may not know the hub's wiring.
+type HubConfig = hub.Config
+
 // Config says what is special about a hub. Only DataDir is needed.
 type Config struct {
 	DataDir string
 	// Hub is the rest; its zero values become a free loopback port, a poll of
 	// upstreams every 2 s, and upstreams on loopback allowed.
-	Hub hub.Config
+	Hub HubConfig
 }
 
 // Hub is a running hub.
