@@ -32,7 +32,7 @@ type Agent struct {
 	generation int64
 	health     Health
 	bucket     *rate.Limiter
-	lastStart  time.Time // of a pass or a fetch, whichever came later
+	lastStart  time.Time // no later start than this has upstream seen
 	nextPoll   time.Time
 	listed     []string // prefixes of the last good listing; nil is all
 	lastAll    time.Time

@@ -24,6 +24,9 @@ func (a *Agent) pass(ctx context.Context) error {
 		return err
 	}
 	sources, fetched, err := a.read(ctx)
+	// Counted from here, the gap holds where upstream measures it too: it saw
+	// this pass begin before now.
+	a.lastStart = a.config.Clock.Now()
 	if err != nil && ctx.Err() != nil {
 		return err
 	}
@@ -175,7 +178,6 @@ func (a *Agent) fetch(ctx context.Context, m *upstream.Mirror, ids []string) err
 	if err := a.config.Store.StartFetch(ctx, a.config.RepositoryID, a.config.Epoch, 0); err != nil {
 		return err
 	}
-	a.lastStart = a.config.Clock.Now()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	done := make(chan struct{})

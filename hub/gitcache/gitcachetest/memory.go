@@ -26,6 +26,7 @@ type Memory struct {
 	fail    func(method string) error
 	feed    []string
 	calls   map[string]int
+	noGaps  bool
 }
 
 var _ gitcache.Store = (*Memory)(nil)
@@ -70,6 +71,14 @@ func (m *Memory) Feed() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.feed)
+}
+
+// IgnoreGaps lets fetches start at any time, for tests that move an agent's
+// clock but not the store's.
+func (m *Memory) IgnoreGaps() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.noGaps = true
 }
 
 // Calls returns how often a method was called.
