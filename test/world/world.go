@@ -123,7 +123,7 @@ func (w *World) AddCluster(ctx context.Context, name string) (*kube.Cluster, err
 	config := kube.ClusterConfig{Name: name, Audit: w.Audit}
 	if w.Pods {
 		config.Controllers, config.Kwok = true, true
-		config.Binaries = map[string]string{"axle-agent": w.Programs["axle-agent"]}
+		config.Binaries = map[string]string{"axle-agent": w.Programs["axle-agent"], "axle-render": w.Programs["axle-render"]}
 	}
 	cluster, err := w.Bed.StartCluster(ctx, config)
 	if err != nil {
