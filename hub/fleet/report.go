@@ -51,7 +51,8 @@ func (f *Fleet) StoreReports(ctx context.Context, b ReportBatch) (ReportResult, 
 	if err != nil {
 		return ReportResult{}, err
 	}
-	f.hashes.set(b.ClusterID, result.StatusHash)
+	// The hash in memory follows by the feed, like every replica's: here the
+	// transaction may be a part of the caller's and not be committed yet.
 	return result, nil
 }
 

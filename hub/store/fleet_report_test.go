@@ -20,10 +20,18 @@ func report(v fleet.ServiceView, base, hash string) fleet.Report {
 	}}
 }
 
+// report stores reports and applies the feed's rows, as a hub's feed does.
 func (y *yard) report(b fleet.ReportBatch) fleet.ReportResult {
 	y.t.Helper()
 	r, err := y.StoreReports(y.t.Context(), b)
 	if err != nil {
+		y.t.Fatal(err)
+	}
+	rows, err := y.store.ChangesAfter(y.t.Context(), 0, 10000)
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	if err := y.Apply(y.t.Context(), rows); err != nil {
 		y.t.Fatal(err)
 	}
 	return r
