@@ -1,6 +1,7 @@
 package kustomize
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 )
@@ -8,30 +9,78 @@ import (
 // variable is ${NAME}, ${NAME:-default}, or $${…}, which stands for itself.
 var variable = regexp.MustCompile(`\$?\$\{([A-Za-z_][A-Za-z0-9_]*)(?:(:-|-|:=)([^}]*))?\}`)
 
-// substitute replaces variables by the service's configuration. A variable
-// that is not set and has no default is an error: an empty text in its place
-// would be applied without anybody noticing.
-func substitute(text []byte, variables map[string]string) ([]byte, error) {
-	var missing string
-	out := variable.ReplaceAllFunc(text, func(match []byte) []byte {
+var (
+	whole = regexp.MustCompile(`^\$\{[^}]*\}$`)
+	plain = regexp.MustCompile(`^(?:-?(?:0|[1-9]\d{0,17})|true|false)$`)
+)
+
+// texts are the fields whose values are texts whatever they look like.
+var texts = map[string]bool{
+	"data": true, "stringData": true, "labels": true, "matchLabels": true, "annotations": true,
+	"nodeSelector": true, "value": true, "command": true, "args": true,
+}
+
+// substitution replaces variables by the service's configuration, inside the
+// texts of an object: a value cannot change the object's shape. A text that is
+// one variable as a whole becomes a number or a boolean when it reads as one,
+// except where Kubernetes wants a text.
+type substitution struct {
+	variables map[string]string
+	missing   string
+}
+
+// apply replaces variables in an object. A variable that is not set and has no
+// default is an error: an empty text in its place would be applied without
+// anybody noticing.
+func (s *substitution) apply(data map[string]any) (map[string]any, error) {
+	out, _ := s.value(data, false).(map[string]any)
+	if s.missing != "" {
+		return nil, fmt.Errorf("the variable %s is not in the service's configuration; set it, or give a default: ${%s:-value}", s.missing, s.missing)
+	}
+	return out, nil
+}
+
+func (s *substitution) value(v any, text bool) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, item := range v {
+			out[s.text(key)] = s.value(item, text || texts[key])
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = s.value(item, text)
+		}
+		return out
+	case string:
+		replaced := s.text(v)
+		if text || !whole.MatchString(v) || !plain.MatchString(replaced) {
+			return replaced
+		}
+		if replaced == "true" || replaced == "false" {
+			return replaced == "true"
+		}
+		return json.Number(replaced)
+	}
+	return v
+}
+
+func (s *substitution) text(text string) string {
+	return variable.ReplaceAllStringFunc(text, func(match string) string {
 		if match[1] == '$' {
 			return match[1:]
 		}
-		parts := variable.FindSubmatch(match)
-		name, operator := string(parts[1]), string(parts[2])
-		value, set := variables[name]
-		if !set || (value == "" && operator != "-") {
-			if operator != "" {
-				return parts[3]
-			}
+		parts := variable.FindStringSubmatch(match)
+		name, operator, otherwise := parts[1], parts[2], parts[3]
+		value, set := s.variables[name]
+		switch {
+		case operator != "" && (!set || (value == "" && operator != "-")):
+			return otherwise
+		case !set && s.missing == "":
+			s.missing = name
 		}
-		if !set && missing == "" {
-			missing = name
-		}
-		return []byte(value)
+		return value
 	})
-	if missing != "" {
-		return nil, fmt.Errorf("the variable %s is not in the service's configuration; set it, or give a default: ${%s:-value}", missing, missing)
-	}
-	return out, nil
 }

@@ -51,7 +51,7 @@ func Render(r Request) (objects []manifest.Object, warnings []string, err error)
 	options.PluginConfig = types.DisabledPluginConfig()
 	built, err := krusty.MakeKustomizer(options).Run(files, path.Join(root, r.Dir))
 	if err != nil {
-		return nil, nil, explain(r.Dir, err)
+		return nil, nil, explain(check.file, err)
 	}
 	return r.decode(built, check.file)
 }
@@ -79,11 +79,6 @@ func (r Request) decode(built resmap.ResMap, source string) (objects []manifest.
 		if err != nil {
 			return nil, nil, &manifest.Error{File: source, Message: fmt.Sprintf("%s cannot be encoded: %v", resource.CurId(), err)}
 		}
-		if r.Variables != nil {
-			if text, err = substitute(text, r.Variables); err != nil {
-				return nil, nil, &manifest.Error{File: source, Message: fmt.Sprintf("%s: %v", resource.CurId(), err)}
-			}
-		}
 		found, more, err := manifest.Decode(source, text)
 		if err != nil {
 			var bad *manifest.Error
@@ -97,6 +92,13 @@ func (r Request) decode(built resmap.ResMap, source string) (objects []manifest.
 		warnings = append(warnings, more...)
 		for i := range found {
 			found[i].Line = 0
+			if r.Variables == nil {
+				continue
+			}
+			replace := substitution{variables: r.Variables}
+			if found[i].Data, err = replace.apply(found[i].Data); err != nil {
+				return nil, nil, &manifest.Error{File: source, Message: fmt.Sprintf("%s: %v", resource.CurId(), err)}
+			}
 		}
 		objects = append(objects, found...)
 	}
@@ -110,9 +112,9 @@ var (
 )
 
 // explain shortens the library's error and finds the file and line in it.
-func explain(dir string, err error) error {
+func explain(file string, err error) error {
 	message := inMemoryPath.ReplaceAllString(err.Error(), "")
-	bad := &manifest.Error{File: dir, Message: "kustomize: " + strings.TrimSpace(message)}
+	bad := &manifest.Error{File: file, Message: "kustomize: " + strings.TrimSpace(message)}
 	if found := yamlFile.FindStringSubmatch(message); found != nil {
 		bad.File = found[1]
 	}
