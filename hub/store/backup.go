@@ -138,7 +138,7 @@ func (s *Store) backupAll(ctx context.Context, out *backupWriter) error {
 			}
 		}
 	}
-	h, err := readHead(ctx, transaction(ctx))
+	h, err := s.readHead(ctx, transaction(ctx))
 	if err != nil {
 		return err
 	}

@@ -2,11 +2,13 @@ package store
 
 import (
 	"context"
+	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
 )
 
 const (
@@ -135,7 +137,7 @@ func (s *Store) writePart(ctx context.Context, b *batched) error {
 		return err
 	}
 	part, collected := event.WithCollector(partContext{ctx, b.ctx})
-	if err := b.fn(part); err != nil {
+	if err := s.guarded(part, b.fn); err != nil {
 		if _, rerr := s.exec(ctx, "ROLLBACK TO SAVEPOINT part"); rerr != nil {
 			return rerr
 		}
@@ -150,6 +152,18 @@ func (s *Store) writePart(ctx context.Context, b *batched) error {
 		}
 	}
 	return event.Append(ctx, collected.Changes()...)
+}
+
+// guarded turns a panic of fn into an error: it runs for one agent among many,
+// and not on that agent's request.
+func (s *Store) guarded(ctx context.Context, fn func(ctx context.Context) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("a part of a batch panicked", logkey.Reason, p, "stack", string(debug.Stack()))
+			err = errcode.New(errcode.Internal, "a write panicked: %v", p)
+		}
+	}()
+	return fn(ctx)
 }
 
 // partContext lives as long as the batch, since a caller that leaves must not

@@ -43,17 +43,20 @@ func (s *Store) lockHead(ctx context.Context) (h head, err error) {
 		}
 		from = s.head
 	}
-	return readHead(ctx, from)
+	return s.readHead(ctx, from)
 }
 
-func readHead(ctx context.Context, from runner) (h head, err error) {
+func (s *Store) readHead(ctx context.Context, from runner) (h head, err error) {
 	rows, err := from.QueryContext(ctx, selectHead)
 	if err != nil {
-		return h, fmt.Errorf("read the end of the feed: %w", err)
+		return h, s.coded(fmt.Errorf("read the end of the feed: %w", err))
 	}
 	defer rows.Close()
 	if !rows.Next() {
-		return h, errors.Join(errcode.New(errcode.Internal, "the database has no incarnation"), rows.Err())
+		if err := rows.Err(); err != nil {
+			return h, s.coded(fmt.Errorf("read the end of the feed: %w", err))
+		}
+		return h, errcode.New(errcode.Internal, "the database has no incarnation")
 	}
 	err = rows.Scan(&h.incarnation, &h.sequence, &h.at, &h.event)
 	return h, errors.Join(err, rows.Close())
@@ -107,13 +110,13 @@ func (s *Store) insertChanges(ctx context.Context, at event.Position, now int64,
 
 // LastSequence returns the highest sequence of the present incarnation.
 func (s *Store) LastSequence(ctx context.Context) (int64, error) {
-	h, err := readHead(ctx, s.reader(ctx))
+	h, err := s.readHead(ctx, s.reader(ctx))
 	return h.sequence, err
 }
 
 // Position returns the end of the feed as the reads of ctx see it.
 func (s *Store) Position(ctx context.Context) (event.Position, error) {
-	h, err := readHead(ctx, s.reader(ctx))
+	h, err := s.readHead(ctx, s.reader(ctx))
 	return event.Position{Incarnation: h.incarnation, Sequence: h.sequence}, err
 }
 

@@ -146,7 +146,7 @@ func (s *Store) ConfirmIncarnation(ctx context.Context) (present event.Incarnati
 // nothing in the common case. claimed says that only a client told us of seen;
 // it is believed once in ten minutes.
 func (s *Store) Mend(ctx context.Context, seen event.Position, claimed bool) error {
-	h, err := readHead(ctx, s.read)
+	h, err := s.readHead(ctx, s.read)
 	if err != nil || !(event.Position{Incarnation: h.incarnation, Sequence: h.sequence}).Before(seen) {
 		return err
 	}

@@ -69,7 +69,7 @@ func (s *Store) each(ctx context.Context, query string, args []any, take func(sc
 	}
 	rows, err := s.reader(ctx).QueryContext(ctx, s.dialect.statement(query), clean...)
 	if err != nil {
-		return err
+		return s.coded(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
@@ -77,7 +77,7 @@ func (s *Store) each(ctx context.Context, query string, args []any, take func(sc
 			return err
 		}
 	}
-	return rows.Err()
+	return s.coded(rows.Err())
 }
 
 // rowsOf reads all rows fully, so that the caller may write afterwards.
@@ -121,7 +121,7 @@ func (s *Store) Read(ctx context.Context, fn func(ctx context.Context) error) er
 	}
 	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{Isolation: s.dialect.isolation, ReadOnly: true})
 	if err != nil {
-		return fmt.Errorf("begin a read: %w", err)
+		return s.coded(fmt.Errorf("begin a read: %w", err))
 	}
 	defer tx.Rollback() //nolint:errcheck // nothing was written
 	return fn(context.WithValue(ctx, transactionKey{}, tx))

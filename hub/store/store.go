@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/lifecycle"
@@ -50,6 +51,8 @@ type Store struct {
 
 	mu    sync.Mutex
 	wakes []func()
+	// awayAt is when the log last told of a database that cannot be used.
+	awayAt time.Time
 
 	batch    batcher
 	announce chan struct{}
@@ -125,7 +128,7 @@ func (s *Store) wake() {
 func (s *Store) Database() string { return s.dialect.name }
 
 // Ping returns an error when the database does not answer.
-func (s *Store) Ping(ctx context.Context) error { return s.read.PingContext(ctx) }
+func (s *Store) Ping(ctx context.Context) error { return s.coded(s.read.PingContext(ctx)) }
 
 // Run drops old rows and, on Postgres, tells other replicas of commits and
 // hears of theirs. Without it everything works, a second later. It ends with

@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-	"modernc.org/sqlite"
-
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
@@ -57,11 +54,11 @@ func (s *Store) writeAgain(ctx context.Context, fn func(ctx context.Context) err
 		}
 		key := takenKey(err)
 		if !retryable(err) && (key == "" || key == taken) {
-			return event.Position{}, err
+			return event.Position{}, s.coded(err)
 		}
 		taken = key
 		if try == writeTries {
-			return event.Position{}, errcode.New(errcode.Unavailable, "the database was too busy for this change; try again in a second: %w", err).After(time.Second)
+			return event.Position{}, errcode.Hide(errcode.Unavailable, err, "the database was too busy for this change; try again in a second").After(time.Second)
 		}
 		if werr := jitter.Wait(ctx, backoff.Next()); werr != nil {
 			return event.Position{}, errors.Join(werr, err)
@@ -69,17 +66,14 @@ func (s *Store) writeAgain(ctx context.Context, fn func(ctx context.Context) err
 	}
 }
 
-func (s *Store) writeOnce(ctx context.Context, fn func(ctx context.Context) error) (_ event.Position, err error) {
+func (s *Store) writeOnce(ctx context.Context, fn func(ctx context.Context) error) (event.Position, error) {
 	tx, err := s.write.BeginTx(ctx, &sql.TxOptions{Isolation: s.dialect.isolation})
 	if err != nil {
 		return event.Position{}, fmt.Errorf("begin: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			// The first error says why; a failed rollback ends the connection.
-			_ = tx.Rollback()
-		}
-	}()
+	// After a commit this does nothing; after an error or a panic of fn it gives
+	// the connection back, which is the only one on SQLite.
+	defer func() { _ = tx.Rollback() }()
 	inner, collected := event.WithCollector(context.WithValue(ctx, transactionKey{}, tx))
 	if err := fn(inner); err != nil {
 		return event.Position{}, err
@@ -101,45 +95,4 @@ func (s *Store) committed() {
 	case s.announce <- struct{}{}:
 	default:
 	}
-}
-
-// retryable reports whether the database asks to run the transaction again.
-func retryable(err error) bool {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		// Serialisation failure, deadlock, lock not available.
-		return pg.Code == "40001" || pg.Code == "40P01" || pg.Code == "55P03"
-	}
-	var lite *sqlite.Error
-	if errors.As(err, &lite) {
-		const busy, locked = 5, 6
-		return lite.Code()&0xff == busy || lite.Code()&0xff == locked
-	}
-	return false
-}
-
-// takenKey names the key of a row that exists already, on Postgres. The other
-// row may be younger than the transaction's view, which counted up to the same
-// number, so the transaction is run once more: with the same key again, the
-// caller wants what cannot be.
-func takenKey(err error) string {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) && pg.Code == "23505" {
-		return pg.TableName + " " + pg.ConstraintName + " " + pg.Detail
-	}
-	return ""
-}
-
-// duplicate reports whether a row with the same unique key exists.
-func duplicate(err error) bool {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		return pg.Code == "23505"
-	}
-	var lite *sqlite.Error
-	if errors.As(err, &lite) {
-		const primaryKey, unique = 1555, 2067
-		return lite.Code() == primaryKey || lite.Code() == unique
-	}
-	return false
 }

@@ -1,0 +1,132 @@
+package store
+
+import (
+	"database/sql/driver"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"modernc.org/sqlite"
+
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// SQLite's result codes that mean something to us; the low byte is the class.
+const (
+	sqliteBusy       = 5
+	sqliteLocked     = 6
+	sqliteFull       = 13
+	sqlitePrimaryKey = 1555
+	sqliteUnique     = 2067
+)
+
+// awayLogged is the least time between two log lines about a database that
+// does not answer, since every request meets it.
+const awayLogged = 10 * time.Second
+
+// coded gives an error of the database the code that its callers act on: a
+// database that is away means "try again", and a full disk says so. The
+// database's own words go to the log and not to a user.
+func (s *Store) coded(err error) error {
+	if err == nil {
+		return nil
+	}
+	var known *errcode.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	switch {
+	case diskFull(err):
+		s.logAway(err)
+		return errcode.Hide(errcode.Exhausted, err, "the disk of the hub's database is full; make room on it, nothing needs to be started anew").After(30 * time.Second)
+	case away(err):
+		s.logAway(err)
+		return errcode.Hide(errcode.Unavailable, err, "the hub's database does not answer; the hub keeps trying").After(2 * time.Second)
+	}
+	return err
+}
+
+func (s *Store) logAway(err error) {
+	now := s.clock.Now()
+	s.mu.Lock()
+	quiet := now.Sub(s.awayAt) < awayLogged
+	if !quiet {
+		s.awayAt = now
+	}
+	s.mu.Unlock()
+	if !quiet {
+		s.log.Error("the database cannot be used", logkey.Error, err)
+	}
+}
+
+func diskFull(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code == "53100"
+	}
+	var lite *sqlite.Error
+	return errors.As(err, &lite) && lite.Code()&0xff == sqliteFull
+}
+
+// away reports whether the database, or the way to it, is gone for now.
+func away(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		switch pg.Code[:2] {
+		case "08", "53", "57": // connection, resources, operator's intervention
+			return true
+		}
+		return pg.Code == "25006" // read only: a server that is no longer the primary
+	}
+	var connect *pgconn.ConnectError
+	var network net.Error
+	var lite *sqlite.Error
+	switch {
+	case errors.As(err, &connect), errors.As(err, &network), errors.Is(err, driver.ErrBadConn), errors.Is(err, net.ErrClosed):
+		return true
+	case errors.As(err, &lite):
+		return lite.Code()&0xff == sqliteBusy || lite.Code()&0xff == sqliteLocked
+	}
+	return false
+}
+
+// retryable reports whether the database asks to run the transaction again.
+func retryable(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		// Serialisation failure, deadlock, lock not available.
+		return pg.Code == "40001" || pg.Code == "40P01" || pg.Code == "55P03"
+	}
+	var lite *sqlite.Error
+	if errors.As(err, &lite) {
+		return lite.Code()&0xff == sqliteBusy || lite.Code()&0xff == sqliteLocked
+	}
+	return false
+}
+
+// takenKey names the key of a row that exists already, on Postgres. The other
+// row may be younger than the transaction's view, which counted up to the same
+// number, so the transaction is run once more: with the same key again, the
+// caller wants what cannot be.
+func takenKey(err error) string {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == "23505" {
+		return pg.TableName + " " + pg.ConstraintName + " " + pg.Detail
+	}
+	return ""
+}
+
+// duplicate reports whether a row with the same unique key exists.
+func duplicate(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code == "23505"
+	}
+	var lite *sqlite.Error
+	if errors.As(err, &lite) {
+		return lite.Code() == sqlitePrimaryKey || lite.Code() == sqliteUnique
+	}
+	return false
+}
