@@ -23,5 +23,6 @@
 //	cache/<hex of digest>.json    its sizes; a tree without it is not one
 //	specs/<service id>            a sealed spec
 //	list.json                     the last signed list and what was seen with it
+//	applied.json                  the revisions that go with what is applied
 //	refreshed.json                when each service was last downloaded whole
 package cache

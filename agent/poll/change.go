@@ -1,0 +1,99 @@
+package poll
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"slices"
+
+	"github.com/axle-cd/axle/agent/render"
+)
+
+// This file decides whether a service changed. Everything that a pass could
+// come out differently for is in Inputs; when all of it is as it was at the
+// last pass, and drift (agent/drift) has nothing to say, then there is nothing
+// to do: no request, no render, no write, no report.
+
+// Cause says why a service needs a pass, for logs and metrics.
+type Cause string
+
+// The causes. Unchanged is the answer to almost every poll.
+const (
+	Unchanged    Cause = ""
+	FirstPass    Cause = "first pass since the start"
+	NewContent   Cause = "other content"
+	NewSpec      Cause = "other settings"
+	NewRenderer  Cause = "other renderer"
+	NewCluster   Cause = "other Kubernetes version"
+	NewAPIs      Cause = "APIs that it asked for came or went"
+	NewReads     Cause = "objects that it looked up changed"
+	Unfinished   Cause = "the last pass is not finished"
+	Asked        Cause = "drift asks for it"
+	Repaired     Cause = "its files on disk were damaged"
+	DeletesFreed Cause = "deletes may happen again"
+)
+
+// Inputs is all that the outcome of a pass depends on, beside the state of the
+// service's own objects, which agent/drift watches.
+type Inputs struct {
+	// TarballDigest and SpecDigest name the files and the settings. Revision
+	// numbers and commit messages are not in them: content decides.
+	TarballDigest string
+	SpecDigest    string
+	// Renderer is the version of the program that renders.
+	Renderer string
+	// Kubernetes is the cluster's version.
+	Kubernetes string
+	// Asked are the API versions that templates asked for ("*" is all), and
+	// APIs is a hash over which of them the cluster serves: a CRD that arrives
+	// later renders a chart again that had asked for it.
+	Asked []string
+	APIs  string
+	// Reads are the objects that templates looked up, with their uid and
+	// version, or "absent".
+	Reads []render.Read
+}
+
+// Changed compares what the last good pass depended on with what a pass now
+// would depend on. done is nil when there was none since the start. What only
+// a render or a request can tell (Asked, Reads) is taken from done, and
+// looked at again by APIsOf and by the caller who re-reads.
+func Changed(done *Inputs, now Inputs) Cause {
+	switch {
+	case done == nil:
+		return FirstPass
+	case done.TarballDigest != now.TarballDigest:
+		return NewContent
+	case done.SpecDigest != now.SpecDigest:
+		return NewSpec
+	case done.Renderer != now.Renderer:
+		return NewRenderer
+	case now.Kubernetes != "" && done.Kubernetes != now.Kubernetes:
+		return NewCluster
+	case now.APIs != "" && done.APIs != now.APIs:
+		return NewAPIs
+	case now.Reads != nil && !slices.Equal(done.Reads, now.Reads):
+		return NewReads
+	}
+	return Unchanged
+}
+
+// APIsOf is a hash over which of the API versions that were asked for are
+// served; the same answers give the same hash.
+func APIsOf(asked []string, served []string) string {
+	h := sha256.New()
+	for _, name := range asked {
+		state := "absent"
+		switch {
+		case name == "*":
+			state = "all"
+			for _, s := range slices.Sorted(slices.Values(served)) {
+				io.WriteString(h, s+"\n")
+			}
+		case slices.Contains(served, name):
+			state = "served"
+		}
+		io.WriteString(h, name+" "+state+"\n")
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}

@@ -1,0 +1,86 @@
+package poll
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/axle-cd/axle/agent/cache"
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/clock"
+)
+
+const (
+	// DefaultInterval is the product's: most changes come by hint, and 10,000
+	// clusters are 83 polls a second.
+	DefaultInterval = 2 * time.Minute
+	// MinInterval is for demos and tests.
+	MinInterval = time.Second
+	// firstPollSpread bounds the random wait before the first poll of an agent
+	// that was registered before: a region that restarts does not come at once.
+	firstPollSpread = 30 * time.Second
+	// workers bounds the passes under way; renders are two at a time anyway.
+	workers = 4
+	// passTimeout bounds one pass with its download.
+	passTimeout = 20 * time.Minute
+	// readsEvery is how many polls pass before looked-up objects are read again.
+	readsEvery = 10
+	// wholePeriod is how often all statuses and facts are sent unasked.
+	wholePeriod = 2 * time.Hour
+	// quiet is how long the reporter waits for more to change.
+	quiet = 500 * time.Millisecond
+)
+
+// Config is what a Loop needs. All interfaces are required.
+type Config struct {
+	Hub       Hub
+	Cache     *cache.Cache
+	Render    Renderer
+	Apply     Applier
+	Inventory Inventory
+	Watch     Watch
+	Cluster   Cluster
+
+	// List is the last list, verified; nil when there is none. ETag names it.
+	List *agentv1.Desired
+	// Remembered is what was stored with it.
+	Remembered cache.Remembered
+	// Fresh: the cluster was registered just now and need not wait.
+	Fresh bool
+
+	// BootID is random for each start.
+	BootID string
+	// AgentVersion is told to the hub.
+	AgentVersion string
+	// Interval between polls; DefaultInterval when zero. The hub's list may
+	// name another, unless Fixed.
+	Interval time.Duration
+	// Fixed keeps Interval whatever the list says.
+	Fixed bool
+
+	// Clock is the real one when nil.
+	Clock clock.Clock
+	// Log is silent when nil.
+	Log *slog.Logger
+	// Registerer takes the metrics; nil registers none.
+	Registerer prometheus.Registerer
+}
+
+func (c *Config) check() error {
+	if c.Hub == nil || c.Cache == nil || c.Render == nil || c.Apply == nil || c.Inventory == nil || c.Watch == nil || c.Cluster == nil {
+		return errors.New("poll: a hub, a cache, the steps and a cluster are needed")
+	}
+	if c.Interval == 0 {
+		c.Interval = DefaultInterval
+	}
+	c.Interval = max(c.Interval, MinInterval)
+	if c.Clock == nil {
+		c.Clock = clock.Real{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package poll
+
+import (
+	"fmt"
+
+	"github.com/axle-cd/axle/agent/health"
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+)
+
+// gate names the dependency on this cluster that a service waits for, empty
+// when it waits for none. The judgement is the agent's own, so it also holds
+// while the hub is away; other clusters are the hub's to gate.
+func (l *Loop) gate(s *service) string {
+	for _, d := range s.spec.GetDependencies() {
+		if d.GetCluster() != "" {
+			continue
+		}
+		if why := l.waitsFor(d, s); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+func (l *Loop) waitsFor(d *agentv1.Dependency, s *service) string {
+	for _, o := range l.services {
+		if o.name != d.GetName() || o.want == nil || o.id == s.id {
+			continue
+		}
+		switch {
+		case o.done == nil:
+			return fmt.Sprintf("waits for service %q, which is not applied yet", o.name)
+		case o.spec != nil && o.done.TarballDigest != o.want.GetTarballDigest():
+			return fmt.Sprintf("waits for service %q, which has a newer revision to apply", o.name)
+		}
+		state := health.RollUp(l.Watch.Components(l.Inventory.Objects(o.id)))
+		if state.Status != health.Healthy {
+			return fmt.Sprintf("waits for service %q, which is %s", o.name, state.Status)
+		}
+		return ""
+	}
+	return fmt.Sprintf("waits for service %q, which is not on this cluster", d.GetName())
+}
+
+// dependent names a service that stays and needs this one.
+func (l *Loop) dependent(s *service) string {
+	for _, o := range l.services {
+		if o.want == nil || o.spec == nil {
+			continue
+		}
+		for _, d := range o.spec.GetDependencies() {
+			if d.GetCluster() == "" && d.GetName() == s.name {
+				return o.name
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,78 @@
+package poll
+
+import (
+	"github.com/axle-cd/axle/agent/cache"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// deletesHold says what every delete waits for: prunes, drains and detaches.
+// It survives a restart.
+//
+//	(none) --Resumed--> reports --(a whole report was taken)--> (none)
+//	(any) --Restored--> restored --(the list says confirmed)--> reports
+type deletesHold string
+
+const (
+	noHold deletesHold = ""
+	// holdForReports waits until the hub knows again what this cluster runs.
+	holdForReports deletesHold = "reports"
+	// holdRestored waits for a person: the hub may have forgotten services that
+	// this cluster was told of.
+	holdRestored deletesHold = "restored"
+)
+
+// after is the hold once a list of that lineage was taken.
+func (h deletesHold) after(lineage Lineage, confirmed bool) deletesHold {
+	switch {
+	case confirmed && (h == holdRestored || lineage != SameLife):
+		return holdForReports
+	case lineage == Restored:
+		return holdRestored
+	case lineage == Resumed && h != holdRestored:
+		return holdForReports
+	}
+	return h
+}
+
+// words is what a person reads; empty without a hold.
+func (h deletesHold) words() string {
+	switch h {
+	case holdRestored:
+		return "the hub was restored from a backup and may have forgotten services; nothing is deleted until somebody runs `axle hub confirm-restore`"
+	case holdForReports:
+		return "the hub began a new life; nothing is deleted until it knows again what this cluster runs"
+	}
+	return ""
+}
+
+// wholeTaken ends the wait for reports and lets the deletes go on.
+func (l *Loop) wholeTaken() {
+	l.mu.Lock()
+	if l.deletes != holdForReports {
+		l.mu.Unlock()
+		return
+	}
+	l.deletes = noHold
+	now := l.Clock.Now()
+	for _, s := range l.services {
+		if s.deletesHeld || s.tombstone != nil {
+			s.queue(now, DeletesFreed)
+		}
+		l.hints.touch(s.id)
+	}
+	l.mu.Unlock()
+	l.remember(func(r *cache.Remembered) { r.Deletes = "" })
+	poke(l.work)
+	poke(l.hints.wake)
+}
+
+// remember changes what survives a restart. A disk that does not take it costs
+// only that: the agent works on, and would start from what it stored before.
+func (l *Loop) remember(change func(*cache.Remembered)) {
+	l.remembering.Lock()
+	defer l.remembering.Unlock()
+	change(&l.Remembered)
+	if err := l.Cache.Remember(l.Remembered); err != nil {
+		l.Log.Error("what was received cannot be stored", logkey.Error, err)
+	}
+}

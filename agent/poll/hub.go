@@ -1,0 +1,51 @@
+package poll
+
+import (
+	"context"
+	"io"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/digest"
+)
+
+// Hub is how the loop reaches the hub. Whatever may not be believed comes back
+// as an error, which means: hold.
+type Hub interface {
+	// Desired polls; etag names the list that the loop has.
+	Desired(ctx context.Context, etag string) (Answer, error)
+	// Services returns at most 500 specs. Forbidden while the cluster waits
+	// for approval.
+	Services(ctx context.Context, ids []string) (*agentv1.ServicesResponse, error)
+	// Tarball starts a download. NotFound when this cluster may not have it,
+	// Unprocessable when its source cannot be produced.
+	Tarball(ctx context.Context, d digest.Digest) (io.ReadCloser, error)
+	// Report stores statuses; an answer means that they are committed.
+	// Conflict when another agent uses this identity.
+	Report(ctx context.Context, r *agentv1.ReportRequest) (*agentv1.ReportResponse, error)
+	// Ping stores what is known of the cluster.
+	Ping(ctx context.Context, r *agentv1.PingRequest) error
+}
+
+// Lineage says how the hub's life follows from the one known before.
+type Lineage string
+
+// The lineages, in the words of agent/hubclient.
+const (
+	SameLife Lineage = "same"
+	Resumed  Lineage = "resumed"
+	Restored Lineage = "restored"
+)
+
+// Answer is what a poll found.
+type Answer struct {
+	// List is nil when nothing changed.
+	List *agentv1.Desired
+	// Signed is the list as the hub signed it, to be kept on disk.
+	Signed []byte
+	ETag   string
+	// Seen is the position that was taken, as the headers write it.
+	Seen    string
+	Lineage Lineage
+	// StatusHash is over the statuses that the hub has of this cluster.
+	StatusHash string
+}

@@ -1,0 +1,229 @@
+package poll
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/axle-cd/axle/agent/cache"
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// specsAtOnce is what one call of Services asks for.
+const specsAtOnce = 200
+
+// takeList makes a list that was just received the present one. It is stored
+// before anything is done about it, so that a restart never goes back.
+func (l *Loop) takeList(answer Answer) {
+	l.mu.Lock()
+	l.deletes = l.deletes.after(answer.Lineage, answer.List.GetIncarnation().GetConfirmed())
+	hold := l.deletes
+	l.etag = answer.ETag
+	l.mu.Unlock()
+	if hold == holdForReports {
+		l.report.wantWhole()
+	}
+	l.remember(func(r *cache.Remembered) {
+		*r = cache.Remembered{Signed: answer.Signed, ETag: answer.ETag, Seen: answer.Seen, Deletes: string(hold)}
+	})
+	l.mu.Lock()
+	l.placeList(answer.List)
+	l.mu.Unlock()
+	l.Log.Info("a new list was taken", logkey.Count, len(answer.List.GetServices()), logkey.Position, answer.Seen)
+	l.drop()
+}
+
+// placeList gives each service its entry, its tombstone, or neither: then it
+// is held, and nothing else happens to it.
+func (l *Loop) placeList(list *agentv1.Desired) {
+	l.list = list
+	for _, s := range l.services {
+		s.want, s.tombstone = nil, nil
+	}
+	for _, w := range list.GetServices() {
+		s := l.ensure(w.GetId())
+		s.want, s.name, s.namespace, s.drain = w, w.GetName(), w.GetNamespace(), nil
+	}
+	for _, t := range list.GetTombstones() {
+		s := l.ensure(t.GetServiceId())
+		s.want, s.tombstone = nil, t
+		if s.name == "" {
+			s.name, s.namespace = t.GetName(), t.GetNamespace()
+		}
+		if s.drain != nil && s.drain.Done {
+			l.report.drained(t) // the hub has not heard of it, or has forgotten
+		}
+	}
+	for _, s := range l.services {
+		l.hold(s)
+		l.hints.touch(s.id)
+	}
+	poke(l.hints.wake)
+}
+
+// hold stops everything for a service that is paused or in no list, and makes
+// one that comes back go through a whole pass.
+func (l *Loop) hold(s *service) {
+	held := s.tombstone == nil && (s.want == nil || s.want.GetPaused())
+	switch {
+	case held:
+		s.due, s.known = time.Time{}, true
+		l.Apply.Pause(s.id)
+	case s.held:
+		s.done = nil
+	}
+	s.held = held
+}
+
+// drop forgets what nobody needs any more: services that are neither listed,
+// nor tombstoned, nor in the cluster's inventory, and unused trees.
+func (l *Loop) drop() {
+	l.mu.Lock()
+	if !l.loaded {
+		l.mu.Unlock()
+		return
+	}
+	keep := map[string]digest.Digest{}
+	var gone []string
+	for id, s := range l.services {
+		_, applied := l.Inventory.State(id)
+		switch {
+		case s.want != nil:
+			keep[id] = digest.Digest(s.want.GetTarballDigest())
+		case s.tombstone == nil && !applied && !s.running:
+			gone = append(gone, id)
+			delete(l.services, id)
+		}
+	}
+	l.mu.Unlock()
+	for _, id := range gone {
+		l.report.forget(id)
+		if err := l.Cache.DropSpec(id); err != nil {
+			l.Log.Warn("a spec that is not needed any more stays on disk", logkey.Service, id, logkey.Error, err)
+		}
+	}
+	if err := l.Cache.Keep(keep); err != nil {
+		l.Log.Warn("trees that are not needed any more stay on disk", logkey.Error, err)
+	}
+}
+
+// fetchSpecs asks for the specs that the list calls new. What cannot be had is
+// asked for again at the next poll; services work on with the spec they have
+// when it is the one that the list names.
+func (l *Loop) fetchSpecs(ctx context.Context) {
+	wanted := map[string]string{}
+	l.mu.Lock()
+	if !l.list.GetPending() {
+		for id, s := range l.services {
+			if s.needsSpec() {
+				wanted[id] = wantKey(s.want)
+			}
+		}
+	}
+	l.mu.Unlock()
+	ids := make([]string, 0, len(wanted))
+	for id := range wanted {
+		ids = append(ids, id)
+	}
+	for len(ids) > 0 {
+		n := min(len(ids), specsAtOnce)
+		answer, err := l.Hub.Services(ctx, ids[:n])
+		if err != nil {
+			l.specsFailed(ids, err)
+			return
+		}
+		l.takeSpecs(answer, wanted)
+		ids = ids[n:]
+	}
+}
+
+func (l *Loop) takeSpecs(answer *agentv1.ServicesResponse, wanted map[string]string) {
+	if at := answer.GetPosition(); at.GetIncarnation() != "" {
+		l.remember(func(r *cache.Remembered) { r.Seen = fmt.Sprintf("%s.%d", at.GetIncarnation(), at.GetSequence()) })
+	}
+	for _, spec := range answer.GetServices() {
+		if err := l.Cache.PutSpec(spec); err != nil {
+			l.Log.Error("a spec cannot be stored; it is used and will be asked for again after a restart", logkey.Service, spec.GetName(), logkey.Error, err)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, spec := range answer.GetServices() {
+		s := l.services[spec.GetId()]
+		key, asked := wanted[spec.GetId()]
+		if s == nil || !asked {
+			continue
+		}
+		s.spec, s.specFor, s.name, s.namespace = spec, key, spec.GetName(), spec.GetNamespace()
+		if s.trouble != nil && s.trouble.source == sourceAgent {
+			s.trouble = nil
+		}
+		// The list is behind its own specs: it will come again soon.
+		if s.want != nil && spec.GetSpecDigest() != s.want.GetSpecDigest() {
+			l.Poke()
+		}
+	}
+	for _, id := range answer.GetMissing() {
+		// Gone since the list was made; the next list says how.
+		if s := l.services[id]; s != nil && s.spec != nil {
+			s.specFor = wanted[id]
+		}
+	}
+}
+
+// specsFailed says on each service that waits why it does.
+func (l *Loop) specsFailed(ids []string, err error) {
+	l.Log.Warn("specs cannot be fetched", logkey.Count, len(ids), logkey.Error, err)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, id := range ids {
+		if s := l.services[id]; s != nil {
+			s.trouble = &trouble{sourceAgent, err}
+			s.known = true
+			l.hints.touch(id)
+		}
+	}
+	poke(l.hints.wake)
+}
+
+// queueChanged starts passes for the services that changed. After a 304 this
+// is a comparison of strings in memory.
+func (l *Loop) queueChanged() {
+	renderer := l.Render.RendererVersion()
+	now := l.Clock.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.loaded || l.list == nil {
+		return
+	}
+	readReads := l.polls%readsEvery == 0
+	for _, s := range l.services {
+		switch {
+		case s.tombstone != nil:
+			if s.drain == nil || !s.drain.Done {
+				s.queue(now, Unchanged)
+			}
+		case s.held || s.spec == nil || !s.specFits():
+		default:
+			wanted := s.wanted(renderer)
+			cause := Changed(s.done, wanted)
+			if cause == Unchanged || s.waits(wanted) {
+				break
+			}
+			s.queue(now, cause)
+		}
+		if readReads && s.done != nil && len(s.done.Reads) > 0 && s.want != nil && !s.held {
+			s.readReads = true
+			s.queue(now, NewReads)
+		}
+	}
+	poke(l.work)
+}
+
+// waits reports whether a pass for these very inputs is queued already, or
+// was tried and waits for its time.
+func (s *service) waits(wanted Inputs) bool {
+	return !s.due.IsZero() && (s.inputs.TarballDigest == "" || Changed(&s.inputs, wanted) == Unchanged)
+}

@@ -1,0 +1,268 @@
+package poll
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/lifecycle"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// Loop is the agent's loop. Its methods are safe for concurrent use and do not
+// block.
+type Loop struct {
+	Config
+	metrics *metrics
+	report  *reporter
+
+	pollNow chan struct{}
+	work    chan struct{}
+	refresh chan struct{}
+
+	mu       sync.Mutex
+	services map[string]*service
+	loaded   bool // the inventories were read
+	away     error
+	list     *agentv1.Desired
+	etag     string
+	deletes  deletesHold
+	polls    int
+	status   Status
+	facts    *Facts
+	factsAt  time.Time
+	// appliedChanged: the words of what is applied must be stored.
+	appliedChanged bool
+
+	// remembering guards Config.Remembered and its file.
+	remembering sync.Mutex
+
+	// hints come from watches, which must not wait for mu.
+	hints hints
+}
+
+// Status is how the loop does, for /healthz and metrics.
+type Status struct {
+	// PolledAt is the last poll that was answered.
+	PolledAt time.Time
+	// Err is why the last poll was not taken; nil when it was.
+	Err error
+	// Loaded: the cluster's inventories are read.
+	Loaded bool
+	// Services counts those of the list.
+	Services int
+	// Duplicate: the hub says that another agent uses this identity.
+	Duplicate bool
+}
+
+// New returns a Loop that continues from what was remembered.
+func New(cfg Config) (*Loop, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	l := &Loop{
+		Config: cfg, services: map[string]*service{},
+		pollNow: make(chan struct{}, 1), work: make(chan struct{}, 1), refresh: make(chan struct{}, 1),
+		etag: cfg.Remembered.ETag, deletes: deletesHold(cfg.Remembered.Deletes),
+		hints: hints{touched: map[string]bool{}, needPass: map[string]bool{}, wake: make(chan struct{}, 1)},
+	}
+	l.metrics = newMetrics(cfg.Registerer, l)
+	l.report = newReporter(l)
+	specs, err := cfg.Cache.Specs()
+	if err != nil {
+		return nil, err
+	}
+	for id, spec := range specs {
+		s := l.ensure(id)
+		s.spec, s.name, s.namespace = spec, spec.GetName(), spec.GetNamespace()
+	}
+	for id, applied := range cfg.Cache.Applied() {
+		if s := l.services[id]; s != nil {
+			s.applied = applied
+		}
+	}
+	if cfg.List == nil {
+		l.etag = ""
+	} else {
+		l.placeList(cfg.List)
+	}
+	return l, nil
+}
+
+// Run polls, works and reports until the context ends.
+func (l *Loop) Run(ctx context.Context) error {
+	return lifecycle.Run(ctx,
+		lifecycle.Part{Name: "polls", Run: l.runPolls},
+		lifecycle.Part{Name: "passes", Run: l.runPasses},
+		lifecycle.Part{Name: "reports", Run: l.report.run},
+		lifecycle.Part{Name: "full downloads", Run: l.runRefresh},
+		lifecycle.Part{Name: "hints", Run: l.runHints})
+}
+
+// Poke polls now.
+func (l *Loop) Poke() { poke(l.pollNow) }
+
+// State returns how the loop does.
+func (l *Loop) State() Status {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.status
+	s.Loaded = l.loaded
+	s.Services = len(l.list.GetServices())
+	return s
+}
+
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// runPolls polls at the interval with jitter, after failures with back-off.
+func (l *Loop) runPolls(ctx context.Context) error {
+	wait := jitter.Full(min(l.Interval, firstPollSpread))
+	if l.Fresh {
+		wait = 0
+	}
+	backoff := jitter.Backoff{Min: min(2*time.Second, l.Interval), Max: l.Interval}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.Clock.After(wait):
+		case <-l.pollNow:
+		}
+		err := l.pollOnce(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			wait = max(backoff.Next(), errcode.RetryAfter(err))
+		default:
+			backoff.Reset()
+			interval := l.interval()
+			wait = jitter.Add(interval, interval/8)
+		}
+	}
+}
+
+func (l *Loop) interval() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if told := time.Duration(l.list.GetPollIntervalMicros()) * time.Microsecond; told > 0 && !l.Fixed {
+		return max(told, MinInterval)
+	}
+	return l.Interval
+}
+
+// pollOnce is one poll. Nothing that it does depends on the number of
+// services when nothing changed.
+func (l *Loop) pollOnce(ctx context.Context) error {
+	l.mu.Lock()
+	etag := l.etag
+	l.mu.Unlock()
+	answer, err := l.Hub.Desired(ctx, etag)
+	l.polled(ctx, answer, err)
+	if err != nil {
+		return err
+	}
+	if answer.List != nil {
+		l.takeList(answer)
+	}
+	l.fetchSpecs(ctx)
+	l.queueChanged()
+	l.report.compare(answer.StatusHash)
+	l.ping(ctx)
+	poke(l.refresh)
+	return nil
+}
+
+// polled notes how a poll went. The same failure is logged once.
+func (l *Loop) polled(ctx context.Context, answer Answer, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	l.mu.Lock()
+	before := l.status.Err
+	l.status.Err = err
+	if err == nil {
+		l.status.PolledAt = l.Clock.Now()
+		l.polls++
+	}
+	l.mu.Unlock()
+	switch {
+	case err != nil:
+		l.metrics.polls.WithLabelValues("held").Inc()
+		if before == nil || before.Error() != err.Error() {
+			l.Log.Warn("the hub's answer is not taken, everything stays as it is", logkey.Reason, err.Error())
+		}
+	case before != nil:
+		l.Log.Info("the hub answers again")
+		fallthrough
+	default:
+		if answer.List != nil {
+			l.metrics.polls.WithLabelValues("changed").Inc()
+		} else {
+			l.metrics.polls.WithLabelValues("unchanged").Inc()
+		}
+	}
+}
+
+// ping tells the hub of the cluster, at the start, when it changed and every
+// 2 h. Facts cost requests to the API server and are read only then.
+func (l *Loop) ping(ctx context.Context) {
+	now := l.Clock.Now()
+	l.mu.Lock()
+	due := l.loaded && (l.facts == nil || now.Sub(l.factsAt) >= wholePeriod)
+	l.mu.Unlock()
+	if !due {
+		return
+	}
+	facts, err := l.Cluster.Facts(ctx)
+	if err != nil {
+		l.Log.Debug("the cluster cannot be described", logkey.Error, err)
+		return
+	}
+	err = l.Hub.Ping(ctx, &agentv1.PingRequest{
+		BootId: l.BootID, AgentVersion: l.AgentVersion, KubernetesVersion: facts.KubernetesVersion, Distro: facts.Distro,
+		Nodes: int32(facts.Nodes), PollIntervalMicros: l.interval().Microseconds(), ProtocolVersion: protocolVersion,
+	})
+	l.noteDuplicate(err)
+	if err != nil {
+		l.Log.Debug("the hub did not take what the cluster is", logkey.Error, err)
+		return
+	}
+	l.mu.Lock()
+	l.facts, l.factsAt = &facts, now
+	l.mu.Unlock()
+}
+
+// protocolVersion is the history number of api/agent/v1.
+const protocolVersion = 1
+
+// noteDuplicate keeps the hub's word that somebody else has this identity.
+func (l *Loop) noteDuplicate(err error) {
+	duplicate := errcode.Is(err, errcode.Conflict)
+	l.mu.Lock()
+	before := l.status.Duplicate
+	if duplicate || err == nil {
+		l.status.Duplicate = duplicate
+	}
+	l.mu.Unlock()
+	if duplicate && !before {
+		l.Log.Error("another agent uses this cluster's identity; stop one of them, or register this cluster anew", logkey.Error, err)
+	}
+}
+
+func (l *Loop) ensure(id string) *service {
+	s := l.services[id]
+	if s == nil {
+		s = newService(id)
+		l.services[id] = s
+	}
+	return s
+}

@@ -1,0 +1,150 @@
+package poll
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/agent/cache"
+	"github.com/axle-cd/axle/agent/render"
+	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// The words of StatusError.source.
+const (
+	sourceSource = "source"
+	sourceRender = "render"
+	sourceApply  = "apply"
+	sourceAgent  = "agent"
+)
+
+// pass brings one service through the steps: specs, dependencies, change,
+// tree, render, apply. Each either goes on or says why it does not; what was
+// applied before stays.
+func (l *Loop) pass(ctx context.Context, j *job) outcome {
+	now := Inputs{TarballDigest: j.want.GetTarballDigest(), SpecDigest: j.spec.GetSpecDigest(), Renderer: l.Render.RendererVersion()}
+	fail := func(source string, err error) outcome {
+		return outcome{inputs: now, trouble: &trouble{source, err}}
+	}
+	switch {
+	case j.spec == nil || !j.fits:
+		return fail(sourceAgent, errcode.New(errcode.Unavailable, "the hub has not sent this service's settings yet"))
+	case now.TarballDigest == "":
+		return fail(sourceSource, errNoContent)
+	}
+	caps, err := l.Cluster.Capabilities(ctx)
+	if err != nil {
+		return fail(sourceAgent, errcode.New(errcode.Unavailable, "the cluster's API server cannot be read: %w", err))
+	}
+	cause, err := l.changed(ctx, j, &now, caps)
+	switch {
+	case err != nil:
+		return fail(sourceRender, err)
+	case cause == Unchanged && j.objects == nil:
+		return outcome{skipped: true}
+	case j.gate != "":
+		return outcome{inputs: now, gate: j.gate}
+	}
+	objects, warnings := j.objects, j.warnings
+	if objects == nil || Changed(&j.inputs, now) != Unchanged {
+		l.Log.Info("a service is rendered", logkey.Service, j.want.GetName(), logkey.Reason, string(cause), logkey.Revision, j.spec.GetDisplay().GetSourceRevision())
+		tree, source, err := l.tree(ctx, j)
+		if err != nil {
+			return fail(source, err)
+		}
+		defer tree.Release()
+		if objects, warnings, err = l.render(ctx, j, tree.Dir, caps, &now); err != nil {
+			return fail(sourceRender, err)
+		}
+	} else {
+		now = j.inputs
+	}
+	service := apply.FromSpec(j.spec, now.TarballDigest)
+	service.Partial = j.deletes
+	result, err := l.Apply.Pass(ctx, service, objects)
+	if err != nil {
+		return fail(sourceApply, err)
+	}
+	return outcome{inputs: now, objects: objects, warnings: warnings, result: &result}
+}
+
+var errNoContent = errcode.New(errcode.Unprocessable, "the hub has not produced this service's content yet; its source's errors say why")
+
+// changed asks change.go, with what only the cluster can tell filled in.
+func (l *Loop) changed(ctx context.Context, j *job, now *Inputs, caps render.Capabilities) (Cause, error) {
+	now.Kubernetes = caps.KubernetesVersion
+	if j.done != nil {
+		now.Asked, now.APIs = j.done.Asked, APIsOf(j.done.Asked, caps.APIVersions)
+	}
+	if j.done != nil && j.readReads {
+		reads := make([]render.Read, 0, len(j.done.Reads))
+		for _, r := range j.done.Reads {
+			object, err := l.Cluster.Lookup(ctx, r.Key)
+			if err != nil {
+				return Unchanged, fmt.Errorf("look up %s %s again: %w", r.Key.Kind, r.Key.Name, err)
+			}
+			reads = append(reads, render.Read{Key: r.Key, State: render.StateOf(object)})
+		}
+		now.Reads = reads
+	} else if j.done != nil {
+		now.Reads = j.done.Reads
+	}
+	cause := Changed(j.done, *now)
+	if cause == Unchanged && (j.cause == DeletesFreed || j.cause == Repaired || j.cause == Asked) {
+		cause = j.cause
+	}
+	return cause, nil
+}
+
+// tree brings the service's files onto the disk. The second answer is who is
+// to blame for an error.
+func (l *Loop) tree(ctx context.Context, j *job) (cache.Tree, string, error) {
+	d := digest.Digest(j.want.GetTarballDigest())
+	tree, err := l.Cache.Tree(ctx, j.id, d, func(ctx context.Context) (io.ReadCloser, error) { return l.Hub.Tarball(ctx, d) })
+	switch code := errcode.Of(err); code {
+	case "":
+		return tree, "", nil
+	case errcode.NotFound, errcode.Unprocessable:
+		return tree, sourceSource, err
+	}
+	return tree, sourceAgent, err
+}
+
+// render makes the objects, and notes in now what the outcome depended on.
+func (l *Loop) render(ctx context.Context, j *job, dir string, caps render.Capabilities, now *Inputs) ([]*unstructured.Unstructured, []string, error) {
+	p, err := render.FromSpec(j.spec, dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.Capabilities, p.Lookup = caps, l.Cluster
+	result, err := l.Render.Render(ctx, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	objects := make([]*unstructured.Unstructured, 0, len(result.Objects))
+	for _, o := range result.Objects {
+		object := &unstructured.Unstructured{}
+		if err := object.UnmarshalJSON(o.JSON); err != nil {
+			return nil, nil, errcode.New(errcode.Invalid, "%s: this is not an object of Kubernetes: %w", o.Source, err)
+		}
+		if err := l.keepGenerated(ctx, j.id, object, o.Volatile); err != nil {
+			return nil, nil, err
+		}
+		objects = append(objects, object)
+	}
+	now.Renderer = result.RendererVersion
+	now.Asked, now.APIs = result.APIVersionsAsked, APIsOf(result.APIVersionsAsked, caps.APIVersions)
+	now.Reads = result.Reads
+	return objects, result.Warnings, nil
+}
+
+// wrote reports whether a pass of that phase wrote everything that was
+// rendered. Anything else is not called applied.
+func wrote(p apply.Phase) bool {
+	return p == apply.PhaseApplied || p == apply.PhasePruneHeld || p == apply.PhaseWaiting || p == apply.PhaseFailed
+}

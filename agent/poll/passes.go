@@ -1,0 +1,250 @@
+package poll
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/axle-cd/axle/agent/cache"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// runPasses reads the inventories, then runs passes as they come due: one per
+// service, a bounded number in all.
+func (l *Loop) runPasses(ctx context.Context) error {
+	if !l.load(ctx) {
+		return nil
+	}
+	var running sync.WaitGroup
+	defer running.Wait()
+	slots := make(chan struct{}, workers)
+	for {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+		j, wait := l.next()
+		if j != nil {
+			running.Go(func() {
+				defer func() { <-slots; poke(l.work) }()
+				l.run(ctx, j)
+			})
+			continue
+		}
+		<-slots
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.work:
+		case <-l.Clock.After(wait):
+		}
+	}
+}
+
+// load reads what earlier passes applied. Until that is known nothing may be
+// done, and every service says why.
+func (l *Loop) load(ctx context.Context) bool {
+	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
+	for {
+		err := l.Apply.Load(ctx)
+		if ctx.Err() != nil {
+			return false
+		}
+		l.mu.Lock()
+		l.away = err
+		l.loaded = err == nil
+		if l.loaded {
+			for _, id := range l.Inventory.Services() {
+				l.ensure(id)
+			}
+			for id, s := range l.services {
+				state, _ := l.Inventory.State(id)
+				if s.name == "" {
+					s.name, s.namespace = state.Name, state.Namespace
+				}
+				l.hold(s)
+				// What was applied before under the same entry needs no new words.
+				if s.want != nil && s.spec != nil && state.TarballDigest == s.want.GetTarballDigest() && s.spec.GetSpecDigest() == s.want.GetSpecDigest() {
+					s.specFor = wantKey(s.want)
+				}
+			}
+		}
+		for id, s := range l.services {
+			s.known = s.known || err != nil
+			l.hints.touch(id)
+		}
+		l.mu.Unlock()
+		poke(l.hints.wake)
+		if err == nil {
+			l.queueChanged()
+			return true
+		}
+		l.Log.Warn("the cluster's API server cannot be read, nothing is applied until it can", logkey.Error, err)
+		select {
+		case <-ctx.Done():
+			return false
+		case <-l.Clock.After(backoff.Next()):
+		}
+	}
+}
+
+// next returns a pass to run now, or how long none comes due.
+func (l *Loop) next() (*job, time.Duration) {
+	now := l.Clock.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	wait := time.Minute
+	var first *service
+	for _, s := range l.services {
+		switch {
+		case s.due.IsZero() || s.running || s.held:
+		case s.due.After(now):
+			wait = min(wait, s.due.Sub(now))
+		case first == nil || s.due.Before(first.due):
+			first = s
+		}
+	}
+	if first == nil {
+		return nil, wait
+	}
+	return l.begin(first), 0
+}
+
+func (l *Loop) begin(s *service) *job {
+	j := &job{
+		id: s.id, want: s.want, tombstone: s.tombstone, spec: s.spec, done: s.done, inputs: s.inputs,
+		objects: s.objects, warnings: s.warnings, cause: s.cause, readReads: s.readReads,
+		deletes: l.deletes.words(),
+	}
+	if s.want != nil {
+		j.fits = s.specFits()
+		j.gate = l.gate(s)
+	}
+	if s.tombstone != nil {
+		j.dependent = l.dependent(s)
+	}
+	s.running, s.due, s.cause, s.readReads = true, time.Time{}, Unchanged, false
+	return j
+}
+
+// run brings one service through one pass.
+func (l *Loop) run(ctx context.Context, j *job) {
+	limited, cancel := context.WithTimeout(ctx, passTimeout)
+	defer cancel()
+	var out outcome
+	if j.tombstone != nil {
+		out = l.leave(limited, j)
+	} else {
+		out = l.pass(limited, j)
+	}
+	l.end(ctx, j, out)
+}
+
+// end takes over what a pass found and decides when the next one is.
+func (l *Loop) end(ctx context.Context, j *job, out outcome) {
+	l.mu.Lock()
+	s := l.services[j.id]
+	if s == nil {
+		l.mu.Unlock()
+		return
+	}
+	s.running = false
+	if ctx.Err() != nil && out.trouble != nil {
+		l.mu.Unlock()
+		return // the agent stops; the next start repeats the pass
+	}
+	s.known = true
+	if s.held {
+		l.Apply.Pause(s.id) // it was held while the pass ran
+	}
+	if !out.skipped {
+		l.takeOutcome(s, j, out)
+	}
+	l.hints.touch(j.id)
+	l.mu.Unlock()
+	l.metrics.observe(j, out)
+	if out.trouble != nil {
+		l.Log.Warn("a pass did not come to its end", logkey.Service, s.name, logkey.Source, out.trouble.source, logkey.Error, errcode.Message(out.trouble.err))
+	}
+	l.storeApplied()
+	// Its spec or list entry may have changed while it ran.
+	l.queueChanged()
+	poke(l.hints.wake)
+}
+
+func (l *Loop) takeOutcome(s *service, j *job, out outcome) {
+	now := l.Clock.Now()
+	s.trouble, s.gate, s.drain = out.trouble, out.gate, out.drain
+	if j.want != nil && out.gate == "" {
+		s.inputs = out.inputs
+	}
+	s.deletesHeld = j.deletes != ""
+	switch {
+	case out.trouble != nil:
+		s.objects = nil
+		after := max(s.backoff.Next(), s.backoff.Min/2, errcode.RetryAfter(out.trouble.err))
+		s.queue(now.Add(after), Unfinished)
+	case out.gate != "":
+		// A touched dependency hurries it.
+		s.queue(now.Add(30*time.Second), Unfinished)
+	case out.drain != nil && !out.drain.Done:
+		s.queue(now.Add(max(s.backoff.Next(), time.Second)), Unfinished)
+	case out.drain != nil:
+		l.report.drained(s.tombstone)
+	case out.result != nil:
+		l.takeResult(s, j, out, now)
+	}
+}
+
+func (l *Loop) takeResult(s *service, j *job, out outcome, now time.Time) {
+	s.result, s.warnings, s.objects = out.result, out.warnings, nil
+	if wrote(out.result.Phase) {
+		s.done = &out.inputs
+		s.applied = cache.Applied{
+			TarballDigest: out.inputs.TarballDigest, SpecDigest: out.inputs.SpecDigest,
+			Revision: j.spec.GetDisplay().GetRevision(), SourceRevision: j.spec.GetDisplay().GetSourceRevision(),
+		}
+		l.appliedChanged = true
+	} else {
+		s.done = nil
+	}
+	failed := out.result.Sync == "Failed"
+	switch {
+	case failed:
+		s.objects = out.objects
+		s.queue(now.Add(max(s.backoff.Next(), time.Second, out.result.Again)), Unfinished)
+	case out.result.Again > 0:
+		s.objects = out.objects
+		s.queue(now.Add(out.result.Again), Unfinished)
+	}
+	if !failed {
+		s.backoff.Reset()
+	}
+	if deletesMatter := l.deletes == noHold && s.deletesHeld; deletesMatter {
+		s.queue(now, DeletesFreed)
+	}
+}
+
+// storeApplied writes the revisions down after passes that applied one.
+func (l *Loop) storeApplied() {
+	l.mu.Lock()
+	if !l.appliedChanged {
+		l.mu.Unlock()
+		return
+	}
+	l.appliedChanged = false
+	all := map[string]cache.Applied{}
+	for id, s := range l.services {
+		if s.applied != (cache.Applied{}) {
+			all[id] = s.applied
+		}
+	}
+	l.mu.Unlock()
+	if err := l.Cache.PutApplied(all); err != nil && !errors.Is(err, context.Canceled) {
+		l.Log.Warn("revisions cannot be stored", logkey.Error, err)
+	}
+}

@@ -1,0 +1,59 @@
+package poll
+
+import (
+	"context"
+	"io"
+
+	"github.com/axle-cd/axle/agent/cache"
+	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// runRefresh downloads every service's tarball again when its moment came, one
+// after the other. It is apart from the polls, which must not wait for it.
+func (l *Loop) runRefresh(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.refresh:
+			l.refreshAll(ctx)
+		}
+	}
+}
+
+func (l *Loop) refreshAll(ctx context.Context) {
+	wanted := map[string]digest.Digest{}
+	l.mu.Lock()
+	for id, s := range l.services {
+		if s.want.GetTarballDigest() != "" {
+			wanted[id] = digest.Digest(s.want.GetTarballDigest())
+		}
+	}
+	l.mu.Unlock()
+	for id, d := range wanted {
+		if ctx.Err() != nil {
+			return
+		}
+		done, err := l.Cache.Refresh(ctx, id, d, func(ctx context.Context) (io.ReadCloser, error) { return l.Hub.Tarball(ctx, d) })
+		l.refreshed(id, done, err)
+	}
+}
+
+func (l *Loop) refreshed(id string, done cache.Refreshed, err error) {
+	if err != nil {
+		l.Log.Warn("a full download did not come to its end and is tried at the next poll", logkey.Service, id, logkey.Error, err)
+	}
+	if done.Downloaded {
+		l.metrics.downloads.Inc()
+	}
+	if !done.Repaired {
+		return
+	}
+	l.mu.Lock()
+	if s := l.services[id]; s != nil && s.want != nil && !s.held {
+		s.queue(l.Clock.Now(), Repaired)
+	}
+	l.mu.Unlock()
+	poke(l.work)
+}

@@ -1,0 +1,304 @@
+package poll
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+const (
+	// maxReports and maxReportBytes bound one report; the hub takes 500 and
+	// 8 MiB.
+	maxReports     = 500
+	maxReportBytes = 6 << 20
+	// statusHashDigits is how much of a hash over all statuses is sent.
+	statusHashDigits = 16
+	// mismatchesTolerated: a replica may not have heard of the last report yet.
+	mismatchesTolerated = 1
+)
+
+// reporter tells the hub what changed, and only that. It knows for each
+// service the hash that the hub acknowledged; a report names it as its base,
+// so that a lost or reordered one is noticed by the hub, and a lost answer by
+// the poll's status hash.
+type reporter struct {
+	loop *Loop
+	wake chan struct{}
+
+	mu sync.Mutex
+	// acked are the hashes that the hub has, as far as known.
+	acked map[string]string
+	// dirty are services whose status must be looked at.
+	dirty map[string]bool
+	// gone are tombstones whose work is done, by id.
+	gone map[string]string
+	// whole asks for a report of everything.
+	whole      bool
+	wholeAt    time.Time
+	mismatches int
+	sequence   int64
+}
+
+func newReporter(l *Loop) *reporter {
+	return &reporter{
+		loop: l, wake: make(chan struct{}, 1), acked: map[string]string{}, dirty: map[string]bool{}, gone: map[string]string{},
+		wholeAt: l.Clock.Now().Add(jitter.Around(wholePeriod, wholePeriod/8)),
+	}
+}
+
+// touch asks for another look at some services.
+func (r *reporter) touch(ids map[string]bool) {
+	if len(ids) == 0 {
+		return
+	}
+	r.mu.Lock()
+	maps.Copy(r.dirty, ids)
+	r.mu.Unlock()
+	poke(r.wake)
+}
+
+// wantWhole asks for a report of everything.
+func (r *reporter) wantWhole() {
+	r.mu.Lock()
+	r.whole = true
+	r.mu.Unlock()
+	poke(r.wake)
+}
+
+// drained notes that a tombstone's work is done.
+func (r *reporter) drained(t *agentv1.Tombstone) {
+	if t == nil {
+		return
+	}
+	r.mu.Lock()
+	r.gone[t.GetTombstoneId()] = t.GetServiceId()
+	r.mu.Unlock()
+	poke(r.wake)
+}
+
+// forget drops a service that this agent does not have any more.
+func (r *reporter) forget(id string) {
+	r.mu.Lock()
+	delete(r.dirty, id)
+	delete(r.acked, id)
+	r.mu.Unlock()
+}
+
+// compare looks at the hash over the statuses that the hub has, from a poll's
+// answer. Twice in a row another one than ours means that reports were lost.
+func (r *reporter) compare(theirs string) {
+	ids, complete := r.loop.reportable()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !complete || len(r.dirty) > 0 || len(r.gone) > 0 || r.whole || len(r.acked) < len(ids) {
+		return // there is something to say anyway
+	}
+	if theirs == hashAll(r.acked) {
+		r.mismatches = 0
+	} else if r.mismatches++; r.mismatches > mismatchesTolerated {
+		r.loop.Log.Info("the hub's statuses are not what was reported; everything is sent again")
+		r.mismatches, r.whole = 0, true
+	}
+	if r.loop.Clock.Now().After(r.wholeAt) {
+		r.whole = true
+	}
+	if r.whole {
+		poke(r.wake)
+	}
+}
+
+// hashAll is the hub's hash over all statuses: hex SHA-256 over a line
+// "<service id> <hash>" each, in order of id, the first 16 digits.
+func hashAll(hashes map[string]string) string {
+	if len(hashes) == 0 {
+		return ""
+	}
+	h := sha256.New()
+	for _, id := range slices.Sorted(maps.Keys(hashes)) {
+		h.Write([]byte(id + " " + hashes[id] + "\n"))
+	}
+	return hex.EncodeToString(h.Sum(nil))[:statusHashDigits]
+}
+
+// run sends what changed, after a moment of quiet so that one report carries
+// all of it.
+func (r *reporter) run(ctx context.Context) error {
+	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-r.wake:
+		}
+		wait := quiet
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-r.loop.Clock.After(wait):
+			}
+			err := r.flush(ctx)
+			if err == nil {
+				backoff.Reset()
+				break
+			}
+			wait = max(backoff.Next(), quiet, errcode.RetryAfter(err))
+		}
+	}
+}
+
+// flush sends everything that is not acknowledged. What fails stays to be
+// sent; changes that come meanwhile go with it.
+func (r *reporter) flush(ctx context.Context) error {
+	l := r.loop
+	r.mu.Lock()
+	whole, ids := r.whole, slices.Sorted(maps.Keys(r.dirty))
+	r.mu.Unlock()
+	if whole {
+		var complete bool
+		if ids, complete = l.reportable(); !complete {
+			whole = false // until every service has something to say
+		}
+	}
+	for start := 0; ; {
+		batch := r.batch(ids[start:], whole)
+		start += batch.looked
+		batch.request.Whole = whole && start == len(ids) && batch.looked == len(ids)
+		if len(batch.request.GetServices()) > 0 || len(batch.request.GetDrainedTombstones()) > 0 || batch.request.GetWhole() {
+			if err := r.send(ctx, batch); err != nil {
+				return err
+			}
+		}
+		if start == len(ids) {
+			break
+		}
+	}
+	if whole {
+		r.mu.Lock()
+		r.whole = false
+		r.wholeAt = l.Clock.Now().Add(jitter.Around(wholePeriod, wholePeriod/8))
+		r.mu.Unlock()
+		l.wholeTaken()
+	}
+	return nil
+}
+
+// reportable returns the services that can be reported, and whether that is
+// all of them.
+func (l *Loop) reportable() (ids []string, complete bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	complete = l.list != nil && l.loaded
+	for id, s := range l.services {
+		if s.known {
+			ids = append(ids, id)
+		}
+		complete = complete && (s.known || s.tombstone != nil)
+	}
+	slices.Sort(ids)
+	return ids, complete
+}
+
+// batch is one report and what it settles when it is acknowledged.
+type batch struct {
+	request *agentv1.ReportRequest
+	hashes  map[string]string
+	ids     []string
+	looked  int
+}
+
+// batch makes the next report, of as many services as fit. Their dirt is gone
+// from here on: what changes later makes them dirty again.
+func (r *reporter) batch(ids []string, whole bool) batch {
+	l := r.loop
+	b := batch{hashes: map[string]string{}, request: &agentv1.ReportRequest{BootId: l.BootID}}
+	size := 0
+	for _, id := range ids {
+		if len(b.request.GetServices()) >= maxReports || size >= maxReportBytes {
+			break
+		}
+		b.looked++
+		b.ids = append(b.ids, id)
+		r.mu.Lock()
+		delete(r.dirty, id)
+		base := r.acked[id]
+		r.mu.Unlock()
+		v, ok := l.viewOf(id)
+		if !ok {
+			continue
+		}
+		status, err := proto.MarshalOptions{Deterministic: true}.Marshal(l.statusOf(v))
+		if err != nil {
+			l.Log.Error("a status cannot be written", logkey.Service, id, logkey.Error, err)
+			continue
+		}
+		sum := sha256.Sum256(status)
+		hash := hex.EncodeToString(sum[:])
+		if hash == base && !whole {
+			continue
+		}
+		if whole {
+			base = ""
+		}
+		b.hashes[id] = hash
+		b.request.Services = append(b.request.Services, &agentv1.ServiceReport{ServiceId: id, BaseHash: base, NewHash: hash, Status: status})
+		size += len(status)
+	}
+	r.mu.Lock()
+	b.request.DrainedTombstones = slices.Sorted(maps.Keys(r.gone))
+	b.request.DrainedTombstones = b.request.DrainedTombstones[:min(maxReports, len(b.request.DrainedTombstones))]
+	r.mu.Unlock()
+	return b
+}
+
+// send sends a report and takes over what the answer settles.
+func (r *reporter) send(ctx context.Context, b batch) error {
+	r.mu.Lock()
+	r.sequence++
+	b.request.Sequence = r.sequence
+	r.mu.Unlock()
+	answer, err := r.loop.Hub.Report(ctx, b.request)
+	r.loop.noteDuplicate(err)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		for _, id := range b.ids {
+			r.dirty[id] = true
+		}
+		r.loop.metrics.reports.WithLabelValues("failed").Inc()
+		return err
+	}
+	r.loop.metrics.reports.WithLabelValues("taken").Inc()
+	if b.request.GetWhole() {
+		clear(r.acked)
+	}
+	maps.Copy(r.acked, b.hashes)
+	for _, t := range b.request.GetDrainedTombstones() {
+		delete(r.acked, r.gone[t])
+		delete(r.gone, t)
+	}
+	for _, id := range answer.GetResync() {
+		// The hub has something else: the next report overwrites it.
+		r.acked[id] = ""
+		r.dirty[id] = true
+	}
+	if len(answer.GetResync()) > 0 {
+		return errResync
+	}
+	return nil
+}
+
+// errResync makes the loop send again at once what the hub asked for.
+var errResync = errors.New("the hub asks for some statuses again")

@@ -1,0 +1,131 @@
+package poll
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/agent/cache"
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/jitter"
+)
+
+// service is what the loop knows of one service. Loop.mu guards it; a worker
+// works on copies.
+type service struct {
+	id, name, namespace string
+
+	// want is the service in the present list, nil when it is not in it.
+	want *agentv1.DesiredService
+	// tombstone is set when the list says that the service leaves.
+	tombstone *agentv1.Tombstone
+	// spec is the newest that was received; specFor is the list entry for which
+	// it was, see wantKey.
+	spec    *agentv1.ServiceSpec
+	specFor string
+
+	// done is what the last pass depended on that wrote everything.
+	done *Inputs
+	// objects are kept while a pass is unfinished for the same inputs.
+	objects  []*unstructured.Unstructured
+	inputs   Inputs
+	warnings []string
+	result   *apply.Result
+	drain    *apply.DrainResult
+	applied  cache.Applied
+
+	// trouble is why the last pass did not come to its end.
+	trouble *trouble
+	// gate says which dependency the service waits for.
+	gate string
+	// since remembers when each message appeared.
+	since map[string]time.Time
+
+	// due is when the next pass starts, zero is never.
+	due     time.Time
+	cause   Cause
+	running bool
+	// held: paused, or in no list.
+	held bool
+	// readReads makes the next pass look at looked-up objects again.
+	readReads bool
+	// deletesHeld: the last pass could not prune because deletes are held.
+	deletesHeld bool
+	backoff     jitter.Backoff
+	// known: there is something to say about the service.
+	known bool
+}
+
+// trouble is a failed step.
+type trouble struct {
+	// source is a word of StatusError.
+	source string
+	err    error
+}
+
+func newService(id string) *service {
+	return &service{id: id, since: map[string]time.Time{}, backoff: jitter.Backoff{Min: 5 * time.Second, Max: 5 * time.Minute}}
+}
+
+// wantKey changes when anything of a list entry does that a spec goes with.
+func wantKey(w *agentv1.DesiredService) string {
+	return w.GetTarballDigest() + " " + w.GetSpecDigest()
+}
+
+// needsSpec reports whether the hub must be asked for the spec. A paused
+// service takes nothing new.
+func (s *service) needsSpec() bool {
+	return s.want != nil && s.specFor != wantKey(s.want) && (s.spec == nil || !s.want.GetPaused())
+}
+
+// specFits reports whether the spec may be used with the list's content. The
+// hub may have sent a newer one, which is taken.
+func (s *service) specFits() bool {
+	return s.spec != nil && (s.specFor == wantKey(s.want) || s.spec.GetSpecDigest() == s.want.GetSpecDigest())
+}
+
+// wanted are the inputs that are known without asking anybody.
+func (s *service) wanted(renderer string) Inputs {
+	return Inputs{TarballDigest: s.want.GetTarballDigest(), SpecDigest: s.spec.GetSpecDigest(), Renderer: renderer}
+}
+
+// queue asks for a pass at a time; the earlier one wins.
+func (s *service) queue(at time.Time, cause Cause) {
+	if s.due.IsZero() || at.Before(s.due) {
+		s.due, s.cause = at, cause
+	}
+}
+
+// job is the copy of a service that a worker works on.
+type job struct {
+	id        string
+	want      *agentv1.DesiredService
+	tombstone *agentv1.Tombstone
+	spec      *agentv1.ServiceSpec
+	fits      bool
+	done      *Inputs
+	inputs    Inputs
+	objects   []*unstructured.Unstructured
+	warnings  []string
+	cause     Cause
+	readReads bool
+	// deletes says what deletes wait for, empty when they do not.
+	deletes string
+	// gate is the dependency to wait for.
+	gate string
+	// dependent names a service that still needs this one.
+	dependent string
+}
+
+// outcome is what a pass found.
+type outcome struct {
+	trouble  *trouble
+	gate     string
+	skipped  bool // nothing to do
+	inputs   Inputs
+	objects  []*unstructured.Unstructured
+	warnings []string
+	result   *apply.Result
+	drain    *apply.DrainResult
+}

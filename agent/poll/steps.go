@@ -1,0 +1,59 @@
+package poll
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/agent/drift"
+	"github.com/axle-cd/axle/agent/render"
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+// Renderer makes objects of a tree; *render.Runner is one.
+type Renderer interface {
+	Render(ctx context.Context, p render.Pass) (render.Result, error)
+	RendererVersion() string
+}
+
+// Applier writes to the cluster; *apply.Engine is one.
+type Applier interface {
+	Load(ctx context.Context) error
+	Pass(ctx context.Context, service apply.Service, objects []*unstructured.Unstructured) (apply.Result, error)
+	Pause(service string)
+	Drain(ctx context.Context, service apply.Service) (apply.DrainResult, error)
+	Detach(ctx context.Context, service apply.Service) (apply.DrainResult, error)
+}
+
+// Inventory says what was applied, from memory; *apply.Engine is one.
+type Inventory interface {
+	Services() []string
+	State(service string) (apply.State, bool)
+	Objects(service string) []kubeobj.Expected
+}
+
+// Watch says what the objects look like now, from memory; *drift.Watcher is
+// one.
+type Watch interface {
+	Findings(service string) []drift.Finding
+	Components(objects []kubeobj.Expected) []*agentv1.Component
+}
+
+// Cluster answers what renders ask about the cluster.
+type Cluster interface {
+	render.Lookup
+	// Capabilities returns what charts may ask, from memory once it is known.
+	Capabilities(ctx context.Context) (render.Capabilities, error)
+	// Facts reads what the hub is told of the cluster; it sends requests.
+	Facts(ctx context.Context) (Facts, error)
+}
+
+// Facts are what the hub is told of the cluster.
+type Facts struct {
+	KubernetesVersion string
+	Distro            string
+	// Nodes is rounded, so that autoscaling is no news.
+	Nodes int
+}
