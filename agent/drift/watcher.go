@@ -179,13 +179,13 @@ func (w *Watcher) startLocked(k *kindWatch) {
 }
 
 // Wait blocks until the watches of kinds are in sync, or until it is known that
-// they will not be soon, or until the context ends.
+// they will not be soon, or until the context ends. Run must be under way.
 func (w *Watcher) Wait(ctx context.Context, kinds []kubeobj.Kind) {
 	for _, kind := range kinds {
 		w.mu.Lock()
-		k, started := w.kinds[kind.GroupKind()], w.ctx != nil
+		k := w.kinds[kind.GroupKind()]
 		w.mu.Unlock()
-		if k == nil || !started {
+		if k == nil {
 			continue
 		}
 		select {

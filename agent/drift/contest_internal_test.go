@@ -1,0 +1,167 @@
+package drift
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+// fixed is a clock that a test moves.
+type fixed struct{ now time.Time }
+
+func (c *fixed) Now() time.Time                       { return c.now }
+func (c *fixed) After(time.Duration) <-chan time.Time { return nil }
+
+// keeper expects one object and counts the heals it is asked for.
+type keeper struct {
+	want  kubeobj.Expected
+	heals int
+	err   error
+}
+
+func (k *keeper) Expected(kubeobj.Ref) (kubeobj.Expected, bool)     { return k.want, true }
+func (k *keeper) ExpectedOf(kubeobj.Kind) []kubeobj.Expected        { return []kubeobj.Expected{k.want} }
+func (k *keeper) Heal(context.Context, string, []kubeobj.Ref) error { k.heals++; return k.err }
+
+// contest is a watcher that sees an object which somebody else changes after
+// each heal.
+type contest struct {
+	*Watcher
+	clock  *fixed
+	keeper *keeper
+	kind   *kindWatch
+}
+
+func newContest(t *testing.T) *contest {
+	t.Helper()
+	kind := kubeobj.Kind{Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Namespaced: true}
+	ref := kubeobj.Ref{Kind: "ConfigMap", Namespace: "ns", Name: "a"}
+	c := &contest{clock: &fixed{time.Unix(1e9, 0)}, keeper: &keeper{want: kubeobj.Expected{Ref: ref, Kind: kind, Service: "s", Print: kubeobj.Fingerprint{Own: 1}}}}
+	var err error
+	if c.Watcher, err = New(Config{REST: &rest.Config{Host: "http://127.0.0.1:1"}, ClusterID: "c", Clock: c.clock}); err != nil {
+		t.Fatal(err)
+	}
+	c.kind = newKindWatch(kind)
+	c.kind.state = synced
+	c.kinds[kind.GroupKind()], c.owner = c.kind, c.keeper
+	return c
+}
+
+// live sets what the watch sees.
+func (c *contest) live(own uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kind.objects[name{"ns", "a"}] = kubeobj.Live{Service: "s", Tracked: true, Cluster: "c",
+		Print: kubeobj.Fingerprint{Own: own, Human: "kubectl"}}
+	c.dirtyLocked(c.keeper.want.Ref)
+}
+
+// run lets the loops do what is due.
+func (c *contest) run(t *testing.T) {
+	t.Helper()
+	c.round(t.Context())
+	for {
+		service, refs := c.nextHeal()
+		if len(refs) == 0 {
+			return
+		}
+		c.healService(t.Context(), service, refs)
+		c.round(t.Context())
+	}
+}
+
+func TestObjectThatIsChangedAgainAndAgainIsContested(t *testing.T) {
+	c := newContest(t)
+	for n := range contestedAfter {
+		c.live(2)
+		c.run(t)
+		if c.keeper.heals != n+1 {
+			t.Fatalf("%d heals after change %d", c.keeper.heals, n+1)
+		}
+		c.live(2)
+		c.run(t)
+		if c.keeper.heals != n+1 {
+			t.Fatalf("heal %d did not wait", n+2)
+		}
+		c.clock.now = c.clock.now.Add(healMin << n)
+	}
+	c.run(t)
+	all := c.Findings("s")
+	if len(all) != 1 || all[0].State != Contested || !strings.Contains(all[0].Message, "kubectl") {
+		t.Errorf("%+v", all)
+	}
+	c.clock.now = c.clock.now.Add(contestedWithin / 2)
+	c.live(2)
+	c.run(t)
+	if c.keeper.heals != contestedAfter {
+		t.Error("a contested object is healed at once")
+	}
+	c.clock.now = c.clock.now.Add(contestedWithin)
+	c.run(t)
+	if c.keeper.heals != contestedAfter+1 {
+		t.Error("a contested object is never tried again")
+	}
+	c.live(1)
+	c.run(t)
+	if all := c.Findings("s"); len(all) != 0 {
+		t.Errorf("after the contest: %+v", all)
+	}
+}
+
+func TestHealThatNeedsARenderAsksForAPass(t *testing.T) {
+	c := newContest(t)
+	asked := ""
+	c.cfg.NeedPass = func(service string) { asked = service }
+	c.keeper.err = errcode.New(errcode.NotFound, "not rendered")
+	c.live(2)
+	c.run(t)
+	if asked != "s" || c.keeper.heals != 1 {
+		t.Errorf("asked for %q after %d heals", asked, c.keeper.heals)
+	}
+	c.keeper.err = errors.New("boom")
+	c.clock.now = c.clock.now.Add(renderWait)
+	c.run(t)
+	if all := c.Findings("s"); len(all) != 1 || all[0].State != Drifted {
+		t.Errorf("%+v", all)
+	}
+}
+
+func TestJudge(t *testing.T) {
+	want := kubeobj.Expected{Service: "s", Print: kubeobj.Fingerprint{Own: 1, Unscaled: 2, Foreign: 3}}
+	good := kubeobj.Live{Service: "s", Tracked: true, Print: kubeobj.Fingerprint{Own: 1, Unscaled: 2, Foreign: 3}}
+	for name, test := range map[string]struct {
+		change func(*kubeobj.Expected, *kubeobj.Live)
+		absent bool
+		want   decision
+	}{
+		"as applied":             {want: leave},
+		"deleted":                {absent: true, want: heal},
+		"deleted, runs once":     {absent: true, change: func(e *kubeobj.Expected, _ *kubeobj.Live) { e.Once = true }, want: leave},
+		"our fields changed":     {change: func(_ *kubeobj.Expected, l *kubeobj.Live) { l.Print.Own = 9 }, want: heal},
+		"our fields gone":        {change: func(_ *kubeobj.Expected, l *kubeobj.Live) { l.Print.Own = 0 }, want: heal},
+		"scaled":                 {change: func(_ *kubeobj.Expected, l *kubeobj.Live) { l.Print.Own, l.Print.Scaled = 9, true }, want: leave},
+		"people added":           {change: func(_ *kubeobj.Expected, l *kubeobj.Live) { l.Print.Foreign = 9 }, want: report},
+		"people took back":       {change: func(_ *kubeobj.Expected, l *kubeobj.Live) { l.Print.Foreign = 0 }, want: leave},
+		"people added, strict":   {change: func(e *kubeobj.Expected, l *kubeobj.Live) { e.Strict, l.Print.Foreign = true, 9 }, want: heal},
+		"annotation taken":       {change: func(_ *kubeobj.Expected, l *kubeobj.Live) { l.Service = "" }, want: heal},
+		"controlled by an owner": {change: func(_ *kubeobj.Expected, l *kubeobj.Live) { l.Controlled, l.Print.Own = true, 9 }, want: leave},
+		"being deleted":          {change: func(_ *kubeobj.Expected, l *kubeobj.Live) { l.Deleting, l.Print.Own = true, 9 }, want: leave},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, l := want, good
+			if test.change != nil {
+				test.change(&e, &l)
+			}
+			if got, why := judge(e, l, !test.absent); got != test.want {
+				t.Errorf("%d (%s), want %d", got, why, test.want)
+			}
+		})
+	}
+}
