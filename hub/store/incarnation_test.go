@@ -130,6 +130,7 @@ func TestFeedFollowsALostTail(t *testing.T) {
 		for _, key := range []string{"a", "b", "c"} {
 			write(t, s, key)
 		}
+		first := present(t, s)
 		lossy := &losing{Store: s}
 		feed, err := event.NewFeed(event.FeedConfig{Store: lossy})
 		if err != nil {
@@ -141,7 +142,6 @@ func TestFeedFollowsALostTail(t *testing.T) {
 		running.Go(func() { _ = feed.Run(ctx) })
 		defer running.Wait()
 		defer stop()
-		first := present(t, s)
 		eventually.For(t, 30*time.Second, "a new incarnation", func() error {
 			if now := feed.Incarnation(); now.ParentID != first.ID || now.ParentKeptSequence != 3 {
 				return fmt.Errorf("the feed follows %+v", now)
