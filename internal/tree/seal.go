@@ -33,11 +33,11 @@ func (t *Tree) Seal() error {
 // settle puts what stands at real as name. The stack holds the real folders
 // that are being copied, so that a link to one that holds it is seen.
 func (t *Tree) settle(name, real string, stack []string) error {
+	if t.settled++; t.settled > maxFiles {
+		return &Error{name, fmt.Sprintf("more than %d files, links counted", maxFiles)}
+	}
 	e := t.raw[real]
 	if e.link == "" {
-		if len(t.files) >= maxFiles {
-			return &Error{name, fmt.Sprintf("more than %d files, links counted", maxFiles)}
-		}
 		t.files[name] = e
 		return nil
 	}

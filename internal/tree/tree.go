@@ -42,6 +42,8 @@ type Tree struct {
 	files  map[string]entry
 	names  []string // of files, sorted
 	broken map[string]string
+	// settled counts what Seal put, links followed one by one.
+	settled int
 }
 
 // New returns an empty tree.

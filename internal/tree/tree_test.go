@@ -2,6 +2,7 @@ package tree_test
 
 import (
 	"errors"
+	"fmt"
 	"path"
 	"strings"
 	"testing"
@@ -73,6 +74,19 @@ func TestLinks(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestLinksThatMultiplyAreBounded(t *testing.T) {
+	files := map[string]string{"d0/a": "x", "d0/none": "-> nowhere"}
+	for i := range 40 {
+		for _, name := range []string{"l", "m", "n"} {
+			files[fmt.Sprintf("d%d/%s", i+1, name)] = fmt.Sprintf("-> ../d%d", i)
+		}
+	}
+	_, err := build(files)
+	if err == nil || !strings.Contains(err.Error(), "more than 200000 files") {
+		t.Errorf("got %v, want the limit", err)
 	}
 }
 
