@@ -1,0 +1,43 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+)
+
+// Every write is possible from the command line, and every read too: a call
+// that no command makes would be one that only a screen can reach.
+func TestEveryCallHasACommand(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code strings.Builder
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code.Write(text)
+	}
+	services := hubv1.File_hub_v1_hub_proto.Services()
+	if services.Len() < 8 {
+		t.Fatalf("only %d services found", services.Len())
+	}
+	for i := range services.Len() {
+		service := services.Get(i)
+		for j := range service.Methods().Len() {
+			call := "." + string(service.Name()) + "." + string(service.Methods().Get(j).Name()) + "("
+			if !strings.Contains(code.String(), call) {
+				t.Errorf("no command calls %s", strings.Trim(call, ".("))
+			}
+		}
+	}
+}
