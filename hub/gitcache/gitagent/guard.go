@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/internal/child"
 )
 
 // GuardTimeout is how long a guard lets git run without a heartbeat, by the
@@ -96,8 +96,6 @@ func heartbeats(beat *os.File) (stop func()) {
 // first, which names a file to lock, and returns git's exit status. Descriptor
 // 3 is the pipe of heartbeats.
 func GuardMain(args []string) int {
-	// Git dies with the thread that started it.
-	runtime.LockOSThread()
 	signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
 	if len(args) < 2 {
 		return complain(errors.New("usage: git-guard LOCKFILE GIT-ARGUMENT..., started by the hub only"))
@@ -110,7 +108,6 @@ func GuardMain(args []string) int {
 	defer lock.Close()
 	cmd := exec.Command("git", args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	n, _ := strconv.Atoi(os.Getenv(filesEnv))
 	for i := range n {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, os.NewFile(uintptr(4+i), "passed"))
@@ -121,7 +118,7 @@ func GuardMain(args []string) int {
 			cmd.Env = append(cmd.Env, kv)
 		}
 	}
-	if err := cmd.Start(); err != nil {
+	if err := child.Start(cmd); err != nil {
 		return complain(err)
 	}
 	ended := make(chan error, 1)
@@ -129,12 +126,12 @@ func GuardMain(args []string) int {
 	select {
 	case err = <-ended:
 	case why := <-lost:
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = child.Kill(cmd)
 		<-ended
 		return complain(why)
 	}
 	// Children of git that stayed are ended with it.
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	_ = child.Kill(cmd)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		return exit.ExitCode()

@@ -89,8 +89,9 @@ func (c *Cache) Evict(maxBytes int64) {
 	for el := c.order.Front(); el != nil; {
 		e, next := el.Value.(*entry), el.Next()
 		switch {
-		case c.pinned[e.digest], maxBytes > 0 && el.Prev() == nil && now.Sub(e.used) < c.config.MaxAge:
-			// Pinned, or just built for somebody who waits for it.
+		case c.pinned[e.digest]:
+		case maxBytes > 0 && el.Prev() == nil && now.Sub(e.used) < c.config.MaxAge:
+			loose += e.size // just built for somebody who waits for it
 		case now.Sub(e.used) > c.config.MaxAge+jitter.Spread(string(e.digest), ageSpread), loose+e.size > maxBytes:
 			c.drop(el)
 		default:
