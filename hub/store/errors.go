@@ -38,6 +38,8 @@ func (s *Store) coded(err error) error {
 		return err
 	}
 	switch {
+	case s.closed.Load():
+		return errcode.Hide(errcode.Unavailable, err, "the hub is stopping; try again").After(time.Second)
 	case diskFull(err):
 		s.logAway(err)
 		return errcode.Hide(errcode.Exhausted, err, "the disk of the hub's database is full; make room on it, nothing needs to be started anew").After(30 * time.Second)

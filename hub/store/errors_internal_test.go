@@ -110,3 +110,25 @@ func TestPanicGivesTheConnectionBack(t *testing.T) {
 		}
 	})
 }
+
+func TestClosedStoreSaysTryAgain(t *testing.T) {
+	openBoth(t, func(t *testing.T, open func(t *testing.T) *Store) {
+		s := open(t)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for name, err := range map[string]error{
+			"write": s.Write(t.Context(), func(context.Context) error { return nil }),
+			"batch": s.WriteBatched(t.Context(), func(context.Context) error { return nil }),
+			"ping":  s.Ping(t.Context()),
+			"close": s.Close(),
+		} {
+			if name == "close" && err == nil {
+				continue
+			}
+			if !errcode.Is(err, errcode.Unavailable) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}

@@ -21,8 +21,9 @@ const (
 	aliveLock = 4_207_003
 )
 
-// writers and poolReaders bound the connections of one replica; with the one
-// for the head of the feed and the listener a replica holds at most 26.
+// writers and poolReaders bound the connections of one replica. With those for
+// the end of the feed, for the lock of a running hub, and for sending and
+// hearing announcements, a replica holds at most 28.
 const (
 	writers     = 12
 	poolReaders = 12

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/axle-cd/axle/internal/clock"
@@ -48,6 +49,8 @@ type Store struct {
 	// alone refuses to share the database with a running hub.
 	alone   bool
 	release func() error
+
+	closed atomic.Bool
 
 	mu    sync.Mutex
 	wakes []func()
@@ -92,16 +95,17 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	return s, nil
 }
 
-// Close ends what is under way and closes the database. Run must have ended.
+// Close ends what is under way and closes the database; calls after it are
+// Unavailable. Run should have ended.
 func (s *Store) Close() error {
 	s.batch.close()
+	s.closed.Store(true)
 	var errs []error
 	for _, db := range []*sql.DB{s.read, s.head, s.write} {
 		if db != nil {
 			errs = append(errs, db.Close())
 		}
 	}
-	s.read, s.head, s.write = nil, nil, nil
 	errs = append(errs, s.release())
 	s.release = func() error { return nil }
 	return errors.Join(errs...)
