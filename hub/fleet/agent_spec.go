@@ -78,13 +78,19 @@ func (f *Fleet) AgentSpecs(ctx context.Context, clusterID string, ids []string) 
 	if len(ids) > maxSpecs {
 		return nil, nil, errcode.New(errcode.Invalid, "at most %d services at once", maxSpecs)
 	}
-	// Services before their cluster: should the cluster change in between, the
-	// digests are the older part, and the agent asks once more.
-	services, err := f.store.ServicesByID(ctx, ids)
-	if err != nil {
-		return nil, nil, err
-	}
-	cluster, err := f.store.ClusterByID(ctx, clusterID)
+	var services []StoredService
+	var cluster Cluster
+	var revisions map[string]StoredRevision
+	err = f.store.Read(ctx, func(ctx context.Context) (err error) {
+		if services, err = f.store.ServicesByID(ctx, ids); err != nil {
+			return err
+		}
+		if cluster, err = f.store.ClusterByID(ctx, clusterID); err != nil {
+			return err
+		}
+		revisions, err = f.store.PresentRevisions(ctx, ids)
+		return err
+	})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -93,7 +99,10 @@ func (f *Fleet) AgentSpecs(ctx context.Context, clusterID string, ids []string) 
 		if s.ClusterID != clusterID || cluster.Pending {
 			continue
 		}
-		spec, err := f.agentSpec(ctx, s, cluster)
+		if r, ok := revisions[s.ID]; ok {
+			s.Spec, s.Secrets = r.Spec, r.Secrets
+		}
+		spec, err := f.agentSpec(s, cluster)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -108,15 +117,10 @@ func (f *Fleet) AgentSpecs(ctx context.Context, clusterID string, ids []string) 
 	return specs, missing, nil
 }
 
-func (f *Fleet) agentSpec(ctx context.Context, s StoredService, cluster Cluster) (AgentSpec, error) {
-	spec, sealed, err := f.delivered(ctx, s)
+func (f *Fleet) agentSpec(s StoredService, cluster Cluster) (AgentSpec, error) {
+	secrets, err := f.openSecrets(s.ID, s.Secrets)
 	if err != nil {
 		return AgentSpec{}, err
 	}
-	secrets, err := f.openSecrets(s.ID, sealed)
-	if err != nil {
-		return AgentSpec{}, err
-	}
-	s.Spec = spec
 	return AgentSpec{Service: s.Service, Secrets: secrets, Cluster: cluster.data(), RevisionCreatedAt: s.RevisedAt}, nil
 }

@@ -66,8 +66,8 @@ func (f *Fleet) reviseBatch(ctx context.Context, sourceID string) (n int, err er
 			if err := f.revise(ctx, s, cluster, head); err != nil {
 				return err
 			}
+			n++
 		}
-		n = len(services)
 		return nil
 	})
 	return n, err
@@ -75,10 +75,13 @@ func (f *Fleet) reviseBatch(ctx context.Context, sourceID string) (n int, err er
 
 func (f *Fleet) revise(ctx context.Context, s StoredService, cluster Cluster, head Head) error {
 	cause := CauseCommit
-	if s.Revision == 0 {
+	switch {
+	case s.Revision == 0:
 		cause = CauseCreate
+	case s.Undelivered:
+		cause = CauseUpdate
 	}
-	s.Desired = head.Content
+	s.Desired, s.Undelivered = head.Content, false
 	if err := f.settle(&s, s.Spec, s.Secrets, cluster); err != nil {
 		return err
 	}

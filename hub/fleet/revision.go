@@ -1,16 +1,16 @@
 package fleet
 
-import (
-	"context"
-)
+import "context"
 
 // keptRevisions is how many a service keeps to go back to.
 const keptRevisions = 20
 
-// delivered returns the spec and the sealed secrets that the cluster gets: the
-// declared ones, or those of the revision that a rollback pinned.
+// delivered returns the spec and the sealed secrets that the cluster gets: of
+// the present revision, or what is declared while there is none. The two
+// differ while a rollback pins the service, and while what is declared waits
+// for a source that was not produced yet.
 func (f *Fleet) delivered(ctx context.Context, s StoredService) (Spec, string, error) {
-	if s.PinnedRevision == 0 {
+	if s.Revision == 0 {
 		return s.Spec, s.Secrets, nil
 	}
 	r, err := f.store.Revision(ctx, s.ID, s.Revision)

@@ -46,11 +46,14 @@ type Service struct {
 	// PinnedRevision is the revision that a rollback went back to; 0 follows
 	// heads.
 	PinnedRevision int64
-	Deleting       Deletion
-	TombstoneID    string
-	SyncRequest    int64
-	PruneApproval  int64
-	ParentID       string
+	// Undelivered says that what is declared waits for its source: the cluster
+	// keeps the present revision until the source was produced.
+	Undelivered   bool
+	Deleting      Deletion
+	TombstoneID   string
+	SyncRequest   int64
+	PruneApproval int64
+	ParentID      string
 	// RevisedAt is when the present revision was made.
 	RevisedAt int64
 	CreatedAt int64

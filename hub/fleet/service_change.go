@@ -173,18 +173,25 @@ func (f *Fleet) update(ctx context.Context, by string, before StoredService, r S
 		return before, false, err
 	}
 	message := ""
-	if s.PinnedRevision != 0 {
+	switch {
+	case s.PinnedRevision != 0:
 		message = "takes effect when the service is resumed: a rollback pins it"
+	case s.Undelivered:
+		message = "takes effect when its source was produced"
 	}
 	return s, true, recordService(ctx, s.Service, "service.updated", by, message)
 }
 
 // redeliver gives the cluster what is declared now: the head of the source
-// with the declared spec, as a new revision when either differs.
+// with the declared spec, as a new revision when either differs. While the
+// source was not produced, the present revision stays.
 func (f *Fleet) redeliver(ctx context.Context, s *StoredService, before StoredService, cluster Cluster, cause Cause, by string) error {
 	head, err := f.headContent(ctx, s.SourceID)
 	if err != nil {
 		return err
+	}
+	if s.Undelivered = head.Digest == "" && s.Revision > 0; s.Undelivered {
+		return nil
 	}
 	if head.Digest != s.Desired.Digest || s.SourceID != before.SourceID {
 		s.Desired = head

@@ -142,11 +142,14 @@ func (f *Fleet) view(s Service, c Cluster, status StoredStatus, head Head) Servi
 		v.Freshness, v.PolledAt = f.Freshness(c.ID)
 	}
 	v.Sync, v.Reason, v.Message = effective(s, c, status)
+	if s.Undelivered && s.PinnedRevision == 0 && s.Deleting == "" && !s.Paused {
+		v.Sync, v.Reason, v.Message = Pending, "", "what is declared waits for its source, which has not been produced yet"
+	}
 	if head.Error == "" || s.Deleting != "" {
 		return v
 	}
 	v.Status.Errors = append([]StatusError{{Source: "source", Message: head.Error, Since: head.ErrorAt}}, v.Status.Errors...)
-	if s.Desired.Digest == "" {
+	if s.Desired.Digest == "" || s.Undelivered {
 		v.Sync, v.Reason, v.Message = Failed, ReasonSourceError, head.Error
 	} else if !status.bad() {
 		v.Reason, v.Message = ReasonSourceError, head.Error

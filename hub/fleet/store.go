@@ -6,6 +6,9 @@ import "context"
 // context; reads do where there is one. NotFound where one thing is asked for
 // and is not there, Conflict where a name is taken.
 type Store interface {
+	// Read gives fn a context in which all reads see one moment.
+	Read(ctx context.Context, fn func(ctx context.Context) error) error
+
 	ProjectStore
 	ClusterStore
 	ServiceStore
@@ -79,7 +82,8 @@ type ServiceReader interface {
 	// ServicesOfCluster returns a cluster's services, deleting ones too.
 	ServicesOfCluster(ctx context.Context, clusterID string) ([]StoredService, error)
 	// ServicesBehind returns up to limit services that follow the source, are
-	// neither pinned nor deleting, and whose content is not the head's.
+	// neither pinned nor deleting, and whose content is not the head's or who
+	// are undelivered.
 	ServicesBehind(ctx context.Context, head Head, limit int) ([]StoredService, error)
 	// ListServices returns a page after (cluster name, service name).
 	ListServices(ctx context.Context, f ServiceFilter, after Ref, limit int) ([]Service, error)
@@ -102,6 +106,9 @@ type RevisionStore interface {
 	InsertRevision(ctx context.Context, r StoredRevision) error
 	// Revision returns one, or NotFound.
 	Revision(ctx context.Context, serviceID string, number int64) (StoredRevision, error)
+	// PresentRevisions returns the present revisions of services, by service
+	// id.
+	PresentRevisions(ctx context.Context, serviceIDs []string) (map[string]StoredRevision, error)
 	// Revisions returns all that are kept, newest first.
 	Revisions(ctx context.Context, serviceID string) ([]Revision, error)
 	// TrimRevisions removes all but the newest keep and the given number.

@@ -79,6 +79,12 @@ func (d *Directory) lookUp(ctx context.Context, hash []byte, now int64) (Token, 
 		return Token{}, errUnknown
 	}
 	d.tokens.put(t)
+	// Had it been revoked between the read and the put, the feed's row may have
+	// come before the put, and nothing would take it out again.
+	if _, err := d.store.TokenByHash(ctx, hash); err != nil {
+		d.tokens.remove(t.ID)
+		return Token{}, errUnknown
+	}
 	return t, nil
 }
 

@@ -90,10 +90,16 @@ func (d *Directory) bootstrapToken(ctx context.Context, bearer string) (Token, e
 // enroll finds or makes the identity of a registration.
 func (d *Directory) enroll(ctx context.Context, token Token, r Registration) (Enrolled, error) {
 	known, err := d.store.AgentKeyByPublicKey(ctx, r.PublicKey)
-	switch {
-	case err == nil:
-		return d.enrollAgain(ctx, token, known, r)
-	case !errcode.Is(err, errcode.NotFound):
+	if err == nil {
+		enrolled, err := d.enrollAgain(ctx, token, known, r)
+		if !errcode.Is(err, errcode.NotFound) {
+			return enrolled, err
+		}
+		// The cluster was deleted since; the agent comes as a new one.
+		if err := d.store.DeleteAgentKey(ctx, known.ClusterID); err != nil {
+			return Enrolled{}, err
+		}
+	} else if !errcode.Is(err, errcode.NotFound) {
 		return Enrolled{}, err
 	}
 	if token.Bootstrap.UsesLeft <= 0 {

@@ -47,6 +47,20 @@ func (s *Store) Revision(ctx context.Context, serviceID string, number int64) (f
 	return r, err
 }
 
+// PresentRevisions is fleet.Store.
+func (s *Store) PresentRevisions(ctx context.Context, serviceIDs []string) (map[string]fleet.StoredRevision, error) {
+	present := map[string]fleet.StoredRevision{}
+	err := chunks(serviceIDs, func(args []any) error {
+		part, err := rowsOf(ctx, s, scanRevision, revisionColumns+`r WHERE service_id IN (`+placeholders(1, len(args))+`)
+			AND number = (SELECT s.revision FROM services s WHERE s.id = r.service_id)`, args...)
+		for _, r := range part {
+			present[r.ServiceID] = r
+		}
+		return err
+	})
+	return present, err
+}
+
 // Revisions is fleet.Store.
 func (s *Store) Revisions(ctx context.Context, serviceID string) ([]fleet.Revision, error) {
 	stored, err := rowsOf(ctx, s, scanRevision, revisionColumns+"WHERE service_id = $1 ORDER BY number DESC", serviceID)

@@ -11,7 +11,7 @@ import (
 
 const serviceColumns = `SELECT s.id, s.cluster_id, COALESCE(c.name, ''), s.name, s.namespace, s.project_id, COALESCE(p.name, ''),
 	s.spec, s.secrets, s.source_id, s.repository_id, s.revision, s.content_repository, s.source_revision, s.digest,
-	s.entry, s.size, s.message, s.author, s.committed_at, s.spec_digest, s.paused, s.pinned_revision, s.deleting,
+	s.entry, s.size, s.message, s.author, s.committed_at, s.spec_digest, s.paused, s.pinned_revision, s.undelivered, s.deleting,
 	s.tombstone_id, s.sync_request, s.prune_approval, s.parent_id, s.revised_at, s.created_at, s.updated_at
 	FROM services s LEFT JOIN clusters c ON c.id = s.cluster_id LEFT JOIN projects p ON p.id = s.project_id `
 
@@ -19,7 +19,7 @@ func scanService(row scan) (v fleet.StoredService, err error) {
 	var spec string
 	err = row(&v.ID, &v.ClusterID, &v.Cluster, &v.Name, &v.Namespace, &v.ProjectID, &v.Project,
 		&spec, &v.Secrets, &v.SourceID, &v.RepositoryID, &v.Revision, &v.Desired.RepositoryID, &v.Desired.SourceRevision, &v.Desired.Digest,
-		&v.Desired.Entry, &v.Desired.Size, &v.Desired.Message, &v.Desired.Author, &v.Desired.CommittedAt, &v.SpecDigest, &v.Paused, &v.PinnedRevision, &v.Deleting,
+		&v.Desired.Entry, &v.Desired.Size, &v.Desired.Message, &v.Desired.Author, &v.Desired.CommittedAt, &v.SpecDigest, &v.Paused, &v.PinnedRevision, &v.Undelivered, &v.Deleting,
 		&v.TombstoneID, &v.SyncRequest, &v.PruneApproval, &v.ParentID, &v.RevisedAt, &v.CreatedAt, &v.UpdatedAt)
 	if err != nil {
 		return v, err
@@ -27,7 +27,7 @@ func scanService(row scan) (v fleet.StoredService, err error) {
 	return v, fromJSON(spec, &v.Spec)
 }
 
-// serviceArgs are the columns that both INSERT and UPDATE write, $2 to $26.
+// serviceArgs are the columns that both INSERT and UPDATE write, $2 to $27.
 func serviceArgs(v fleet.StoredService) ([]any, error) {
 	spec, err := jsonText(v.Spec)
 	if err != nil {
@@ -37,7 +37,7 @@ func serviceArgs(v fleet.StoredService) ([]any, error) {
 		v.ID, v.Namespace, v.ProjectID, spec, v.Secrets, v.SourceID, v.RepositoryID, v.Revision, v.Desired.RepositoryID,
 		v.Desired.SourceRevision, v.Desired.Digest, v.Desired.Entry, v.Desired.Size, v.Desired.Message, v.Desired.Author,
 		v.Desired.CommittedAt, v.SpecDigest, v.Paused, v.PinnedRevision, v.Deleting, v.TombstoneID, v.SyncRequest,
-		v.PruneApproval, v.ParentID, v.RevisedAt, v.UpdatedAt,
+		v.PruneApproval, v.ParentID, v.RevisedAt, v.UpdatedAt, v.Undelivered,
 	}, nil
 }
 
@@ -51,7 +51,7 @@ func (s *Store) InsertService(ctx context.Context, v fleet.StoredService) error 
 	inserted, err := s.execOne(ctx, `INSERT INTO services (id, namespace, project_id, spec, secrets, source_id, repository_id,
 		revision, content_repository, source_revision, digest, entry, size, message, author, committed_at, spec_digest,
 		paused, pinned_revision, deleting, tombstone_id, sync_request, prune_approval, parent_id, revised_at, updated_at,
-		cluster_id, name, created_at) VALUES (`+placeholders(1, len(args))+`) ON CONFLICT DO NOTHING`, args...)
+		undelivered, cluster_id, name, created_at) VALUES (`+placeholders(1, len(args))+`) ON CONFLICT DO NOTHING`, args...)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "service %s exists already", v.Ref())
 	}
@@ -68,7 +68,7 @@ func (s *Store) UpdateService(ctx context.Context, v fleet.StoredService) error 
 		source_id = $6, repository_id = $7, revision = $8, content_repository = $9, source_revision = $10, digest = $11,
 		entry = $12, size = $13, message = $14, author = $15, committed_at = $16, spec_digest = $17, paused = $18,
 		pinned_revision = $19, deleting = $20, tombstone_id = $21, sync_request = $22, prune_approval = $23,
-		parent_id = $24, revised_at = $25, updated_at = $26 WHERE id = $1`, args...)
+		parent_id = $24, revised_at = $25, updated_at = $26, undelivered = $27 WHERE id = $1`, args...)
 	if err == nil && !changed {
 		return noService(v.ID)
 	}
@@ -129,7 +129,7 @@ func (s *Store) ServicesOfCluster(ctx context.Context, clusterID string) ([]flee
 // ServicesBehind is fleet.Store.
 func (s *Store) ServicesBehind(ctx context.Context, head fleet.Head, limit int) ([]fleet.StoredService, error) {
 	return rowsOf(ctx, s, scanService, serviceColumns+`WHERE s.source_id = $1 AND s.pinned_revision = 0 AND s.deleting = ''
-		AND (s.digest <> $2 OR s.entry <> $3) ORDER BY s.id LIMIT $4`, head.SourceID, head.Digest, head.Entry, limit)
+		AND (s.digest <> $2 OR s.entry <> $3 OR s.undelivered <> 0) ORDER BY s.id LIMIT $4`, head.SourceID, head.Digest, head.Entry, limit)
 }
 
 // ListServices is fleet.Store.

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
 	"fmt"
 	"strings"
@@ -359,6 +360,73 @@ func TestSourceErrorIsShown(t *testing.T) {
 		y.move(web, 1)
 		if got := y.get(web); got.Sync != fleet.Pending || got.Message == "" {
 			t.Errorf("after the cause is gone: %s %q", got.Sync, got.Message)
+		}
+	})
+}
+
+func TestAnUpdateWaitsForItsSource(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		y := newYard(t, p)
+		c := y.cluster("edge-1")
+		web := y.service("edge-1", "web")
+		y.move(web, 1)
+		running := y.get(web)
+		next := spec("web")
+		next.Git.Ref, next.Namespace = "v2", "shop"
+		waiting := y.must(y.UpdateService(t.Context(), "ann", web.Ref(), next, nil, false))
+		if waiting.Sync != fleet.Pending || waiting.Revision != 1 || waiting.SpecDigest != running.SpecDigest || waiting.Namespace != "web" || waiting.Spec.Git.Ref != "v2" {
+			t.Errorf("while v2 was not produced: %s at %d in %s", waiting.Sync, waiting.Revision, waiting.Namespace)
+		}
+		specs, _, err := y.AgentSpecs(t.Context(), c.ID, []string{web.ID})
+		if err != nil || len(specs) != 1 || specs[0].Service.Spec.Git.Ref != "main" {
+			t.Errorf("the agent gets %+v, %v; want what runs", specs, err)
+		}
+		y.upstream.fail(waiting.SourceID, `ref "v2" does not exist`)
+		if got := y.get(web); got.Sync != fleet.Failed || got.Reason != fleet.ReasonSourceError || got.Desired.Digest != running.Desired.Digest {
+			t.Errorf("with an unknown ref: %s %s", got.Sync, got.Reason)
+		}
+		y.move(waiting, 1)
+		done := y.get(web)
+		if done.Revision != 2 || done.Namespace != "shop" || done.SpecDigest == running.SpecDigest || done.Undelivered {
+			t.Errorf("after v2 was produced: revision %d in %s", done.Revision, done.Namespace)
+		}
+		revisions, err := y.Revisions(t.Context(), web.Ref())
+		if err != nil || revisions[0].Cause != fleet.CauseUpdate {
+			t.Errorf("revisions %+v, %v", revisions, err)
+		}
+	})
+}
+
+func TestHeadsMoveInBatches(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		const count = 501
+		y := newYard(t, p)
+		y.cluster("edge-1")
+		err := y.store.Write(t.Context(), func(ctx context.Context) error {
+			for n := range count {
+				ref := fleet.Ref{Cluster: "edge-1", Name: fmt.Sprintf("svc-%03d", n)}
+				if _, err := y.CreateService(ctx, "ann", fleet.ServiceRequest{Ref: ref, Spec: spec("web")}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		y.upstream.commit(sourceID("repo_main", "main", "web"), 1)
+		if err := y.ReconcileHeads(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		rows := 0
+		err = y.LoadAll(t.Context(), func(r fleet.Row) error {
+			if r.Digest != "" && r.SpecDigest != "" {
+				rows++
+			}
+			return nil
+		})
+		if err != nil || rows != count {
+			t.Errorf("%d services have the content, want %d; %v", rows, count, err)
 		}
 	})
 }

@@ -54,6 +54,7 @@ CREATE TABLE services (
     spec_digest        TEXT   NOT NULL DEFAULT '',
     paused             BIGINT NOT NULL DEFAULT 0,
     pinned_revision    BIGINT NOT NULL DEFAULT 0,
+    undelivered        BIGINT NOT NULL DEFAULT 0,
     deleting           TEXT   NOT NULL DEFAULT '',
     tombstone_id       TEXT   NOT NULL DEFAULT '',
     sync_request       BIGINT NOT NULL DEFAULT 0,
