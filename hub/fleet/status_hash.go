@@ -26,6 +26,9 @@ func hashStatuses(hashes map[string]string) string {
 	return hex.EncodeToString(h.Sum(nil))[:statusHashDigits]
 }
 
+// noStatuses is the hash of a cluster without any.
+var noStatuses = hashStatuses(nil)
+
 // statusHashes holds one hash a cluster for the answer to each poll.
 type statusHashes struct {
 	mu     sync.RWMutex
@@ -40,7 +43,7 @@ func (x *statusHashes) get(clusterID string) string {
 	if hash, ok := x.hashes[clusterID]; ok || !x.loaded {
 		return hash
 	}
-	return hashStatuses(nil)
+	return noStatuses
 }
 
 func (x *statusHashes) set(clusterID, hash string) {
