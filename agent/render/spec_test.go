@@ -1,0 +1,98 @@
+package render_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/agent/render"
+)
+
+func TestStepsOfASpec(t *testing.T) {
+	helm := &agentv1.Helm{Release: "r", Values: "a: b", ValuesFiles: []string{"v.yaml"}, IgnoreHooks: true, IgnoreCrds: true}
+	wantHelm := render.Helm{Release: "r", Values: "a: b", ValuesFiles: []string{"v.yaml"}, IgnoreHooks: true, IgnoreCRDs: true}
+	tests := map[string]struct {
+		render *agentv1.Render
+		want   []render.Step
+	}{
+		"nothing said": {want: []render.Step{{}}},
+		"helm":         {render: &agentv1.Render{Helm: helm}, want: []render.Step{{Helm: wantHelm}}},
+		"kustomize": {
+			render: &agentv1.Render{Kustomize: &agentv1.Kustomize{Path: "overlays/a", EnableHelm: true, Envsubst: true}},
+			want:   []render.Step{{Type: "KUSTOMIZE", Path: "overlays/a", KustomizeEnableHelm: true, KustomizeEnvsubst: true}},
+		},
+		"renderers come after the folder": {
+			render: &agentv1.Render{Renderers: []*agentv1.Renderer{{Path: "chart", Type: "HELM", Helm: helm}, {Path: "more", Type: "RAW"}}},
+			want:   []render.Step{{}, {Type: "HELM", Path: "chart", Helm: wantHelm}, {Type: "RAW", Path: "more"}},
+		},
+		"a renderer of the folder itself": {
+			render: &agentv1.Render{Renderers: []*agentv1.Renderer{{Path: ".", Type: "RAW"}, {Path: "more"}}},
+			want:   []render.Step{{Type: "RAW", Path: "."}, {Path: "more"}},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			pass, err := render.FromSpec(&agentv1.ServiceSpec{Render: test.render}, "/folder")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, pass.Steps); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatTemplatesSeeOfASpec(t *testing.T) {
+	spec := &agentv1.ServiceSpec{
+		Id: "s1", Name: "shop", Namespace: "front", Project: "p", Entry: "app",
+		Render:        &agentv1.Render{Helm: &agentv1.Helm{Release: "rel"}},
+		Configuration: map[string]string{"color": "green", "key": "plain"},
+		Secrets:       map[string]string{"key": "hidden"},
+		Cluster:       &agentv1.ClusterData{Name: "one", Handle: "eu-1", Tags: map[string]string{"tier": "prod"}, Metadata: `{"region":"eu"}`, KubernetesMinor: "1.36"},
+		Display:       &agentv1.Display{CreatedAt: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC).UnixMicro()},
+	}
+	pass, err := render.FromSpec(spec, folder(t, map[string]string{"app/a.yaml.liquid": `apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+data:
+  text: "{{ configuration.color }} {{ configuration.key }} {{ cluster.name }} {{ cluster.handle }} {{ cluster.tags.tier }} {{ cluster.metadata.region }} {{ cluster.version }} {{ service.name }} {{ service.namespace }} {{ service.helm.release }} {{ configuration.missing }}."
+`}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := newRunner(t, render.Config{}).Render(patient(t), pass)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object struct{ Data struct{ Text string } }
+	if err := json.Unmarshal(result.Objects[0].JSON, &object); err != nil {
+		t.Fatal(err)
+	}
+	if want := "green hidden one eu-1 prod eu 1.36 shop front rel ."; object.Data.Text != want {
+		t.Errorf("got %q, want %q", object.Data.Text, want)
+	}
+	if result.Objects[0].Source != "app/a.yaml.liquid" {
+		t.Errorf("the source is %q", result.Objects[0].Source)
+	}
+
+	spec.Render.Templated = proto.Bool(false)
+	plain, err := render.FromSpec(spec, pass.Folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err = newRunner(t, render.Config{}).Render(patient(t), plain)
+	if err != nil || !strings.Contains(string(result.Objects[0].JSON), "{{ configuration.color }}") {
+		t.Errorf("templating is off: %v, %v; want the text as it is", result.Objects, err)
+	}
+
+	spec.Cluster.Metadata = "[1]"
+	if _, err := render.FromSpec(spec, ""); err == nil || !strings.Contains(err.Error(), "metadata") {
+		t.Errorf("got %v, want the metadata refused", err)
+	}
+}
