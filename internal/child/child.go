@@ -30,7 +30,8 @@ func Start(command *exec.Cmd) error {
 	if command.SysProcAttr == nil {
 		command.SysProcAttr = &syscall.SysProcAttr{}
 	}
-	command.SysProcAttr.Setpgid = true
+	// The leader of a session leads a group already, and may not make one.
+	command.SysProcAttr.Setpgid = !command.SysProcAttr.Setsid
 	if command.SysProcAttr.Pdeathsig == 0 {
 		command.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	}

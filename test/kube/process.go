@@ -8,41 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"sync"
 	"syscall"
 	"time"
+
+	"github.com/axle-cd/axle/internal/child"
 )
-
-// spawner starts all children from one operating system thread that never
-// ends: the parent-death signal fires at the end of the thread that forked, so
-// a child started on any goroutine could be killed at a whim of the scheduler.
-type spawner struct {
-	once  sync.Once
-	start chan func()
-}
-
-var spawn spawner
-
-// Start starts the command so that it dies with this process.
-func (s *spawner) Start(cmd *exec.Cmd) error {
-	s.once.Do(func() {
-		s.start = make(chan func())
-		go func() {
-			runtime.LockOSThread()
-			for f := range s.start {
-				f()
-			}
-		}()
-	})
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
-	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	done := make(chan error, 1)
-	s.start <- func() { done <- cmd.Start() }
-	return <-done
-}
 
 // process is one program of a control plane.
 type process struct {
@@ -71,8 +41,7 @@ func startProcess(dir, binary string, args []string) (*process, error) {
 	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + os.TempDir()}
 	// Its own group: Ctrl-C at a terminal reaches the parent alone, which then
 	// stops things in order.
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := spawn.Start(p.cmd); err != nil {
+	if err := child.Start(p.cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	go func() {

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/axle-cd/axle/internal/child"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/kube/kubelet"
 )
@@ -83,7 +84,7 @@ func (c *Cluster) startKubelet(ctx context.Context, client kubernetes.Interface)
 	k, err := kubelet.New(kubelet.Config{
 		Client: ownClient, Node: ProcessNode, Dir: c.path("kubelet"), APIServer: strings.TrimPrefix(c.URL(), "https://"),
 		Certificate: certificate, ClientCA: trust,
-		Binary: c.binaries.find, Names: c.binaries.names, Start: spawn.Start,
+		Binary: c.binaries.find, Names: c.binaries.names, Start: child.Start,
 		Plain: c.cfg.PlainProcesses,
 		Log:   c.bed.log.With("cluster", c.cfg.Name),
 	})

@@ -7,9 +7,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"runtime"
 	"strconv"
-	"sync"
 	"syscall"
 )
 
@@ -45,29 +43,4 @@ func credential() (*syscall.Credential, error) {
 		return nil, err
 	}
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
-}
-
-// spawner starts children from one operating system thread that never ends:
-// the signal of a parent's death is sent when the thread that forked ends, and
-// ordinary threads come and go.
-type spawner struct {
-	once  sync.Once
-	start chan func()
-}
-
-var spawn spawner
-
-func (s *spawner) Start(cmd *exec.Cmd) error {
-	s.once.Do(func() {
-		s.start = make(chan func())
-		go func() {
-			runtime.LockOSThread()
-			for f := range s.start {
-				f()
-			}
-		}()
-	})
-	done := make(chan error, 1)
-	s.start <- func() { done <- cmd.Start() }
-	return <-done
 }

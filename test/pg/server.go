@@ -15,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/axle-cd/axle/internal/child"
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
@@ -139,8 +140,8 @@ func (s *Server) run(ctx context.Context) error {
 	cmd.Stdout, cmd.Stderr, cmd.Dir = out, out, s.dir
 	// Its own group, so that Ctrl-C reaches the parent alone. SIGQUIT makes the
 	// server take its children along at once; SIGKILL would leave them.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.as, Setpgid: true, Pdeathsig: syscall.SIGQUIT}
-	if err := spawn.Start(cmd); err != nil {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.as, Pdeathsig: syscall.SIGQUIT}
+	if err := child.Start(cmd); err != nil {
 		return fmt.Errorf("start postgres: %w", err)
 	}
 	ended := make(chan struct{})
