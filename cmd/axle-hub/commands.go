@@ -75,7 +75,7 @@ func newBackup() *cobra.Command {
 			if err := hub.Backup(cmd.Context(), o.config, args[0]); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "wrote %s; keep it like a password, it holds every credential of the hub\n", args[0])
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "wrote %s; secrets in it are sealed: keep a copy of the key file (hub.key in the data folder, or --key-file) elsewhere\n", args[0])
 			return err
 		},
 	}

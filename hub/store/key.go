@@ -2,6 +2,9 @@ package store
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/axle-cd/axle/internal/errcode"
@@ -23,22 +26,33 @@ func (s *Store) openKey(ctx context.Context, c Config) (err error) {
 		return errcode.New(errcode.Invalid, "the hub needs a key file (--key-file) or a data folder (--data-dir)")
 	}
 	path := c.keyFile()
+	sealed, err := s.Setting(ctx, settingKeyCheck)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(path); sealed != "" && errors.Is(err, fs.ErrNotExist) {
+		return errcode.New(errcode.Conflict, "there is no key file %s, and this database's secrets were sealed with one; put it there or name it (--key-file). It is hub.key in the data folder of the first replica", path)
+	}
 	if s.sealer, err = seal.OpenFile(path); err != nil {
 		return err
 	}
-	return s.Write(ctx, func(ctx context.Context) error {
-		sealed, err := s.Setting(ctx, settingKeyCheck)
-		if err != nil {
-			return err
-		}
-		if sealed == "" {
-			return s.SetSetting(ctx, settingKeyCheck, s.sealer.Seal([]byte(keyCheck), settingKeyCheck))
-		}
-		if _, err := s.sealer.Open(sealed, settingKeyCheck); err != nil {
-			return errcode.Hide(errcode.Conflict, err, "the key file %s is not the one that this database's secrets were sealed with; start the hub with that one (--key-file), it is hub.key in the data folder of the first replica", path)
-		}
-		return nil
-	})
+	return s.Write(ctx, func(ctx context.Context) error { return s.checkKey(ctx, path) })
+}
+
+// checkKey opens the text that every right key opens, or leaves it for the
+// next start when this is the first.
+func (s *Store) checkKey(ctx context.Context, path string) error {
+	sealed, err := s.Setting(ctx, settingKeyCheck)
+	if err != nil {
+		return err
+	}
+	if sealed == "" {
+		return s.SetSetting(ctx, settingKeyCheck, s.sealer.Seal([]byte(keyCheck), settingKeyCheck))
+	}
+	if _, err := s.sealer.Open(sealed, settingKeyCheck); err != nil {
+		return errcode.Hide(errcode.Conflict, err, "the key file %s is not the one that this database's secrets were sealed with; put that one there or name it (--key-file). It is hub.key in the data folder of the first replica", path)
+	}
+	return nil
 }
 
 // keyFile is where the hub's key lies.

@@ -151,18 +151,11 @@ func (s *Store) sameKey(ctx context.Context, c Config) error {
 		s.log.Warn("there is no key file here; put that of the backed up hub in its place before the hub starts", "file", path)
 		return nil
 	}
-	sealer, err := seal.OpenFile(path)
-	if err != nil {
+	var err error
+	if s.sealer, err = seal.OpenFile(path); err != nil {
 		return err
 	}
-	sealed, err := s.Setting(ctx, settingKeyCheck)
-	if err != nil {
-		return err
-	}
-	if _, err := sealer.Open(sealed, settingKeyCheck); err != nil {
-		return errcode.Hide(errcode.Conflict, err, "the key file %s is not the one of the backed up hub; put that one in its place and restore again", path)
-	}
-	return nil
+	return s.checkKey(ctx, path)
 }
 
 // backupReader reads lines and hashes them.

@@ -3,6 +3,7 @@ package store_test
 import (
 	"database/sql"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -154,6 +155,29 @@ func TestWrongKeyFileIsRefused(t *testing.T) {
 		other.KeyFile = filepath.Join(t.TempDir(), "other.key")
 		if s, err := store.Open(t.Context(), other); !errcode.Is(err, errcode.Conflict) {
 			t.Fatalf("%v, %v", s, err)
+		}
+		p.open(t)
+	})
+}
+
+func TestMissingKeyFileIsNotMadeAnew(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		s, err := store.Open(t.Context(), p.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		key, aside := filepath.Join(p.config.DataDir, "hub.key"), filepath.Join(t.TempDir(), "key")
+		if err := os.Rename(key, aside); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := store.Open(t.Context(), p.config); !errcode.Is(err, errcode.Conflict) || !strings.Contains(err.Error(), "no key file") {
+			t.Fatalf("%v, %v", s, err)
+		}
+		if err := os.Rename(aside, key); err != nil {
+			t.Fatal(err)
 		}
 		p.open(t)
 	})
