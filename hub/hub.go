@@ -172,9 +172,6 @@ func (h *Hub) makeEdges() error {
 	}
 	h.readiness = &readiness{parts: []readyPart{{"feed", h.feed.Ready}, {"desired", h.desired.Ready}, {"gitcache", h.cache.Ready}}}
 	mux := http.NewServeMux()
-	for _, path := range agentapi.Paths() {
-		mux.Handle(path, agents)
-	}
 	mux.HandleFunc("GET /healthz", healthz)
 	mux.Handle("GET /readyz", h.readiness)
 	if h.metricsListener == nil {
@@ -184,7 +181,13 @@ func (h *Hub) makeEdges() error {
 		return err
 	}
 	mux.Handle("/", people)
-	h.handler = mux
+	h.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if agentapi.Owns(r.URL.Path) {
+			agents.ServeHTTP(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 	return nil
 }
 

@@ -5,16 +5,13 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"connectrpc.com/connect"
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/identity"
-	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
-	"github.com/axle-cd/axle/internal/logkey"
 )
 
 // The headers of the protocol, in the form that net/http keeps them.
@@ -24,7 +21,6 @@ const (
 	statusName     = "Axle-Status"
 	authorization  = "Authorization"
 	bearerScheme   = "Bearer "
-	mendPauseTime  = 10 * time.Second
 	maxBearerBytes = 512
 )
 
@@ -53,7 +49,9 @@ func (s *Server) admit(ctx context.Context, h http.Header) (identity.Principal, 
 	return p, nil
 }
 
-// catchUp makes sure that the answer is not older than Axle-Seen.
+// catchUp makes sure that the answer is not older than Axle-Seen. Only known
+// callers are waited for: the wait ends with a look whether the database lost
+// that place, which strangers must not be able to ask for.
 func (s *Server) catchUp(ctx context.Context, h http.Header) error {
 	if err := s.Feed.Ready(); err != nil {
 		return err
@@ -65,39 +63,10 @@ func (s *Server) catchUp(ctx context.Context, h http.Header) error {
 	if !s.Feed.Position().Before(seen) {
 		return nil
 	}
-	if err = s.Feed.WaitFor(ctx, seen); err != nil && ctx.Err() == nil {
-		s.mend(ctx, h, seen)
+	if _, err := s.Identity.Authenticate(ctx, bearer(h)); err != nil {
+		return errcode.New(errcode.Unavailable, "this replica has not caught up with position %s yet; try again in a second", seen).After(time.Second)
 	}
-	return err
-}
-
-// mend asks the database itself about a place that a known agent has seen and
-// the feed does not reach: it may have lost its last seconds.
-func (s *Server) mend(ctx context.Context, h http.Header, seen event.Position) {
-	if _, err := s.Identity.Authenticate(ctx, bearer(h)); err != nil || !s.mended.due() {
-		return
-	}
-	if err := s.Batcher.Mend(ctx, seen, true); err != nil {
-		s.log.Warn("a position that an agent has seen cannot be checked", logkey.Position, seen.String(), logkey.Error, err)
-	}
-}
-
-// mendPause lets one check through now and then.
-type mendPause struct {
-	clock clock.Clock
-	mu    sync.Mutex
-	last  time.Time
-}
-
-func (m *mendPause) due() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := m.clock.Now()
-	if now.Sub(m.last) < mendPauseTime {
-		return false
-	}
-	m.last = now
-	return true
+	return s.Feed.WaitFor(ctx, seen)
 }
 
 func bearer(h http.Header) string {

@@ -43,6 +43,11 @@ func hubConfig() hubtest.HubConfig { return hubtest.HubConfig{AllowHTTPUpstreams
 
 func newBed(t testing.TB) *bed {
 	t.Helper()
+	return newBedOn(t, hubConfig())
+}
+
+func newBedOn(t testing.TB, config hubtest.HubConfig) *bed {
+	t.Helper()
 	git, err := gitserver.Start(t.Context(), gitserver.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +62,7 @@ func newBed(t testing.TB) *bed {
 		t.Fatal(err)
 	}
 	b.commit("web", "one")
-	b.Hub = hubtest.New(t, hubtest.Config{Hub: hubConfig()})
+	b.Hub = hubtest.New(t, hubtest.Config{Hub: config})
 	if _, err := b.Parts().Cache.CreateRepository(t.Context(), gitcache.Repository{Name: "fleet", URL: git.URL("fleet")}, gitcache.Credentials{}); err != nil {
 		t.Fatal(err)
 	}
@@ -228,6 +233,17 @@ func (a *agent) waitFor(what string, is func(*agentv1.Desired) error) *agentv1.D
 		a.t.Fatalf("%s: %v", what, err)
 	}
 	return list
+}
+
+// waitForServices waits until the list has n services.
+func (a *agent) waitForServices(n int) *agentv1.Desired {
+	a.t.Helper()
+	return a.waitFor("all services are listed", func(list *agentv1.Desired) error {
+		if len(list.GetServices()) != n {
+			return fmt.Errorf("%d services, want %d", len(list.GetServices()), n)
+		}
+		return nil
+	})
 }
 
 // produced waits until all n services have a tarball.

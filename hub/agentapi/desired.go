@@ -24,7 +24,7 @@ const signaturePrefix = "axle-desired\n"
 const compressFrom = 1024
 
 // noDate is net/http's way to leave the Date header out: an idle poll is paid
-// by the byte, and agents take the time from elsewhere.
+// by the byte, and agents take the time from other answers.
 var noDate []string
 
 // desired answers GET /agent/v1/desired. The first part is all that most polls
@@ -47,10 +47,10 @@ func (s *Server) desired(w http.ResponseWriter, r *http.Request) {
 	}
 	s.Fleet.Seen(p.ID, s.Clock.Now())
 	kept := s.kept.get(p.ID, etag, s.Fleet.StatusHash(p.ID))
-	h["Date"] = noDate
 	h["Etag"] = kept.etag
 	h[statusName] = kept.status
 	if first(r.Header, "If-None-Match") == etag {
+		h["Date"] = noDate
 		s.metrics.pollUnchanged.Inc()
 		w.WriteHeader(http.StatusNotModified)
 		return

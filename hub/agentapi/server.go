@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -63,8 +64,6 @@ type Feed interface {
 // Batcher shares commits between small writes.
 type Batcher interface {
 	WriteBatched(ctx context.Context, fn func(ctx context.Context) error) error
-	// Mend looks whether the database lost a place that an agent has seen.
-	Mend(ctx context.Context, seen event.Position, claimed bool) error
 }
 
 // Config of a Server. All but the last four are needed.
@@ -91,7 +90,6 @@ type Server struct {
 	limit    *addressLimit
 	position positionHeader
 	kept     keptHeaders
-	mended   mendPause
 	metrics  *metrics
 	routes   http.Handler
 }
@@ -121,23 +119,35 @@ func New(c Config) (*Server, error) {
 	if c.PollInterval == 0 {
 		c.PollInterval = defaultPollInterval
 	}
-	s := &Server{Config: c, log: c.Log, limit: newAddressLimit(c.Clock), mended: mendPause{clock: c.Clock}}
-	s.metrics = newMetrics(c.Registerer)
+	s := &Server{Config: c, log: c.Log, limit: newAddressLimit(c.Clock), metrics: newMetrics(c.Registerer)}
 	s.routes = s.mux()
 	return s, nil
 }
 
-// ServeHTTP answers everything below /agent/v1/ and the agents' service.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.routes.ServeHTTP(w, r) }
+// desiredPath is what agents poll.
+const desiredPath = "/agent/v1/desired"
 
-// Paths are the prefixes that belong to agents.
-func Paths() []string {
-	return []string{"/agent/v1/", "/" + agentv1connect.AgentServiceName + "/"}
+// ServeHTTP answers everything below /agent/v1/ and the agents' service. The
+// poll goes past the routes, which allocate.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet && r.URL.Path == desiredPath {
+		s.desired(w, r)
+		return
+	}
+	s.routes.ServeHTTP(w, r)
+}
+
+// servicePath is where the calls of agents are.
+const servicePath = "/" + agentv1connect.AgentServiceName + "/"
+
+// Owns reports whether a path belongs to agents.
+func Owns(path string) bool {
+	return strings.HasPrefix(path, "/agent/v1/") || strings.HasPrefix(path, servicePath)
 }
 
 func (s *Server) mux() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /agent/v1/desired", s.desired)
+	mux.HandleFunc("GET "+desiredPath, s.desired)
 	mux.HandleFunc("GET /agent/v1/tarballs/{digest}", s.tarball)
 	path, rpc := agentv1connect.NewAgentServiceHandler(calls{s},
 		connect.WithInterceptors(&edge{s}), connect.WithReadMaxBytes(reportBody), connect.WithCompressMinBytes(1024))

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/axle-cd/axle/hub"
+	"github.com/axle-cd/axle/test/pg"
 )
 
 // Guard ends this process as a guard of a git fetch when a hub in it was
@@ -15,8 +16,9 @@ func Guard() {
 	}
 }
 
-// Main is TestMain for packages whose tests run hubs.
+// Main is TestMain for packages whose tests run hubs; it also ends the Postgres
+// server that they may have started.
 func Main(m *testing.M) {
 	Guard()
-	os.Exit(m.Run())
+	pg.Main(m)
 }
