@@ -37,6 +37,8 @@ type Config struct {
 	Hub []string
 	// Git configures the Git server.
 	Git gitserver.Config
+	// Only are the programs to build; empty is all of them. The hub is always.
+	Only []string
 	// Build chooses the builds of our programs.
 	Build bin.Options
 	// Progress is told of each step; nil is nobody.
@@ -93,7 +95,11 @@ func Start(ctx context.Context, c Config) (w *World, err error) {
 // build builds our programs, one after the other: the compiler uses every
 // processor anyway.
 func (w *World) build(ctx context.Context) error {
-	for _, name := range []string{"axle", "axle-hub", "axle-agent", "axle-render"} {
+	names := append([]string{"axle-hub"}, w.Only...)
+	if len(w.Only) == 0 {
+		names = []string{"axle", "axle-hub", "axle-agent", "axle-render"}
+	}
+	for _, name := range names {
 		path, err := bin.Path(ctx, name, w.Build)
 		if err != nil {
 			return err

@@ -1,0 +1,129 @@
+package scale
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/hex"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/axle-cd/axle/agent/hubclient"
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+)
+
+// Member says who joins.
+type Member struct {
+	// Name is wanted; a token fixed to a cluster decides.
+	Name string
+	// Token is a bootstrap token.
+	Token string
+	Tags  map[string]string
+	// Interval is this cluster's own between polls; zero is the fleet's.
+	Interval time.Duration
+	// Kubernetes, Distro and Nodes are what it says of itself.
+	Kubernetes, Distro string
+	Nodes              int32
+}
+
+// Cluster is one simulated cluster. Pass may be called by one at a time; it
+// waits for another.
+type Cluster struct {
+	Member
+	fleet      *Fleet
+	bootID     string
+	uid        string
+	client     *hubclient.Client
+	registered atomic.Bool
+	silent     atomic.Bool
+
+	mu       sync.Mutex
+	etag     string
+	whole    bool // the next report is all there is
+	odd      int  // polls running whose status hash was another one
+	sequence int64
+	services map[string]*service
+}
+
+// service is what a cluster knows of one of its services.
+type service struct {
+	want     *agentv1.DesiredService
+	spec     *agentv1.ServiceSpec
+	content  *Content
+	applied  time.Time
+	listed   bool
+	stored   string // hash that the hub has
+	reported []byte
+}
+
+func newCluster(f *Fleet, m Member, n int) *Cluster {
+	if m.Kubernetes == "" {
+		m.Kubernetes = "v1.36.3"
+	}
+	if m.Distro == "" {
+		m.Distro = []string{"k3s", "eks", "gke", "rke2"}[n%4]
+	}
+	if m.Nodes == 0 {
+		m.Nodes = int32(1 + n%9)
+	}
+	return &Cluster{Member: m, fleet: f, bootID: random(), uid: random(), services: map[string]*service{}, whole: true}
+}
+
+func random() string {
+	b := make([]byte, 16)
+	rand.Read(b)
+	return hex.EncodeToString(b)
+}
+
+func (c *Cluster) interval() time.Duration {
+	if c.Interval > 0 {
+		return c.Interval
+	}
+	return c.fleet.cfg.Interval
+}
+
+// register trades the bootstrap token for an identity and says what cluster
+// this is.
+func (c *Cluster) register(ctx context.Context, transport *http.Transport) (err error) {
+	if c.client, err = hubclient.New(hubclient.Config{URL: c.fleet.cfg.URL, Transport: transport}); err != nil {
+		return err
+	}
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		return err
+	}
+	answer, err := c.client.Register(ctx, c.Token, key, &agentv1.RegisterRequest{
+		ClusterUid: c.uid, Name: c.Name, Tags: c.Tags, BootId: c.bootID, AgentVersion: "simulated", ProtocolVersion: 1,
+	})
+	if err != nil {
+		return err
+	}
+	c.Name = answer.GetClusterName()
+	err = c.client.Ping(ctx, &agentv1.PingRequest{
+		BootId: c.bootID, AgentVersion: "simulated", ProtocolVersion: 1, KubernetesVersion: c.Kubernetes, Distro: c.Distro,
+		Nodes: c.Nodes, PollIntervalMicros: c.interval().Microseconds(),
+	})
+	c.registered.Store(err == nil)
+	return err
+}
+
+// Silence ends the polls of Run, as a cluster that lost its network.
+func (c *Cluster) Silence() { c.silent.Store(true) }
+
+// Client is the cluster's end of the protocol.
+func (c *Cluster) Client() *hubclient.Client { return c.client }
+
+// Digest returns the content that the hub last listed for a service, by name;
+// empty when there is none.
+func (c *Cluster) Digest(name string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.services {
+		if s.listed && s.want.GetName() == name {
+			return s.want.GetTarballDigest()
+		}
+	}
+	return ""
+}
