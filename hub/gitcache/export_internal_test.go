@@ -1,6 +1,13 @@
 package gitcache
 
-import "time"
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/axle-cd/axle/internal/digest"
+)
 
 // ShortenGap lets passes follow each other faster than the product allows, for
 // tests of what a pass does.
@@ -11,3 +18,12 @@ func Stored(c *Cache) string { return c.config.Dir + "/tarballs" }
 
 // Mirror returns the folder of a repository's mirror.
 func Mirror(c *Cache, repositoryID string) string { return c.mirrorDir(repositoryID) }
+
+// Forget drops a tarball from the node cache.
+func Forget(c *Cache, d digest.Digest) error {
+	found, err := filepath.Glob(filepath.Join(Stored(c), "*", d.Hex()+".*"))
+	for _, p := range found {
+		err = errors.Join(err, os.Remove(p))
+	}
+	return err
+}

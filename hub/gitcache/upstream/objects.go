@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // idleAfter is when a process that nobody uses is ended.
@@ -29,6 +32,9 @@ type objects struct {
 	mu     sync.Mutex
 	idle   []*reader
 }
+
+// pipeBytes is how far git may be ahead of its reader.
+const pipeBytes = 1 << 20
 
 // errMissing says that the mirror does not have an object.
 var errMissing = errors.New("object is missing")
@@ -78,10 +84,17 @@ func (o *objects) start() (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f, ok := out.(*os.File); ok {
+		// A wider pipe means fewer turns between the two processes; where it
+		// is not allowed the ordinary one does.
+		if raw, err := f.SyscallConn(); err == nil {
+			_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeBytes) })
+		}
+	}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start git cat-file: %w", err)
 	}
-	return &reader{cmd: cmd, in: in, out: bufio.NewReaderSize(out, 256<<10)}, nil
+	return &reader{cmd: cmd, in: in, out: bufio.NewReaderSize(out, pipeBytes)}, nil
 }
 
 func (o *objects) giveBack(r *reader) {
