@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 
-	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/agent/render"
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 )
 
 func TestStepsOfASpec(t *testing.T) {

@@ -66,7 +66,9 @@ func (d *decoder) document(doc document) error {
 	}
 	value, duplicate, err := parse(doc.text)
 	if err != nil {
-		at, message := place(err)
+		at, message := Place(err)
+		// An error at the end of the text is one of its last line.
+		at = min(at, max(bytes.Count(doc.text, []byte("\n")), 1))
 		return d.fail(doc.line+max(at-1, 0), "invalid YAML: %s", message)
 	}
 	if duplicate != "" {
@@ -116,7 +118,7 @@ func (d *decoder) value(value any, line int) error {
 func parse(text []byte) (value any, duplicate string, err error) {
 	encoded, err := yaml.YAMLToJSONStrict(text)
 	if err != nil && strings.Contains(err.Error(), "already set in map") {
-		_, duplicate = place(err)
+		_, duplicate = Place(err)
 		encoded, err = yaml.YAMLToJSON(text)
 	}
 	if err != nil {
@@ -148,10 +150,17 @@ func jsonValues(text []byte) ([]any, bool) {
 	}
 }
 
-var lineInError = regexp.MustCompile(`line (\d+): `)
+var (
+	lineInError = regexp.MustCompile(`line (\d+): `)
+	// parserError are the problems whose line the YAML library counts from 0;
+	// those of its scanner are counted from 1.
+	parserError = regexp.MustCompile(`^did not find expected (?:<|node content|'-' indicator|key\b|',' or)`)
+)
 
-// place takes the line, from 1, out of a YAML error; zero when it has none.
-func place(err error) (line int, message string) {
+// Place takes the line, from 1, out of an error of the YAML libraries, and
+// what is left as a message. The line is zero when the error has none, which
+// is also so for the first line.
+func Place(err error) (line int, message string) {
 	message = err.Error()
 	for _, prefix := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors:\n", "construct errors:\n"} {
 		message = strings.TrimPrefix(message, prefix)
@@ -163,5 +172,9 @@ func place(err error) (line int, message string) {
 	}
 	line, _ = strconv.Atoi(message[found[2]:found[3]])
 	message, _, _ = strings.Cut(message[:found[0]]+message[found[1]:], "\n")
+	message = strings.TrimPrefix(message, "yaml: ")
+	if parserError.MatchString(message) {
+		line++
+	}
 	return line, message
 }

@@ -3,10 +3,7 @@ package helm
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"path"
-	"regexp"
-	"strconv"
 	"strings"
 
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
@@ -94,13 +91,8 @@ func mergeValues(texts []valuesText) (map[string]any, error) {
 	return values, nil
 }
 
-var lineInValues = regexp.MustCompile(`line (\d+)`)
-
 // valuesError places what the decoder said.
 func valuesError(name string, err error) error {
-	bad := &manifest.Error{File: name, Message: fmt.Sprintf("invalid values: %v", err)}
-	if found := lineInValues.FindStringSubmatch(err.Error()); found != nil {
-		bad.Line, _ = strconv.Atoi(found[1])
-	}
-	return bad
+	line, message := manifest.Place(err)
+	return &manifest.Error{File: name, Line: line, Message: "invalid values: " + message}
 }

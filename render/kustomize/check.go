@@ -67,8 +67,6 @@ func (c *checker) folder(dir string, from manifest.Error) error {
 	return c.text(dir, file, text)
 }
 
-var yamlErrorLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
-
 // text checks one kustomization's text.
 func (c *checker) text(dir, file string, text []byte) error {
 	var doc yaml.Node
@@ -76,11 +74,8 @@ func (c *checker) text(dir, file string, text []byte) error {
 		if errors.Is(err, io.EOF) {
 			return &manifest.Error{File: file, Message: "the kustomization is empty"}
 		}
-		bad := &manifest.Error{File: file, Message: "invalid YAML: " + yamlErrorLine.ReplaceAllString(err.Error(), "")}
-		if found := yamlErrorLine.FindStringSubmatch(err.Error()); found != nil {
-			fmt.Sscan(found[1], &bad.Line)
-		}
-		return bad
+		line, message := manifest.Place(err)
+		return &manifest.Error{File: file, Line: max(line, 1), Message: "invalid YAML: " + message}
 	}
 	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
 		return &manifest.Error{File: file, Line: 1, Message: "the kustomization is not an object"}

@@ -1,0 +1,88 @@
+package liquid_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/axle-cd/axle/internal/liquid"
+)
+
+func engine() *liquid.Engine {
+	return liquid.New(map[string]any{
+		"configuration": map[string]any{"color": "green", "n": "3"},
+		"cluster":       map[string]any{"name": "one", "tags": map[string]any{"tier": "prod", "b": "2"}},
+		"list":          []any{"a", "b"},
+		"text":          "two\nlines",
+	}, time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
+}
+
+func TestRender(t *testing.T) {
+	tests := map[string]struct{ template, want string }{
+		"variable":     {"{{ configuration.color }}", "green"},
+		"unset":        {"[{{ configuration.none }}{{ none.at.all }}]", "[]"},
+		"default":      {"{{ configuration.none | default: 'red' }}", "red"},
+		"condition":    {"{% if cluster.tags.tier == 'prod' %}yes{% else %}no{% endif %}", "yes"},
+		"loop":         {"{% for x in list %}{{ x }};{% endfor %}", "a;b;"},
+		"upcase":       {"{{ 'a' | upcase }}{{ 'A' | lower }}{{ 'a' | upper }}", "AaA"},
+		"quote":        {`{{ 'a"b' | quote }}`, `"a\"b"`},
+		"squote":       {"{{ 'a' | squote }}", "'a'"},
+		"b64":          {"{{ 'hi' | b64enc }} {{ 'aGk=' | b64dec }}", "aGk= hi"},
+		"sha256sum":    {"{{ 'a' | sha256sum }}", "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"},
+		"toJson":       {"{{ cluster.tags | toJson }}", `{"b":"2","tier":"prod"}`},
+		"toYaml":       {"{{ list | toYaml }}", "- a\n- b"},
+		"fromJson":     {`{% assign x = '{"a": {"b": "c"}}' | fromJson %}{{ x.a.b }}`, "c"},
+		"indent":       {"{{ text | indent: 2 }}", "  two\n  lines"},
+		"nindent":      {"x:{{ text | nindent: 2 }}", "x:\n  two\n  lines"},
+		"trunc":        {"{{ 'abcdef' | trunc: 3 }}{{ 'abcdef' | trunc: -2 }}", "abcef"},
+		"trimSuffix":   {"{{ 'name-' | trimSuffix: '-' }}", "name"},
+		"contains":     {"{{ 'abc' | contains: 'b' }}", "true"},
+		"splitList":    {"{% assign p = 'a,b' | splitList: ',' %}{{ p[1] }}", "b"},
+		"keys":         {"{{ cluster.tags | keys | join: ' ' }}", "b tier"},
+		"values":       {"{{ cluster.tags | values | join: ' ' }}", "2 prod"},
+		"hasKey":       {"{{ cluster.tags | hasKey: 'tier' }}", "true"},
+		"dig":          {"{{ cluster | dig: 'tags.tier' }}[{{ cluster | dig: 'tags.none.x' }}]", "prod[]"},
+		"int":          {"{% assign n = configuration.n | int %}{{ n | plus: 1 }}", "4"},
+		"ternary":      {"{{ true | ternary: 'a', 'b' }}", "a"},
+		"has":          {"{{ list | has: 'b' }}", "true"},
+		"coalesce":     {"{{ configuration.none | coalesce: 'b' }}", "b"},
+		"title":        {"{{ 'ab cd' | title }}", "Ab Cd"},
+		"repeat":       {"{{ 'ab' | repeat: 2 }}", "abab"},
+		"required":     {"{{ 'x' | required: 'no' }}", "x"},
+		"raw braces":   {"{% raw %}{{ x }}{% endraw %}", "{{ x }}"},
+		"basename":     {"{{ 'a/b' | basename }} {{ 'a/b' | dirname }}", "b a"},
+		"base64 alias": {"{{ 'hi' | base64_encode }}", "aGk="},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := engine().Render([]byte(test.template))
+			if err != nil || string(got) != test.want {
+				t.Errorf("got %q, %v; want %q", got, err, test.want)
+			}
+		})
+	}
+}
+
+func TestErrors(t *testing.T) {
+	tests := map[string]struct {
+		template string
+		line     int
+		want     string
+	}{
+		"unknown filter": {"a\n{{ x | nofilter }}", 2, "nofilter"},
+		"open block":     {"a\nb\n{% if x %}", 3, "if"},
+		"include":        {"{% include '/etc/passwd' %}", 1, "include is not available"},
+		"required":       {"\n{{ none | required: 'set the color' }}", 2, "set the color"},
+		"huge repeat":    {"{{ 'ab' | repeat: 100000000 }}", 1, "repeat makes more"},
+		"not base64":     {"{{ '?' | b64dec }}", 1, "not base64"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := engine().Render([]byte(test.template))
+			bad, ok := err.(*liquid.Error)
+			if !ok || bad.Line != test.line || !strings.Contains(bad.Message, test.want) {
+				t.Errorf("got %#v, want line %d: ...%s...", err, test.line, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,104 @@
+package render_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	renderv1 "github.com/axle-cd/axle/api/render/v1"
+	"github.com/axle-cd/axle/render/rendertest"
+)
+
+// from is a config map that tells its file.
+func from(name, file string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata: {from: " + file + "}\n"
+}
+
+func TestSteps(t *testing.T) {
+	files := rendertest.Files{
+		"app/a.yaml":                       from("a", "raw") + "---\n" + from("b", "raw"),
+		"app/k/kustomization.yaml":         "resources: [b.yaml]\n",
+		"app/k/b.yaml":                     from("b", "kustomize"),
+		"app/chart/Chart.yaml":             "apiVersion: v2\nname: c\nversion: 1.0.0\n",
+		"app/chart/templates/c.yaml":       from("c", "{{ .Values.from }}"),
+		"app/chart/values.yaml":            "from: chart\n",
+		"shared/values.yaml":               "from: shared\n",
+		"app/values/from-entry.yaml":       "from: entry\n",
+		"elsewhere/kustomization.yaml":     "resources: [b.yaml]\n",
+		"elsewhere/b.yaml":                 from("b", "elsewhere"),
+		"app/chart/templates/d.yaml":       "{{ if .Values.d }}" + from("b", "helm") + "{{ end }}",
+		"app/chart/values/near/chart.yaml": "from: near\n",
+	}
+	tests := map[string]struct {
+		steps []*renderv1.Step
+		want  string
+		fail  string
+	}{
+		"later wins": {
+			steps: []*renderv1.Step{{}, {Path: "k"}, {Path: "chart"}},
+			want:  "a=raw b=kustomize c=chart",
+		},
+		"later still wins": {
+			steps: []*renderv1.Step{{}, {Path: "k", Type: "AUTO"}, {Path: "chart", Type: "HELM", Helm: &renderv1.Helm{Values: "d: true"}}},
+			want:  "a=raw c=chart b=helm",
+		},
+		"a folder beside the entry": {
+			steps: []*renderv1.Step{{Path: "../elsewhere"}}, want: "b=elsewhere",
+		},
+		"values beside the chart, in the entry and in the root": {
+			steps: []*renderv1.Step{{Path: "chart", Helm: &renderv1.Helm{ValuesFiles: []string{"values/near/chart.yaml", "values/from-entry.yaml"}}}},
+			want:  "c=entry",
+		},
+		"values of the root": {
+			steps: []*renderv1.Step{{Path: "chart", Helm: &renderv1.Helm{ValuesFiles: []string{"shared/values.yaml"}}}},
+			want:  "c=shared",
+		},
+		"outside":         {steps: []*renderv1.Step{{Path: "../../x"}}, fail: "outside the service's files"},
+		"unknown":         {steps: []*renderv1.Step{{Type: "JSONNET"}}, fail: `no renderer "JSONNET"`},
+		"not a chart":     {steps: []*renderv1.Step{{Type: "HELM"}}, fail: "Chart.yaml"},
+		"no kustomizaton": {steps: []*renderv1.Step{{Type: "KUSTOMIZE"}}, fail: "no kustomization.yaml"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			result := rendertest.Start(t).Pass(files, &renderv1.Begin{Name: "web", Namespace: "shop", Entry: "app", Steps: test.steps, Templated: true})
+			if test.fail != "" {
+				if failed := result.GetFailure(); !strings.Contains(failed.GetMessage()+failed.GetFile(), test.fail) {
+					t.Errorf("got %v, want ...%s...", failed, test.fail)
+				}
+				return
+			}
+			var got []string
+			for _, o := range result.GetObjects() {
+				object := rendertest.Decode(t, o)
+				got = append(got, fmt.Sprintf("%s=%s", object.Metadata.Name, object.Data["from"]))
+			}
+			if diff := cmp.Diff(test.want, strings.Join(got, " ")); diff != "" {
+				t.Errorf("objects (-want +got):\n%s\n%v", diff, result.GetFailure())
+			}
+		})
+	}
+}
+
+func TestWarningsAreCapped(t *testing.T) {
+	files := rendertest.Files{"a.yaml": from("a", "a")}
+	for i := range 50 {
+		files[fmt.Sprintf("values-%d.yaml", i)] = "a: b\n"
+	}
+	result := rendertest.Start(t).Pass(files, &renderv1.Begin{})
+	if n := len(result.GetWarnings()); n != 21 || result.GetWarnings()[20] != "30 more warnings" {
+		t.Errorf("%d warnings: %q", n, result.GetWarnings())
+	}
+}
+
+func TestResultTooLargeIsSaid(t *testing.T) {
+	files := rendertest.Files{}
+	for i := range 6 {
+		files[fmt.Sprintf("%d.yaml", i)] = fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a%d}\ndata: {x: %q}\n", i, strings.Repeat("x", 12<<20))
+	}
+	failed := rendertest.Start(t).Pass(files, &renderv1.Begin{}).GetFailure()
+	if !strings.Contains(failed.GetMessage(), "larger than 64 MiB together") {
+		t.Errorf("got %v, want the size said", failed)
+	}
+}
