@@ -41,6 +41,8 @@ type Client struct {
 	keys      map[string]ed25519.PublicKey
 	seen      Position
 	seenValue []string
+	// skew is how far the hub's clock is ahead of ours, as far as known.
+	skew time.Duration
 	// newerLife is set when an unsigned position named a later incarnation:
 	// the next poll asks for the list, which is signed.
 	newerLife bool
@@ -149,11 +151,39 @@ func (c *Client) roundTrip(r *http.Request) (*http.Response, error) {
 		c.dropConnections(err)
 		return nil, unreachable(cause(r.Context(), err))
 	}
+	c.watchClock(answer.Header)
 	list := r.URL == c.desired && answer.StatusCode == http.StatusOK
 	if err := c.take(answer.Header, list); err != nil {
 		return nil, errors.Join(err, answer.Body.Close())
 	}
 	return answer, nil
+}
+
+// watchClock keeps how far the hub's clock is ahead, for answers that say the
+// time. Idle polls do not.
+func (c *Client) watchClock(h http.Header) {
+	date := h.Get("Date")
+	if date == "" {
+		return
+	}
+	at, err := http.ParseTime(date)
+	if err != nil {
+		return
+	}
+	skew := at.Sub(c.clock.Now())
+	if skew.Abs() < time.Minute {
+		skew = 0
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.skew = skew
+}
+
+// Skew is how far the hub's clock is ahead of ours; zero below a minute.
+func (c *Client) Skew() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.skew
 }
 
 // dropConnections makes the next attempt dial again after a silence: a

@@ -68,7 +68,12 @@ func (c *Client) Renew(ctx context.Context, w Renewal) (Renewed, error) {
 	var answer *agentv1.RenewResponse
 	err := c.retry(ctx, func(ctx context.Context) error {
 		// Each attempt has its own nonce: the hub takes one once.
+		skew := c.Skew()
 		got, err := c.calls().Renew(ctx, connect.NewRequest(c.renewal(w)))
+		if err != nil && c.Skew() != skew {
+			// The refusal told the hub's time: our clock is wrong.
+			got, err = c.calls().Renew(ctx, connect.NewRequest(c.renewal(w)))
+		}
 		if err != nil {
 			return explain(err)
 		}
@@ -92,7 +97,7 @@ func (c *Client) Renew(ctx context.Context, w Renewal) (Renewed, error) {
 func (c *Client) renewal(w Renewal) *agentv1.RenewRequest {
 	r := &agentv1.RenewRequest{
 		ClusterId: w.ClusterID, ClusterUid: w.ClusterUID, BootId: w.BootID,
-		At: c.clock.Now().UnixMicro(), Nonce: make([]byte, 16),
+		At: c.clock.Now().Add(c.Skew()).UnixMicro(), Nonce: make([]byte, 16),
 	}
 	rand.Read(r.Nonce)
 	r.Signature = ed25519.Sign(w.Key, []byte(renewPrefix+r.GetClusterId()+"\n"+r.GetClusterUid()+"\n"+r.GetBootId()+"\n"+

@@ -67,7 +67,7 @@ func (l *Loop) heed(ctx context.Context) {
 	touched, needPass, apis := l.hints.take()
 	served := []string(nil)
 	if apis {
-		if caps, err := l.Cluster.Capabilities(ctx); err == nil {
+		if caps, _, err := l.Cluster.Capabilities(ctx); err == nil {
 			served = caps.APIVersions
 		}
 	}

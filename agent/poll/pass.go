@@ -1,9 +1,11 @@
 package poll
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -14,6 +16,9 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 )
+
+// partialRetry is when a pass without the whole of discovery is repeated.
+const partialRetry = time.Minute
 
 // The words of StatusError.source.
 const (
@@ -37,7 +42,7 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	case now.TarballDigest == "":
 		return fail(sourceSource, errNoContent)
 	}
-	caps, err := l.Cluster.Capabilities(ctx)
+	caps, partial, err := l.Cluster.Capabilities(ctx)
 	if err != nil {
 		return fail(sourceAgent, errcode.New(errcode.Unavailable, "the cluster's API server cannot be read: %w", err))
 	}
@@ -65,10 +70,13 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 		now = j.inputs
 	}
 	service := apply.FromSpec(j.spec, now.TarballDigest)
-	service.Partial = j.deletes
+	service.Partial = cmp.Or(j.deletes, partial)
 	result, err := l.Apply.Pass(ctx, service, objects)
 	if err != nil {
 		return fail(sourceApply, err)
+	}
+	if partial != "" && result.Again == 0 {
+		result.Again = partialRetry // a prune may wait for the rest
 	}
 	return outcome{inputs: now, objects: objects, warnings: warnings, result: &result}
 }

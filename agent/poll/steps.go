@@ -45,7 +45,8 @@ type Watch interface {
 type Cluster interface {
 	render.Lookup
 	// Capabilities returns what charts may ask, from memory once it is known.
-	Capabilities(ctx context.Context) (render.Capabilities, error)
+	// partial says why some of it may be missing: then nothing is pruned.
+	Capabilities(ctx context.Context) (caps render.Capabilities, partial string, err error)
 	// Facts reads what the hub is told of the cluster; it sends requests.
 	Facts(ctx context.Context) (Facts, error)
 }

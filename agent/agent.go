@@ -1,0 +1,234 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sys/unix"
+
+	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/agent/cache"
+	"github.com/axle-cd/axle/agent/drift"
+	"github.com/axle-cd/axle/agent/hubclient"
+	"github.com/axle-cd/axle/agent/poll"
+	"github.com/axle-cd/axle/agent/render"
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/buildinfo"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/lifecycle"
+	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/seal"
+)
+
+// Agent is one agent of one cluster.
+type Agent struct {
+	cfg        Config
+	bootID     string
+	kube       *kube
+	transport  *http.Transport
+	identities identityStore
+	page       *page
+	registry   *prometheus.Registry
+	loop       atomic.Pointer[poll.Loop]
+}
+
+// New checks the configuration; nothing is contacted yet. Errors are Invalid.
+func New(cfg Config) (*Agent, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	ca, err := cfg.caPEM()
+	if err != nil {
+		return nil, err
+	}
+	a := &Agent{cfg: cfg, registry: prometheus.NewRegistry(), bootID: newBootID()}
+	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	a.page = newPage(a)
+	if a.transport, err = hubclient.NewTransport(ca); err != nil {
+		return nil, err
+	}
+	if _, err := hubclient.New(hubclient.Config{URL: cfg.HubURL, Transport: a.transport}); err != nil {
+		return nil, err
+	}
+	if a.kube, err = newKube(cfg.Kubeconfig, cfg.Clock, cfg.Log); err != nil {
+		return nil, err
+	}
+	if cfg.Kubeconfig != "" {
+		a.identities = fileIdentity{cfg.dir(identityFile)}
+	} else {
+		a.identities = secretIdentity{a.kube.client, cfg.Namespace}
+	}
+	return a, nil
+}
+
+func newBootID() string {
+	var id [8]byte
+	rand.Read(id[:])
+	return hex.EncodeToString(id[:])
+}
+
+// Run is the agent until the context ends.
+func (a *Agent) Run(ctx context.Context) error {
+	unlock, err := lockFolder(a.cfg.DataDir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	listener, err := a.page.listen(ctx, a.cfg.MetricsListen)
+	if err != nil {
+		return err
+	}
+	a.cfg.Log.Info("the agent starts", logkey.Version, buildinfo.Version, logkey.Address, a.page.address())
+	return lifecycle.Run(ctx,
+		lifecycle.Part{Name: "health page", Run: func(ctx context.Context) error { return a.page.run(ctx, listener) }},
+		lifecycle.Part{Name: "agent", Run: a.work})
+}
+
+// Address is where /healthz and /metrics are, empty before Run.
+func (a *Agent) Address() string { return a.page.address() }
+
+// work takes the identity, wires the parts and runs them.
+func (a *Agent) work(ctx context.Context) error {
+	id, fresh, err := a.enrol(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	a.page.named(id.ClusterName)
+	sealer, err := seal.Parse([]byte(id.SealKey))
+	if err != nil {
+		return err
+	}
+	store, err := cache.New(cache.Config{Dir: a.cfg.DataDir, Sealer: sealer, Clock: a.cfg.Clock, Log: a.cfg.Log})
+	if err != nil {
+		return err
+	}
+	remembered, err := store.Recall()
+	if err != nil {
+		return err
+	}
+	client, list, err := a.connect(id, &remembered)
+	if err != nil {
+		return err
+	}
+	session := &session{agent: a, client: client, id: id}
+	renderer, err := a.renderer()
+	if err != nil {
+		return err
+	}
+	defer renderer.Close()
+	watcher, engine, err := a.steps(id.ClusterID)
+	if err != nil {
+		return err
+	}
+	loop, err := poll.New(poll.Config{
+		Hub: session, Cache: store, Render: renderer, Apply: engine, Inventory: engine, Watch: watcher, Cluster: a.kube,
+		List: list, Remembered: remembered, Fresh: fresh, BootID: a.bootID, AgentVersion: buildinfo.Version,
+		Interval: a.cfg.PollInterval, Fixed: a.cfg.PollInterval != 0,
+		Clock: a.cfg.Clock, Log: a.cfg.Log, Registerer: a.registry,
+	})
+	if err != nil {
+		return err
+	}
+	a.loop.Store(loop)
+	return lifecycle.Run(ctx,
+		lifecycle.Part{Name: "poll", Run: loop.Run},
+		lifecycle.Part{Name: "drift", Run: func(ctx context.Context) error { return watcher.Run(ctx, engine) }},
+		lifecycle.Part{Name: "cluster", Run: func(ctx context.Context) error { return a.kube.run(ctx, loop.APIsChanged) }},
+		lifecycle.Part{Name: "token", Run: session.run})
+}
+
+// connect makes the client, and believes the stored list only when a pinned
+// key signed it.
+func (a *Agent) connect(id *identity, remembered *cache.Remembered) (*hubclient.Client, *agentv1.Desired, error) {
+	seen, err := hubclient.ParsePosition(remembered.Seen)
+	if err != nil {
+		a.cfg.Log.Warn("the stored position cannot be read", logkey.Error, err)
+	}
+	client, err := hubclient.New(hubclient.Config{
+		URL: a.cfg.HubURL, Transport: a.transport, ClusterID: id.ClusterID, Token: id.Token, Keys: id.SigningKeys, Seen: seen, Clock: a.cfg.Clock,
+	})
+	if err != nil || len(remembered.Signed) == 0 {
+		return client, nil, err
+	}
+	list, err := client.Verify(remembered.Signed)
+	if err != nil {
+		a.cfg.Log.Warn("the stored list is not used and will be asked for again", logkey.Error, err)
+		return client, nil, nil
+	}
+	return client, list.Desired, nil
+}
+
+// steps makes the parts that know the cluster's objects.
+func (a *Agent) steps(clusterID string) (*drift.Watcher, *apply.Engine, error) {
+	tell := func(do func(*poll.Loop, string)) func(string) {
+		return func(service string) {
+			if loop := a.loop.Load(); loop != nil {
+				do(loop, service)
+			}
+		}
+	}
+	watcher, err := drift.New(drift.Config{
+		REST: a.kube.rest, ClusterID: clusterID, Clock: a.cfg.Clock, Log: a.cfg.Log,
+		Changed: tell((*poll.Loop).Touched), NeedPass: tell((*poll.Loop).NeedPass),
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	engine, err := apply.New(apply.Config{
+		REST: a.kube.rest, ClusterID: clusterID, Namespace: a.cfg.Namespace, Live: watcher, Clock: a.cfg.Clock, Log: a.cfg.Log,
+	})
+	return watcher, engine, err
+}
+
+func (a *Agent) renderer() (*render.Runner, error) {
+	binary, err := renderBinary(a.cfg.RenderBinary)
+	if err != nil {
+		return nil, err
+	}
+	return render.New(render.Config{Binary: binary, Log: a.cfg.Log})
+}
+
+// renderBinary finds axle-render: as named, beside this program, or on $PATH.
+func renderBinary(named string) (string, error) {
+	if named != "" {
+		return named, nil
+	}
+	if self, err := os.Executable(); err == nil {
+		beside := filepath.Join(filepath.Dir(self), "axle-render")
+		if info, err := os.Stat(beside); err == nil && !info.IsDir() {
+			return beside, nil
+		}
+	}
+	found, err := exec.LookPath("axle-render")
+	if err != nil {
+		return "", errcode.New(errcode.Invalid, "axle-render is neither beside axle-agent nor on $PATH; name it with --render-binary")
+	}
+	return found, nil
+}
+
+// lockFolder keeps a second agent out of the data folder.
+func lockFolder(dir string) (unlock func(), err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, errcode.New(errcode.Invalid, "--data-dir: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, errcode.New(errcode.Invalid, "--data-dir: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, fmt.Errorf("%w (%w)", errcode.New(errcode.Conflict, "another agent uses the data folder %s; stop it or choose another --data-dir", dir), f.Close())
+	}
+	return func() { f.Close() }, nil
+}

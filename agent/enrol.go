@@ -1,0 +1,122 @@
+package agent
+
+import (
+	"context"
+	"os"
+	"strings"
+	"time"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+
+	"github.com/axle-cd/axle/agent/hubclient"
+	"github.com/axle-cd/axle/internal/buildinfo"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// protocolVersion is the history number of api/agent/v1.
+const protocolVersion = 1
+
+// enrol returns the agent's identity, and makes one with the bootstrap token
+// at the first start. It tries until it has one or the context ends, and says
+// on the health page what it waits for. fresh is true after a registration.
+func (a *Agent) enrol(ctx context.Context) (id *identity, fresh bool, err error) {
+	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
+	for {
+		id, fresh, err = a.tryEnrol(ctx)
+		if err == nil || ctx.Err() != nil {
+			return id, fresh, err
+		}
+		if errcode.Is(err, errcode.Invalid) {
+			return nil, false, err // waiting does not mend a command line
+		}
+		a.page.say("identity", err)
+		a.cfg.Log.Warn("the agent has no identity yet", logkey.Error, err)
+		select {
+		case <-ctx.Done():
+			return nil, false, ctx.Err()
+		case <-a.cfg.Clock.After(max(backoff.Next(), errcode.RetryAfter(err))):
+		}
+	}
+}
+
+func (a *Agent) tryEnrol(ctx context.Context) (*identity, bool, error) {
+	id, err := a.identities.load(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	if id != nil && id.registered() {
+		// The uid as it is now: a copy of this cluster must be told apart.
+		if uid, err := clusterUID(ctx, a.kube.client); err == nil {
+			id.ClusterUID = uid
+		}
+		a.page.say("identity", nil)
+		return id, false, nil
+	}
+	uid, err := clusterUID(ctx, a.kube.client)
+	if err != nil {
+		return nil, false, err
+	}
+	if id == nil || id.ClusterUID != uid || id.HubURL != a.cfg.HubURL {
+		if id, err = newIdentity(a.cfg.HubURL, uid); err != nil {
+			return nil, false, err
+		}
+		// Stored first: if the answer is lost, the next try has the same key.
+		if err := a.identities.save(ctx, id); err != nil {
+			return nil, false, err
+		}
+	}
+	if err := a.register(ctx, id); err != nil {
+		return nil, false, err
+	}
+	a.page.say("identity", nil)
+	return id, true, nil
+}
+
+func (a *Agent) register(ctx context.Context, id *identity) error {
+	bootstrap, err := a.bootstrapToken()
+	if err != nil {
+		return err
+	}
+	key, err := id.key()
+	if err != nil {
+		return err
+	}
+	client, err := hubclient.New(hubclient.Config{URL: a.cfg.HubURL, Transport: a.transport, Clock: a.cfg.Clock})
+	if err != nil {
+		return err
+	}
+	answer, err := client.Register(ctx, bootstrap, key, &agentv1.RegisterRequest{
+		ClusterUid: id.ClusterUID, Name: a.cfg.ClusterName, BootId: a.bootID,
+		AgentVersion: buildinfo.Version, ProtocolVersion: protocolVersion,
+	})
+	if err != nil {
+		return err
+	}
+	id.ClusterID, id.ClusterName = answer.GetClusterId(), answer.GetClusterName()
+	id.Token, id.ExpiresAt = answer.GetDeployToken(), answer.GetDeployTokenExpiresAt()
+	id.ReceivedAt = clock.Micros(a.cfg.Clock.Now())
+	id.SigningKeys = hubclient.Keys(answer.GetSigningKeys())
+	if err := a.identities.save(ctx, id); err != nil {
+		return err
+	}
+	a.cfg.Log.Info("the cluster is registered", logkey.Cluster, id.ClusterName)
+	return nil
+}
+
+func (a *Agent) bootstrapToken() (string, error) {
+	if a.cfg.TokenFile == "" {
+		return "", errcode.New(errcode.Invalid, "this cluster is not registered; give --token-file with a bootstrap token, `axle clusters create` or `axle clusters connect` makes one")
+	}
+	text, err := os.ReadFile(a.cfg.TokenFile)
+	if err != nil {
+		return "", errcode.New(errcode.Invalid, "--token-file: %w", err)
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" {
+		return "", errcode.New(errcode.Invalid, "--token-file %s is empty", a.cfg.TokenFile)
+	}
+	return token, nil
+}

@@ -1,0 +1,129 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/axle-cd/axle/internal/buildinfo"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// page serves /healthz and /metrics. /healthz answers 200 as long as the agent
+// works, also while it waits for the hub or the API server: a restart would
+// mend neither. Its body says what it waits for.
+type page struct {
+	agent *Agent
+
+	mu       sync.Mutex
+	cluster  string
+	addr     string
+	problems map[string]string
+}
+
+func newPage(a *Agent) *page { return &page{agent: a, problems: map[string]string{}} }
+
+// say sets or clears what one part waits for.
+func (p *page) say(part string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil {
+		delete(p.problems, part)
+		return
+	}
+	p.problems[part] = errcode.Message(err)
+}
+
+func (p *page) named(cluster string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cluster = cluster
+}
+
+func (p *page) address() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.addr
+}
+
+// listen takes the address; without a given one any port does when the usual
+// one is taken. It returns nil when nothing should listen.
+func (p *page) listen(ctx context.Context, address string) (net.Listener, error) {
+	if address == "off" {
+		return nil, nil
+	}
+	var conf net.ListenConfig
+	l, err := conf.Listen(ctx, "tcp", cmp.Or(address, DefaultMetricsListen))
+	if err != nil && address == "" {
+		l, err = conf.Listen(ctx, "tcp", "127.0.0.1:0")
+	}
+	if err != nil {
+		return nil, errcode.New(errcode.Invalid, "--metrics-listen: %w", err)
+	}
+	p.mu.Lock()
+	p.addr = l.Addr().String()
+	p.mu.Unlock()
+	return l, nil
+}
+
+func (p *page) run(ctx context.Context, l net.Listener) error {
+	if l == nil {
+		return nil
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", p.health)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(p.agent.registry, promhttp.HandlerOpts{}))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10}
+	stop := context.AfterFunc(ctx, func() { server.Close() })
+	defer stop()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// healthAnswer is the body of /healthz.
+type healthAnswer struct {
+	Version  string            `json:"version"`
+	Cluster  string            `json:"cluster,omitempty"`
+	Services int               `json:"services"`
+	PolledAt *time.Time        `json:"polledAt,omitempty"`
+	Problems map[string]string `json:"problems,omitempty"`
+}
+
+func (p *page) health(w http.ResponseWriter, _ *http.Request) {
+	p.mu.Lock()
+	answer := healthAnswer{Version: buildinfo.Version, Cluster: p.cluster, Problems: map[string]string{}}
+	for part, problem := range p.problems {
+		answer.Problems[part] = problem
+	}
+	p.mu.Unlock()
+	if loop := p.agent.loop.Load(); loop != nil {
+		state := loop.State()
+		answer.Services = state.Services
+		if !state.PolledAt.IsZero() {
+			answer.PolledAt = &state.PolledAt
+		}
+		if state.Err != nil {
+			answer.Problems["hub"] = errcode.Message(state.Err)
+		}
+		if !state.Loaded {
+			answer.Problems["cluster"] = "the API server was not read yet"
+		}
+		if state.Duplicate {
+			answer.Problems["identity"] = "another agent uses this cluster's identity"
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(answer); err != nil {
+		p.agent.cfg.Log.Debug("the health page was not taken", logkey.Error, err)
+	}
+}

@@ -1,0 +1,166 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/axle-cd/axle/agent/hubclient"
+	"github.com/axle-cd/axle/agent/poll"
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+const (
+	// tokenLife is assumed when the two clocks are too far apart to tell.
+	tokenLife = 24 * time.Hour
+	// renewPause is the least time between two renewals that a refusal causes.
+	renewPause = 10 * time.Second
+)
+
+// session is the hub as agent/poll sees it, with a deploy token that is always
+// good: renewed in time, and at once when the hub refuses it.
+type session struct {
+	agent  *Agent
+	client *hubclient.Client
+
+	mu      sync.Mutex // held during a renewal
+	id      *identity
+	renewed time.Time
+}
+
+// Desired polls.
+func (s *session) Desired(ctx context.Context, etag string) (poll.Answer, error) {
+	var answer hubclient.Answer
+	err := s.authorised(ctx, func() (err error) {
+		answer, err = s.client.Desired(ctx, etag)
+		return err
+	})
+	if err != nil || answer.List == nil {
+		return poll.Answer{StatusHash: answer.StatusHash}, err
+	}
+	return poll.Answer{
+		List: answer.List.Desired, Signed: answer.List.Signed, ETag: answer.List.ETag, Seen: s.client.Seen().String(),
+		Lineage: poll.Lineage(answer.List.Lineage), StatusHash: answer.StatusHash,
+	}, nil
+}
+
+// Services returns specs.
+func (s *session) Services(ctx context.Context, ids []string) (answer *agentv1.ServicesResponse, err error) {
+	err = s.authorised(ctx, func() (err error) {
+		answer, err = s.client.Services(ctx, ids)
+		return err
+	})
+	return answer, err
+}
+
+// Tarball starts a download.
+func (s *session) Tarball(ctx context.Context, d digest.Digest) (body io.ReadCloser, err error) {
+	err = s.authorised(ctx, func() (err error) {
+		body, err = s.client.Tarball(ctx, d)
+		return err
+	})
+	return body, err
+}
+
+// Report stores statuses.
+func (s *session) Report(ctx context.Context, r *agentv1.ReportRequest) (answer *agentv1.ReportResponse, err error) {
+	err = s.authorised(ctx, func() (err error) {
+		answer, err = s.client.Report(ctx, r)
+		return err
+	})
+	return answer, err
+}
+
+// Ping tells the hub of the cluster.
+func (s *session) Ping(ctx context.Context, r *agentv1.PingRequest) error {
+	return s.authorised(ctx, func() error { return s.client.Ping(ctx, r) })
+}
+
+// authorised makes a call, and once more with a new token when the hub does
+// not know the present one: a cluster that was off for months comes back so.
+func (s *session) authorised(ctx context.Context, call func() error) error {
+	err := call()
+	if hubclient.ReasonOf(err) != hubclient.Unauthorized {
+		return err
+	}
+	if renewal := s.renew(ctx, true); renewal != nil {
+		return errors.Join(err, renewal)
+	}
+	return call()
+}
+
+// renew takes a new token. After a refusal, callers share one attempt, and it
+// is not repeated at once: the token may be good and the cluster revoked.
+func (s *session) renew(ctx context.Context, refused bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.agent.cfg.Clock.Now()
+	if refused && now.Sub(s.renewed) < renewPause {
+		return nil
+	}
+	s.renewed = now
+	key, err := s.id.key()
+	if err != nil {
+		return err
+	}
+	got, err := s.client.Renew(ctx, hubclient.Renewal{
+		ClusterID: s.id.ClusterID, ClusterUID: s.id.ClusterUID, BootID: s.agent.bootID, Key: key,
+	})
+	if err != nil {
+		s.agent.page.say("token", err)
+		return err
+	}
+	s.id.Token, s.id.ExpiresAt, s.id.ReceivedAt, s.id.SigningKeys = got.Token, got.ExpiresAt, clock.Micros(now), got.Keys
+	// The hub keeps the old token until the new one was used, so losing this
+	// write costs a renewal and no more.
+	if err := s.agent.identities.save(ctx, s.id); err != nil {
+		s.agent.cfg.Log.Warn("the new token cannot be stored", logkey.Error, err)
+	}
+	s.agent.page.say("token", nil)
+	s.agent.cfg.Log.Info("the deploy token was renewed")
+	return nil
+}
+
+// run renews the token after 2/3 of its life.
+func (s *session) run(ctx context.Context) error {
+	backoff := jitter.Backoff{Min: 5 * time.Second, Max: 10 * time.Minute}
+	wait := s.untilRenewal()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.agent.cfg.Clock.After(wait):
+		}
+		if wait = s.untilRenewal(); wait > 0 {
+			continue // another call renewed it meanwhile
+		}
+		if err := s.renew(ctx, false); err != nil {
+			s.agent.cfg.Log.Warn("the deploy token is not renewed", logkey.Error, err)
+			wait = max(backoff.Next(), time.Second, errcode.RetryAfter(err))
+			continue
+		}
+		backoff.Reset()
+		wait = s.untilRenewal()
+	}
+}
+
+// untilRenewal is computed from when the token came, by our clock alone; the
+// hub's clock only tells how long the token lives.
+func (s *session) untilRenewal() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	life := time.Duration(s.id.ExpiresAt-s.id.ReceivedAt) * time.Microsecond
+	if life <= 0 || life > 7*tokenLife {
+		life = tokenLife
+	}
+	at := clock.FromMicros(s.id.ReceivedAt).Add(life * 2 / 3)
+	spread := jitter.Spread(s.id.ClusterID, life/20)
+	return max(0, at.Add(spread).Sub(s.agent.cfg.Clock.Now()))
+}
