@@ -344,6 +344,7 @@ func TestDeployTokenIsGoodUntilItsSuccessorIsUsed(t *testing.T) {
 			return err
 		}
 		g.yard.clock.Advance(12 * time.Hour)
+		eventually.For(t, time.Minute, "the database was reached at the new time", func() error { return use(r.DeployToken) })
 		lost, err := g.Renew(t.Context(), a.renewal(r.ClusterID, g.yard.clock.Now()))
 		if err != nil {
 			t.Fatal(err)
