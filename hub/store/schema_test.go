@@ -43,7 +43,7 @@ func TestColumnsAreTextOrWholeNumbers(t *testing.T) {
 		query := `SELECT m.name, c.name, c.type, 'C' FROM sqlite_master m JOIN pragma_table_info(m.name) c
 			WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name NOT LIKE 'goose_%'`
 		if p.config.DatabaseURL != "" {
-			query = `SELECT table_name, column_name, data_type, coalesce(collation_name, 'C') FROM information_schema.columns
+			query = `SELECT table_name, column_name, data_type, CASE data_type WHEN 'text' THEN coalesce(collation_name, 'default') ELSE 'C' END FROM information_schema.columns
 				WHERE table_schema = 'public' AND table_name NOT LIKE 'goose_%'`
 		}
 		rows, err := p.raw(t).QueryContext(t.Context(), query)
