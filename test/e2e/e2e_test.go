@@ -187,7 +187,7 @@ func agent(ts *testscript.TestScript, _ bool, args []string) {
 	defer cancel()
 	switch cluster := args[1]; args[0] {
 	case "start":
-		a, err := s.ConnectProcess(ctx, cluster, "--poll-interval", "1s")
+		a, err := s.ConnectProcess(ctx, cluster, world.AgentOptions{})
 		ts.Check(err)
 		s.agents[cluster] = a
 		ts.Defer(func() { ts.Logf("end of the log of agent %s:\n%s", cluster, a.Tail()) })

@@ -82,8 +82,30 @@ type Agent struct {
 	running *program
 }
 
-// ConnectProcess registers a cluster and starts an agent for it as a process.
-func (w *World) ConnectProcess(ctx context.Context, cluster string, flags ...string) (*Agent, error) {
+// AgentOptions change how an agent process is started.
+type AgentOptions struct {
+	// HubURL is where it dials; empty is the hub itself.
+	HubURL string
+	// User is whom the API server takes it for, an administrator; empty is
+	// "axle-agent".
+	User string
+	// Flags are more flags of axle-agent run.
+	Flags []string
+}
+
+// ConnectProcess registers a cluster and starts an agent for it as a process
+// that polls every second.
+func (w *World) ConnectProcess(ctx context.Context, cluster string, o AgentOptions) (*Agent, error) {
+	if o.HubURL == "" {
+		o.HubURL = w.Hub.URL
+	}
+	if o.User == "" {
+		o.User = "axle-agent"
+	}
+	kubeconfig, err := w.Cluster(cluster).KubeconfigFor(o.User, "system:masters")
+	if err != nil {
+		return nil, err
+	}
 	made, err := w.Axle(ctx, "clusters", "create", cluster)
 	if err != nil {
 		return nil, err
@@ -96,7 +118,7 @@ func (w *World) ConnectProcess(ctx context.Context, cluster string, flags ...str
 	if err := os.WriteFile(token, []byte(strings.TrimSpace(made.Out)), 0o600); err != nil {
 		return nil, err
 	}
-	a.args = append([]string{"run", "--hub-url", w.Hub.URL, "--token-file", token, "--kubeconfig", w.Cluster(cluster).Kubeconfig(), "--data-dir", a.DataDir}, flags...)
+	a.args = append([]string{"run", "--hub-url", o.HubURL, "--token-file", token, "--kubeconfig", kubeconfig, "--data-dir", a.DataDir, "--poll-interval", "1s"}, o.Flags...)
 	w.mu.Lock()
 	w.agents = append(w.agents, a)
 	w.mu.Unlock()

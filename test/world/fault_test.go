@@ -1,0 +1,111 @@
+package world_test
+
+import (
+	"testing"
+)
+
+func TestCaptivePortalHoldsEverything(t *testing.T) {
+	s := newStage(t, "edge")
+	s.deploy("edge", "app", "app")
+	before, err := s.get("edge", "app", "one")
+	s.must(err)
+	s.proxy.Portal(true)
+	s.polls(5)
+	// The agent goes on with what it has: it heals, also after its restart.
+	s.must(s.agents["edge"].Kill())
+	s.must(s.agents["edge"].Start())
+	s.same("edge", "app", "one", before.Metadata.UID)
+	if _, err := s.Kubectl(t.Context(), "edge", "delete", "configmap", "two", "-n", "app"); err != nil {
+		t.Fatal(err)
+	}
+	s.sayTwo("edge")
+	s.proxy.Portal(false)
+	s.commit("app", "after")
+	s.says("edge", "app", "after")
+	s.same("edge", "app", "one", before.Metadata.UID)
+}
+
+// sayTwo waits until the second object is there again.
+func (s *stage) sayTwo(cluster string) {
+	s.t.Helper()
+	s.eventual("the second object is back", func() error {
+		_, err := s.get(cluster, "app", "two")
+		return err
+	})
+}
+
+func TestHubAwayAgentHealsAndRestarts(t *testing.T) {
+	s := newStage(t, "edge")
+	s.deploy("edge", "app", "app")
+	s.must(s.Hub.Kill())
+	s.must(s.agents["edge"].Kill())
+	s.must(s.agents["edge"].Start())
+	if _, err := s.Kubectl(t.Context(), "edge", "delete", "configmap", "two", "-n", "app"); err != nil {
+		t.Fatal(err)
+	}
+	s.sayTwo("edge")
+	s.must(s.Hub.Start(t.Context()))
+	s.commit("app", "back")
+	s.says("edge", "app", "back")
+}
+
+func TestRevokedAgentHoldsEverything(t *testing.T) {
+	s := newStage(t, "edge")
+	s.deploy("edge", "app", "app")
+	before, err := s.get("edge", "app", "one")
+	s.must(err)
+	s.axle("clusters", "delete", "edge", "--detach")
+	s.polls(5)
+	s.same("edge", "app", "one", before.Metadata.UID)
+	if s.agents["edge"].Ended() {
+		t.Error("the agent gave up; it must wait for a person")
+	}
+}
+
+func TestOwnedByAnotherServiceIsRefused(t *testing.T) {
+	s := newStage(t, "edge")
+	s.deploy("edge", "app", "app")
+	before, err := s.get("edge", "app", "one")
+	s.must(err)
+	s.axle("services", "create", "edge/thief", "--repo", "fleet", "--ref", "main", "--folder", "app", "--namespace", "app")
+	s.state("edge", "thief", "Failed", "edge/app")
+	s.same("edge", "app", "one", before.Metadata.UID)
+	s.axle("services", "delete", "edge/thief", "--timeout", "90s")
+	s.same("edge", "app", "one", before.Metadata.UID)
+	s.axle("services", "wait", "edge/app")
+}
+
+func TestAPIServerAwayHeals(t *testing.T) {
+	s := newStage(t, "edge")
+	s.deploy("edge", "app", "app")
+	before, err := s.get("edge", "app", "one")
+	s.must(err)
+	s.Cluster("edge").Stop()
+	s.commit("app", "2")
+	s.state("edge", "app", "Failed")
+	s.must(s.Cluster("edge").Restart(t.Context()))
+	s.says("edge", "app", "2")
+	s.axle("services", "wait", "edge/app", "--timeout", "90s")
+	s.same("edge", "app", "one", before.Metadata.UID)
+}
+
+func TestWrongCredentialsAreSaidWithoutTheSecret(t *testing.T) {
+	s := newStage(t, "edge")
+	s.deploy("edge", "app", "app")
+	const secret = "correct-horse-battery"
+	s.Git.SetPassword("ci", secret)
+	s.eventual("the repository fails", func() error { return s.contains("repos get fleet -o json", `"health": "Failed"`) })
+	wrong := s.write("wrong", "wrong-password-0815")
+	s.axle("repos", "update", "fleet", "--username", "ci", "--password-file", wrong)
+	s.eventual("it still fails", func() error { return s.contains("repos get fleet -o json", `"Failed"`) })
+	if s.contains("repos get fleet -o json", "0815") == nil || s.contains("events -o json", "0815") == nil || s.logged("0815") {
+		t.Error("the password is shown")
+	}
+	right := s.write("right", secret)
+	s.axle("repos", "update", "fleet", "--username", "ci", "--password-file", right)
+	s.commit("app", "after")
+	s.says("edge", "app", "after")
+	if s.logged(secret) {
+		t.Error("the password is in the hub's log")
+	}
+}
