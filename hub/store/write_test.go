@@ -245,3 +245,47 @@ func TestBatchOutlivesACallerThatLeaves(t *testing.T) {
 		wg.Wait()
 	})
 }
+
+// Two transactions take two rows in opposite order and wait for each other;
+// the database ends one of them, and it runs again.
+func TestDeadlockIsRunAgain(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		s := p.open(t)
+		err := s.Write(t.Context(), func(ctx context.Context) error {
+			return errors.Join(s.SetSetting(ctx, "a", ""), s.SetSetting(ctx, "b", ""))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var both sync.WaitGroup
+		var once [2]sync.Once
+		var writers sync.WaitGroup
+		concurrent := p.config.DatabaseURL != "" // SQLite's writers wait at the start
+		if concurrent {
+			both.Add(2)
+		}
+		for i, order := range [][2]string{{"a", "b"}, {"b", "a"}} {
+			writers.Go(func() {
+				err := s.Write(t.Context(), func(ctx context.Context) error {
+					if err := s.SetSetting(ctx, order[0], fmt.Sprint(i)); err != nil {
+						return err
+					}
+					if concurrent {
+						once[i].Do(both.Done)
+						both.Wait()
+					}
+					return s.SetSetting(ctx, order[1], fmt.Sprint(i))
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		writers.Wait()
+		a, aerr := s.Setting(t.Context(), "a")
+		b, berr := s.Setting(t.Context(), "b")
+		if err := errors.Join(aerr, berr); err != nil || a != b || a == "" {
+			t.Fatalf("a is %q and b is %q, %v", a, b, err)
+		}
+	})
+}

@@ -1,0 +1,39 @@
+package store_test
+
+import (
+	"testing"
+)
+
+// This is why the feed does not number its rows by a sequence of the database:
+// numbers are given out before the commit, so a reader that stands at 2 would
+// never see 1.
+func TestDatabaseSequencesAreSeenOutOfOrder(t *testing.T) {
+	p := databases["postgres"](t)
+	p.open(t)
+	db, ctx := p.raw(t), t.Context()
+	if _, err := db.ExecContext(ctx, "CREATE TABLE numbered (n BIGSERIAL)"); err != nil {
+		t.Fatal(err)
+	}
+	slow, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Rollback() //nolint:errcheck // it is committed, or the test failed
+	const insert = "INSERT INTO numbered DEFAULT VALUES"
+	if _, err := slow.ExecContext(ctx, insert); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(ctx, insert); err != nil {
+		t.Fatal(err)
+	}
+	var count, highest int
+	if err := db.QueryRowContext(ctx, "SELECT count(*), max(n) FROM numbered").Scan(&count, &highest); err != nil {
+		t.Fatal(err)
+	}
+	if count != 1 || highest != 2 {
+		t.Fatalf("%d rows up to %d are seen; the reason for the feed's lock is gone", count, highest)
+	}
+	if err := slow.Commit(); err != nil {
+		t.Fatal(err)
+	}
+}
