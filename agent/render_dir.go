@@ -1,0 +1,129 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/api/v1alpha1"
+
+	"github.com/axle-cd/axle/agent/render"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// RenderRequest is what RenderDir renders.
+type RenderRequest struct {
+	// Dir is the service's folder.
+	Dir string
+	// ServiceFile is a ServiceDeployment whose settings are used; empty is none.
+	ServiceFile string
+	// Binary is axle-render, see Config.
+	Binary string
+}
+
+// RenderDir writes what an agent would apply for a folder as YAML documents,
+// each with the file it came from, and returns the warnings. It asks no
+// cluster: lookups find nothing.
+func RenderDir(ctx context.Context, out io.Writer, r RenderRequest) (warnings []string, err error) {
+	info, err := os.Stat(r.Dir)
+	if err != nil || !info.IsDir() {
+		return nil, errcode.New(errcode.Invalid, "%s is not a folder", r.Dir)
+	}
+	folder, err := filepath.Abs(r.Dir)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := specOf(r)
+	if err != nil {
+		return nil, err
+	}
+	binary, err := renderBinary(r.Binary)
+	if err != nil {
+		return nil, err
+	}
+	runner, err := render.New(render.Config{Binary: binary, Pool: 1})
+	if err != nil {
+		return nil, err
+	}
+	defer runner.Close()
+	p, err := render.FromSpec(spec, folder)
+	if err != nil {
+		return nil, err
+	}
+	p.Capabilities = render.Capabilities{KubernetesVersion: "v1.36.0", APIVersions: []string{"v1", "apps/v1", "batch/v1", "networking.k8s.io/v1", "policy/v1", "rbac.authorization.k8s.io/v1", "autoscaling/v2"}}
+	result, err := runner.Render(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range result.Objects {
+		text, err := yaml.JSONToYAML(object.JSON)
+		if err != nil {
+			return result.Warnings, fmt.Errorf("write %s: %w", object.Source, err)
+		}
+		if _, err := fmt.Fprintf(out, "---\n# Source: %s\n%s", object.Source, text); err != nil {
+			return result.Warnings, err
+		}
+	}
+	return result.Warnings, nil
+}
+
+// specOf makes the settings that the hub would send for a ServiceDeployment.
+func specOf(r RenderRequest) (*agentv1.ServiceSpec, error) {
+	spec := &agentv1.ServiceSpec{
+		Id: "local", Name: filepath.Base(filepath.Clean(r.Dir)), Namespace: "default",
+		Display: &agentv1.Display{CreatedAt: time.Unix(0, 0).UnixMicro()},
+	}
+	if r.ServiceFile == "" {
+		return spec, nil
+	}
+	text, err := os.ReadFile(r.ServiceFile)
+	if err != nil {
+		return nil, errcode.New(errcode.Invalid, "--service-file: %w", err)
+	}
+	var d v1alpha1.ServiceDeployment
+	if err := yaml.Unmarshal(bytes.TrimSpace(text), &d); err != nil {
+		return nil, errcode.New(errcode.Invalid, "--service-file %s: %w", r.ServiceFile, err)
+	}
+	if d.Kind != "ServiceDeployment" {
+		return nil, errcode.New(errcode.Invalid, "--service-file %s holds a %q, not a ServiceDeployment", r.ServiceFile, d.Kind)
+	}
+	spec.Name, spec.Namespace = or(d.Spec.Name, d.Name), or(d.Spec.Namespace, d.Namespace)
+	spec.Configuration = d.Spec.Configuration
+	spec.Render = &agentv1.Render{Templated: d.Spec.Templated}
+	if h := d.Spec.Helm; h != nil {
+		spec.Render.Helm = &agentv1.Helm{Release: or(h.Release, ""), ValuesFiles: h.ValuesFiles, IgnoreHooks: is(h.IgnoreHooks), IgnoreCrds: is(h.IgnoreCrds)}
+		if h.Values != nil {
+			spec.Render.Helm.Values = string(h.Values.Raw)
+		}
+	}
+	if k := d.Spec.Kustomize; k != nil {
+		spec.Render.Kustomize = &agentv1.Kustomize{Path: k.Path, EnableHelm: is(k.EnableHelm), Envsubst: is(k.Envsubst)}
+	}
+	for _, one := range d.Spec.Renderers {
+		renderer := &agentv1.Renderer{Path: one.Path, Type: one.Type}
+		if h := one.Helm; h != nil {
+			renderer.Helm = &agentv1.Helm{Release: or(h.Release, ""), ValuesFiles: h.ValuesFiles, IgnoreHooks: is(h.IgnoreHooks)}
+			if h.Values != nil {
+				renderer.Helm.Values = string(h.Values.Raw)
+			}
+		}
+		spec.Render.Renderers = append(spec.Render.Renderers, renderer)
+	}
+	return spec, nil
+}
+
+func or(value *string, otherwise string) string {
+	if value != nil && *value != "" {
+		return *value
+	}
+	return otherwise
+}
+
+func is(value *bool) bool { return value != nil && *value }

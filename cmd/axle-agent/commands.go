@@ -1,0 +1,170 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/axle-cd/axle/agent"
+	"github.com/axle-cd/axle/internal/buildinfo"
+)
+
+// Marks of errors: how the program ends.
+var (
+	// errUsage: the command line is wrong.
+	errUsage = errors.New("see axle-agent --help")
+	// errFailed: the work failed, whatever its error's code.
+	errFailed = errors.New("failed")
+	// errReported: everything was said already.
+	errReported = errors.New("some checks failed")
+)
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "axle-agent",
+		Short:         "The deployment agent of one cluster",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w; %w", err, errUsage) })
+	root.AddCommand(newRun(), newRender(), newHealth(), newDoctor(), newVersion())
+	return root
+}
+
+// args turns the wrong number of arguments into an error of usage.
+func args(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, given []string) error {
+		if err := check(cmd, given); err != nil {
+			return fmt.Errorf("%w; %w", err, errUsage)
+		}
+		return nil
+	}
+}
+
+func newRun() *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Pull what the cluster should run, and make it so",
+		Long: "Pull what the cluster should run from the hub, and make it so, until told to stop.\n\n" +
+			"Every flag can be given as an environment variable: --hub-url is " + envName("hub-url") + ".",
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.finish(cmd); err != nil {
+				return err
+			}
+			a, err := agent.New(o.config)
+			if err != nil {
+				return err
+			}
+			return a.Run(cmd.Context())
+		},
+	}
+	o.connection(cmd.Flags())
+	o.agent(cmd.Flags())
+	return cmd
+}
+
+func newRender() *cobra.Command {
+	var service, binary string
+	cmd := &cobra.Command{
+		Use:   "render DIR",
+		Short: "Print what an agent would apply for a folder, as YAML",
+		Long:  "Print what an agent would apply for a folder, as YAML documents.\nNo cluster is asked: lookups find nothing.",
+		Args:  args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			if err := fromEnv(cmd.Flags()); err != nil {
+				return err
+			}
+			warnings, err := agent.RenderDir(cmd.Context(), cmd.OutOrStdout(), agent.RenderRequest{Dir: given[0], ServiceFile: service, Binary: binary})
+			for _, w := range warnings {
+				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
+			}
+			if err != nil {
+				return fmt.Errorf("%w%w", err, quiet{errFailed})
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&service, "service-file", "", "ServiceDeployment (YAML) whose settings are used")
+	cmd.Flags().StringVar(&binary, "render-binary", "", "axle-render (default: beside this program, then on $PATH)")
+	return cmd
+}
+
+func newHealth() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "health -f OBJ.yaml",
+		Short: "Judge the health of one object, as JSON",
+		Long:  "Judge the health of one object of a cluster by the agent's rules, and print {\"status\",\"message\"}.\nThe status is one of Healthy, Progressing, Degraded, Suspended, Missing, Unknown. \"-\" reads standard input.",
+		Args:  args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if file == "" {
+				return fmt.Errorf("--filename is required; %w", errUsage)
+			}
+			if err := agent.HealthOf(cmd.OutOrStdout(), cmd.InOrStdin(), file); err != nil {
+				return fmt.Errorf("%w%w", err, quiet{errFailed})
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&file, "filename", "f", "", "file with the object (YAML or JSON)")
+	return cmd
+}
+
+func newDoctor() *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check what an agent needs: hub, DNS, TLS, clock, cluster, rights, disk",
+		Args:  args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.finish(cmd); err != nil {
+				return err
+			}
+			ok := true
+			for check := range agent.Doctor(cmd.Context(), o.config) {
+				word := "OK  "
+				if check.Problem != "" {
+					word, ok = "FAIL", false
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s  %-10s %s\n", word, check.Name, strings.TrimSpace(check.Detail+check.Problem))
+				if check.Fix != "" {
+					fmt.Fprintf(cmd.OutOrStdout(), "      %-10s %s\n", "", check.Fix)
+				}
+			}
+			if !ok {
+				return errReported
+			}
+			return nil
+		},
+	}
+	o.connection(cmd.Flags())
+	cmd.Flags().StringVar(&o.config.RenderBinary, "render-binary", "", "axle-render (default: beside this program, then on $PATH)")
+	return cmd
+}
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "axle-agent %s (%s, %s)\n", buildinfo.Version, buildinfo.Commit(), buildinfo.Go())
+			return err
+		},
+	}
+}
+
+// quiet marks an error without adding to its text.
+type quiet struct{ error }
+
+// Error is empty.
+func (quiet) Error() string { return "" }
+
+// Unwrap returns the mark.
+func (q quiet) Unwrap() error { return q.error }

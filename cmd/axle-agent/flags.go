@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/axle-cd/axle/agent"
+	"github.com/axle-cd/axle/internal/clock"
+)
+
+// envPrefix starts the environment variable of every flag.
+const envPrefix = "AXLE_AGENT_"
+
+func envName(flag string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// fromEnv sets every flag that the command line left alone from its variable.
+func fromEnv(flags *pflag.FlagSet) error {
+	var errs []error
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Changed || f.Name == "help" {
+			return
+		}
+		if value, ok := os.LookupEnv(envName(f.Name)); ok && value != "" {
+			if err := flags.Set(f.Name, value); err != nil {
+				errs = append(errs, fmt.Errorf("%s: not a value for --%s: %w; %w", envName(f.Name), f.Name, err, errUsage))
+			}
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// options are the flags, and what is made of them.
+type options struct {
+	config    agent.Config
+	logFormat string
+	logLevel  string
+}
+
+// connection are the flags that doctor has too.
+func (o *options) connection(flags *pflag.FlagSet) {
+	c := &o.config
+	flags.StringVar(&c.HubURL, "hub-url", "", "the hub, such as https://axle.example.com")
+	flags.StringVar(&c.TokenFile, "token-file", "", "file with a bootstrap token; used once")
+	flags.StringVar(&c.CAFile, "ca-file", "", "PEM certificates that the hub's may be signed by, beside the system's")
+	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "reach the cluster from outside; the identity then lies in the data folder")
+	flags.StringVar(&c.Namespace, "namespace", agent.DefaultNamespace, "namespace of the agent and of what it remembers")
+	flags.StringVar(&c.DataDir, "data-dir", "/var/lib/axle", "folder of this agent alone: trees, specs, the last list")
+	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
+	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
+}
+
+func (o *options) agent(flags *pflag.FlagSet) {
+	c := &o.config
+	flags.DurationVar(&c.PollInterval, "poll-interval", 0, "time between two polls, at least 1s (default: what the hub says, else 2m)")
+	flags.StringVar(&c.RenderBinary, "render-binary", "", "axle-render (default: beside this program, then on $PATH)")
+	flags.StringVar(&c.MetricsListen, "metrics-listen", "", "address of /healthz and /metrics, or \"off\" (default "+agent.DefaultMetricsListen+", any other port when it is taken)")
+	flags.StringVar(&c.ClusterName, "cluster-name", "", "name to register with, when the bootstrap token does not fix it")
+}
+
+// finish reads the environment and makes what is no flag.
+func (o *options) finish(cmd *cobra.Command) error {
+	if err := fromEnv(cmd.Flags()); err != nil {
+		return err
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
+		return fmt.Errorf("--log-level %q is none of debug, info, warn, error; %w", o.logLevel, errUsage)
+	}
+	handling := &slog.HandlerOptions{Level: level}
+	switch o.logFormat {
+	case "text":
+		o.config.Log = slog.New(slog.NewTextHandler(os.Stderr, handling))
+	case "json":
+		o.config.Log = slog.New(slog.NewJSONHandler(os.Stderr, handling))
+	default:
+		return fmt.Errorf("--log-format %q is neither text nor json; %w", o.logFormat, errUsage)
+	}
+	var err error
+	o.config.Clock, err = clock.FromEnv()
+	return err
+}

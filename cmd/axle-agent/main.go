@@ -1,0 +1,39 @@
+// Command axle-agent is the deployment agent of one cluster, and holds what it
+// can do for people: render a folder, judge an object's health, find out why
+// an agent does not work. This package only reads flags; agent does the work.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// The exit codes.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := newRoot().ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	if !errors.Is(err, errReported) {
+		fmt.Fprintln(os.Stderr, "axle-agent:", err)
+	}
+	if errors.Is(err, errUsage) || errcode.Is(err, errcode.Invalid) && !errors.Is(err, errFailed) {
+		return exitUsage
+	}
+	return exitFailed
+}
