@@ -112,7 +112,9 @@ func (r *Runner) explain(ctx context.Context, c *child, err error) error {
 	case strings.Contains(words, "stack exceeds"):
 		return errcode.New(errcode.Exhausted, "rendering recursed too deep and was stopped; a template may include itself")
 	}
-	r.config.Log.Warn("render child ended during a pass", logkey.Status, how, logkey.Reason, words)
+	// Its last words may quote a value of a service, so they go into the error,
+	// which is scrubbed, and not into the log.
+	r.config.Log.Warn("render child ended during a pass", logkey.Status, how)
 	if words == "" {
 		return errcode.New(errcode.Unavailable,
 			"the render child ended during the pass (%s); the node may be short of memory; the pass is tried again", how)
