@@ -60,7 +60,7 @@ func fleetHead(h gitcache.Head) fleet.Head {
 	return fleet.Head{
 		SourceID: h.SourceID,
 		Content: fleet.Content{
-			SourceRevision: h.Revision, Digest: h.Digest.String(), Entry: h.Entry, Size: h.Size,
+			RepositoryID: h.RepositoryID, SourceRevision: h.Revision, Digest: h.Digest.String(), Entry: h.Entry, Size: h.Size,
 			Message: h.Message, Author: h.Author, CommittedAt: clock.Micros(h.CommittedAt),
 		},
 		Error: h.Error, ErrorAt: clock.Micros(h.ErrorSince),

@@ -17,8 +17,12 @@ const statusHashDigits = 16
 
 // hashStatuses returns the hash over a cluster's stored statuses, by service
 // id: hex SHA-256 over "<service id> <hash>\n" in order of id, first 16 digits.
-// No statuses have a hash too, so that an agent notices a hub that lost all.
+// No statuses have the empty hash, so an agent that reported some notices a hub
+// that lost all.
 func hashStatuses(hashes map[string]string) string {
+	if len(hashes) == 0 {
+		return ""
+	}
 	h := sha256.New()
 	for _, id := range slices.Sorted(maps.Keys(hashes)) {
 		h.Write([]byte(id + " " + hashes[id] + "\n"))
@@ -26,24 +30,16 @@ func hashStatuses(hashes map[string]string) string {
 	return hex.EncodeToString(h.Sum(nil))[:statusHashDigits]
 }
 
-// noStatuses is the hash of a cluster without any.
-var noStatuses = hashStatuses(nil)
-
 // statusHashes holds one hash a cluster for the answer to each poll.
 type statusHashes struct {
 	mu     sync.RWMutex
 	hashes map[string]string
-	// loaded says that a cluster without a hash has no statuses.
-	loaded bool
 }
 
 func (x *statusHashes) get(clusterID string) string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	if hash, ok := x.hashes[clusterID]; ok || !x.loaded {
-		return hash
-	}
-	return noStatuses
+	return x.hashes[clusterID]
 }
 
 func (x *statusHashes) set(clusterID, hash string) {
@@ -63,7 +59,7 @@ func (x *statusHashes) forget(clusterID string) {
 
 // StatusHash returns the hash over a cluster's stored statuses, from memory:
 // hex SHA-256 over "<service id> <hash>\n" in order of id, first 16 digits;
-// empty, which says nothing, until they are loaded.
+// empty when nothing is stored.
 func (f *Fleet) StatusHash(clusterID string) string { return f.hashes.get(clusterID) }
 
 // Rebuild loads the hashes of all clusters; see event.Subscriber.
@@ -85,7 +81,7 @@ func (f *Fleet) Rebuild(ctx context.Context) error {
 	}
 	f.hashes.mu.Lock()
 	defer f.hashes.mu.Unlock()
-	f.hashes.hashes, f.hashes.loaded = hashes, true
+	f.hashes.hashes = hashes
 	return nil
 }
 
