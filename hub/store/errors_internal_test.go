@@ -90,17 +90,18 @@ func TestServerThatIsAwayMeansTryAgain(t *testing.T) {
 func TestPanicGivesTheConnectionBack(t *testing.T) {
 	openBoth(t, func(t *testing.T, open func(t *testing.T) *Store) {
 		s := open(t)
+		var empty []error
 		func() {
 			defer func() {
 				if recover() == nil {
 					t.Error("the panic of a write was swallowed")
 				}
 			}()
-			_ = s.Write(t.Context(), func(context.Context) error { var m map[string]int; m["x"] = 1; return nil })
+			_ = s.Write(t.Context(), func(context.Context) error { return empty[len(empty)] })
 		}()
 		bad := make(chan error, 1)
 		go func() {
-			bad <- s.WriteBatched(t.Context(), func(context.Context) error { var m map[string]int; m["x"] = 1; return nil })
+			bad <- s.WriteBatched(t.Context(), func(context.Context) error { return empty[len(empty)] })
 		}()
 		good := s.WriteBatched(t.Context(), func(ctx context.Context) error {
 			return errors.Join(s.SetSetting(ctx, "a", "b"), event.Append(ctx, event.Change{Kind: event.KindReport, Key: "a"}))

@@ -22,7 +22,7 @@ func program(name string) (string, error) {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return "", fmt.Errorf("Postgres' program %s is not in %s nor on PATH; run `make deps`", name, packaged)
+		return "", fmt.Errorf("program %s of Postgres is not in %s nor on PATH; run `make deps`", name, packaged)
 	}
 	return path, nil
 }
@@ -35,7 +35,7 @@ func credential() (*syscall.Credential, error) {
 	}
 	u, err := user.Lookup("postgres")
 	if err != nil {
-		return nil, fmt.Errorf("Postgres does not run as root and there is no user postgres; run `make deps`: %w", err)
+		return nil, fmt.Errorf("there is no user postgres to run the server as, since it refuses root; run `make deps`: %w", err)
 	}
 	uid, uerr := strconv.ParseUint(u.Uid, 10, 32)
 	gid, gerr := strconv.ParseUint(u.Gid, 10, 32)
