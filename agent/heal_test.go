@@ -29,7 +29,7 @@ const patience = time.Minute
 
 // pair is an engine and the watches that heal with it, as the agent runs them.
 type pair struct {
-	t       *testing.T
+	t       testing.TB
 	cluster *kube.Cluster
 	user    string
 	admin   kubernetes.Interface
@@ -41,7 +41,7 @@ type pair struct {
 }
 
 // start runs a pair on a cluster until the test ends or stop is called.
-func start(t *testing.T, cluster *kube.Cluster, user string, groups ...string) (p *pair, stop func()) {
+func start(t testing.TB, cluster *kube.Cluster, user string, groups ...string) (p *pair, stop func()) {
 	t.Helper()
 	p = &pair{t: t, cluster: cluster, user: user, needPass: map[string]int{}}
 	rest, err := cluster.ConfigFor(user, groups...)
