@@ -27,6 +27,12 @@ func Confine() error {
 	debug.SetMaxStack(stackBytes)
 	limits := map[int]uint64{unix.RLIMIT_DATA: memoryHard, unix.RLIMIT_CORE: 0}
 	for which, value := range limits {
+		var now unix.Rlimit
+		if err := unix.Getrlimit(which, &now); err != nil {
+			return fmt.Errorf("read the render child's limits: %w", err)
+		}
+		// A limit may be lowered only; one that is lower already stays.
+		value = min(value, now.Max)
 		if err := unix.Setrlimit(which, &unix.Rlimit{Cur: value, Max: value}); err != nil {
 			return fmt.Errorf("limit the render child's resources: %w", err)
 		}

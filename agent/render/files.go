@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	renderv1 "github.com/axle-cd/axle/api/render/v1"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -47,6 +48,9 @@ func sendFiles(folder string, out io.Writer) error {
 func (s *sender) send(name string, entry fs.DirEntry) error {
 	file := &renderv1.File{Path: name}
 	switch {
+	case entry.IsDir() && entry.Name() == ".git":
+		// Only a person's own work tree has one; it is no file of the service.
+		return fs.SkipDir
 	case entry.IsDir():
 		return nil
 	case entry.Type()&fs.ModeSymlink != 0:
@@ -109,3 +113,22 @@ func (e *pipeError) Error() string { return e.cause.Error() }
 
 // Unwrap returns the cause.
 func (e *pipeError) Unwrap() error { return e.cause }
+
+// Enclosing returns the root of the Git work tree that a folder lies in, and
+// the folder's path inside it, so that a person's folder renders with what it
+// refers to outside (../../base). Without a work tree it is the folder itself.
+func Enclosing(dir string) (folder, entry string, err error) {
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return "", "", err
+	}
+	for root := dir; ; root = filepath.Dir(root) {
+		if _, err := os.Lstat(filepath.Join(root, ".git")); err == nil {
+			entry, err := filepath.Rel(root, dir)
+			return root, filepath.ToSlash(entry), err
+		}
+		if root == filepath.Dir(root) {
+			return dir, ".", nil
+		}
+	}
+}

@@ -96,3 +96,22 @@ func TestExamples(t *testing.T) {
 		})
 	}
 }
+
+func TestEnclosingWorkTree(t *testing.T) {
+	dir := folder(t, map[string]string{
+		".git/config": "", "apps/base/kustomization.yaml": "resources: [a.yaml]\n", "apps/base/a.yaml": good,
+		"apps/over/kustomization.yaml": "resources: [../base]\n",
+	})
+	root, entry, err := render.Enclosing(filepath.Join(dir, "apps/over"))
+	if err != nil || root != dir || entry != "apps/over" {
+		t.Fatalf("got %q, %q, %v", root, entry, err)
+	}
+	result, err := newRunner(t, render.Config{}).Render(patient(t), render.Pass{Folder: root, Entry: entry})
+	if err != nil || len(result.Objects) != 1 {
+		t.Errorf("%d objects, %v; want one", len(result.Objects), err)
+	}
+	plain := t.TempDir()
+	if root, entry, err := render.Enclosing(plain); err != nil || root != plain || entry != "." {
+		t.Errorf("without a work tree: %q, %q, %v", root, entry, err)
+	}
+}
