@@ -82,7 +82,7 @@ func (a *app) waitUntil(ctx context.Context, client *sdk.Client, refs []*hubv1.S
 			}
 		}
 		if len(lacking) > 0 {
-			p.say("%d of %d ready; %s", count-len(lacking), count, lacking[0])
+			p.say("%d of %d ready; %s", count-len(lacking), count, oneLine(lacking[0]))
 		}
 		return len(lacking) == 0, nil
 	})

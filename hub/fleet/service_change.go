@@ -119,7 +119,8 @@ func (f *Fleet) create(ctx context.Context, by string, r ServiceRequest) (Stored
 		return StoredService{}, err
 	}
 	s := StoredService{Service: Service{
-		ID: newID("svc_"), ClusterID: cluster.ID, Cluster: cluster.Name, Name: r.Ref.Name,
+		// With a dash: the id is part of names of Kubernetes objects.
+		ID: newID("svc-"), ClusterID: cluster.ID, Cluster: cluster.Name, Name: r.Ref.Name,
 		ProjectID: cluster.ProjectID, Project: cluster.Project, Spec: r.Spec, ParentID: r.ParentID,
 		CreatedAt: f.now(), UpdatedAt: f.now(),
 	}}
