@@ -24,8 +24,8 @@ const (
 	siteConnections = 4
 	// joiners and pollers bound what goes on at once; more only queue at the
 	// hub.
-	joiners = 16
-	pollers = 64
+	joiners = 128
+	pollers = 128
 )
 
 // Config says how a fleet behaves. URL is needed.
