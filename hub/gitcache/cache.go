@@ -123,7 +123,7 @@ func (c *Cache) follow(ctx context.Context) error {
 // own runs the git agent of a repository for the time of one lease.
 func (c *Cache) own(ctx context.Context, repositoryID string, epoch int64) error {
 	a := gitagent.New(gitagent.Config{RepositoryID: repositoryID, Epoch: epoch, Store: c.store, Git: c.git, Sink: c.node,
-		Dir: c.mirrorDir(repositoryID), PollInterval: c.config.PollInterval, Clock: c.config.Clock, Log: c.config.Log, Gap: c.config.gap,
+		Dir: c.mirrorDir(repositoryID), PollInterval: c.config.PollInterval, Clock: c.config.Clock, Log: c.config.Log, Gap: c.config.gap, MaxPackBytes: c.config.maxPack,
 		Limits: c.config.Limits, Level: c.config.Level, OnPass: c.metrics.pass})
 	c.mu.Lock()
 	c.agents[repositoryID] = a

@@ -51,7 +51,8 @@ type Config struct {
 	// Registerer takes the metrics; nil registers none.
 	Registerer prometheus.Registerer
 
-	gap time.Duration // between starts; tests of other things shorten it
+	gap     time.Duration // between starts; tests of other things shorten it
+	maxPack int64         // bytes of one fetch; zero is the agent's default
 }
 
 func (c *Config) check() error {

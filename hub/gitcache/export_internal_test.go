@@ -13,6 +13,9 @@ import (
 // tests of what a pass does.
 func ShortenGap(c *Config) { c.gap = 10 * time.Millisecond }
 
+// SmallFetches bounds a fetch to 100 KB.
+func SmallFetches(c *Config) { c.maxPack = 100 << 10 }
+
 // Stored returns the folder of the tarballs of a cache.
 func Stored(c *Cache) string { return c.config.Dir + "/tarballs" }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/gitcache/gitagent"
 	"github.com/axle-cd/axle/test/gitserver"
 )
@@ -25,7 +26,11 @@ func TestServesDuringUpstreamOutage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			servesDuring(t, outage)
+			if name == "refused" {
+				servesDuring(t, outage) // at the product's own pace
+				return
+			}
+			servesDuring(t, outage, gitcache.ShortenGap)
 		})
 	}
 }
@@ -34,8 +39,8 @@ func fault(f gitserver.Fault) func(*gitserver.Server) error {
 	return func(s *gitserver.Server) error { s.SetFault(repoName, f); return nil }
 }
 
-func servesDuring(t *testing.T, outage func(*gitserver.Server) error) {
-	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "one", "b/cm.yaml": "other"})
+func servesDuring(t *testing.T, outage func(*gitserver.Server) error, options ...option) {
+	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "one", "b/cm.yaml": "other"}, options...)
 	a := w.track("main", "a")
 	before := w.head(a, good)
 	if got := w.content(before, "cm.yaml"); got != "one" {
@@ -63,7 +68,7 @@ func servesDuring(t *testing.T, outage func(*gitserver.Server) error) {
 	if err := os.RemoveAll(filepath.Join(w.dir, "tarballs")); err != nil {
 		t.Fatal(err)
 	}
-	w.start()
+	w.start(options...)
 	w.head(w.track("main", "b"), good) // new, but the mirror has it
 	if got := w.content(before, "cm.yaml"); got != "one" {
 		t.Errorf("content after the restart is %q", got)
@@ -90,7 +95,8 @@ func servesDuring(t *testing.T, outage func(*gitserver.Server) error) {
 // TestServesDuringUpstreamOutageSeesALoss is the broken rule: a hub whose
 // mirror and tarballs are both gone cannot serve, and says so.
 func TestServesDuringUpstreamOutageSeesALoss(t *testing.T) {
-	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "one"})
+	t.Parallel()
+	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "one"}, gitcache.ShortenGap)
 	before := w.head(w.track("main", "a"), good)
 	w.stop()
 	if err := w.git.Down(); err != nil {
@@ -101,7 +107,7 @@ func TestServesDuringUpstreamOutageSeesALoss(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.start()
+	w.start(gitcache.ShortenGap)
 	if err := w.refresh(); err == nil {
 		t.Fatal("refreshed")
 	}

@@ -34,6 +34,7 @@ type Agent struct {
 	bucket     *rate.Limiter
 	lastStart  time.Time // no later start than this has upstream seen
 	nextPoll   time.Time
+	begun      bool     // a pass was begun under this lease
 	listed     []string // prefixes of the last good listing; nil is all
 	lastAll    time.Time
 	lastRepack time.Time

@@ -54,10 +54,17 @@ func (a *Agent) pass(ctx context.Context) error {
 
 // start asks the store for the right to begin and waits as long as it says.
 func (a *Agent) start(ctx context.Context) error {
+	gap := a.config.Gap
+	if !a.begun {
+		// An earlier life was killed, perhaps: upstream saw its fetch begin a
+		// little later than it was recorded.
+		gap += gap * 2 / 5
+	}
 	for {
-		err := a.config.Store.StartFetch(ctx, a.config.RepositoryID, a.config.Epoch, a.config.Gap)
+		err := a.config.Store.StartFetch(ctx, a.config.RepositoryID, a.config.Epoch, gap)
 		a.lastStart = a.config.Clock.Now()
 		if !errcode.Is(err, errcode.Exhausted) {
+			a.begun = a.begun || err == nil
 			return err
 		}
 		select {
