@@ -133,7 +133,7 @@ func (a *Agent) work(ctx context.Context) error {
 		return err
 	}
 	loop, err := poll.New(poll.Config{
-		Hub: session, Cache: store, Render: renderer, Apply: engine, Inventory: engine, Watch: watcher, Cluster: a.kube,
+		Hub: session, Cache: store, Render: renderer, Apply: placed{engine, a}, Inventory: engine, Watch: watcher, Cluster: a.kube,
 		List: list, Remembered: remembered, Fresh: fresh, BootID: a.bootID, AgentVersion: buildinfo.Version,
 		Interval: a.cfg.PollInterval, Fixed: a.cfg.PollInterval != 0,
 		Clock: a.cfg.Clock, Log: a.cfg.Log, Registerer: a.registry,
@@ -190,6 +190,20 @@ func (a *Agent) steps(clusterID string) (*drift.Watcher, *apply.Engine, error) {
 		REST: a.kube.rest, ClusterID: clusterID, Namespace: a.cfg.Namespace, Live: watcher, Clock: a.cfg.Clock, Log: a.cfg.Log,
 	})
 	return watcher, engine, err
+}
+
+// placed is the engine with a namespace for what it remembers.
+type placed struct {
+	*apply.Engine
+	agent *Agent
+}
+
+// Load is poll.Applier.
+func (p placed) Load(ctx context.Context) error {
+	if err := p.agent.kube.ensureNamespace(ctx, p.agent.cfg.Namespace); err != nil {
+		return err
+	}
+	return p.Engine.Load(ctx)
 }
 
 func (a *Agent) renderer() (*render.Runner, error) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -82,6 +83,24 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 		return nil, errcode.New(errcode.Invalid, "--kubeconfig: %w", err)
 	}
 	return conf, nil
+}
+
+// ensureNamespace makes the agent's namespace: an agent outside its cluster has
+// no manifests that would.
+func (k *kube) ensureNamespace(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, kubeTimeout)
+	defer cancel()
+	spaces := k.client.CoreV1().Namespaces()
+	_, err := spaces.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		space := &corev1.Namespace{}
+		space.Name, space.Labels = name, map[string]string{"app.kubernetes.io/part-of": "axle"}
+		_, err = spaces.Create(ctx, space, metav1.CreateOptions{})
+	}
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return kubeError("make namespace "+name, err)
+	}
+	return nil
 }
 
 // Capabilities is poll.Cluster.
