@@ -188,11 +188,22 @@ not in the files is deleted.`,
 			}
 			views := []appliedView{}
 			failed := 0
+			added := map[string]bool{}
 			for _, item := range items {
 				view := appliedView{Kind: item.Kind, Name: item.Name, Where: item.Where, NotActing: append([]string{}, item.NotActing...)}
+				if dryRun && item.Service != nil && added[item.Service.GetSpec().GetRepository()] {
+					// The hub cannot check what comes from a repository that
+					// this dry run did not add.
+					view.Result = "not checked, its repository is new"
+					views = append(views, view)
+					continue
+				}
 				if err := applyItem(c.Context(), client, item, dryRun, &view); err != nil {
 					failed++
 					view.Result = "failed: " + err.Error()
+				}
+				if item.Repository != nil && view.Result == "created" {
+					added[item.Name] = true
 				}
 				views = append(views, view)
 			}

@@ -118,7 +118,7 @@ func (w *World) ConnectProcess(ctx context.Context, cluster string, o AgentOptio
 	if err := os.WriteFile(token, []byte(strings.TrimSpace(made.Out)), 0o600); err != nil {
 		return nil, err
 	}
-	a.args = append([]string{"run", "--hub-url", o.HubURL, "--token-file", token, "--kubeconfig", kubeconfig, "--data-dir", a.DataDir, "--poll-interval", "1s"}, o.Flags...)
+	a.args = append([]string{"run", "--hub-url", o.HubURL, "--token-file", token, "--kubeconfig", kubeconfig, "--data-dir", a.DataDir, "--poll-interval", "1s", "--render-binary", w.Programs["axle-render"]}, o.Flags...)
 	w.mu.Lock()
 	w.agents = append(w.agents, a)
 	w.mu.Unlock()
@@ -139,6 +139,9 @@ func (a *Agent) Freeze() error { return child.Signal(a.running.command, syscall.
 
 // Thaw ends a Freeze.
 func (a *Agent) Thaw() error { return child.Signal(a.running.command, syscall.SIGCONT) }
+
+// Pid is the process id of the running agent, or of the last that ran.
+func (a *Agent) Pid() int { return a.running.command.Process.Pid }
 
 // Ended reports whether the process is gone.
 func (a *Agent) Ended() bool {
