@@ -67,7 +67,7 @@ func (e *Engine) leave(ctx context.Context, service Service, how func(*drain, co
 	}
 	if d.result.Done {
 		e.forget(service.ID)
-		e.cfg.Live.Watch(e.watchedKinds())
+		e.watch()
 	}
 	return d.result, nil
 }

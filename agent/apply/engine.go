@@ -79,6 +79,9 @@ type Engine struct {
 	// owner says which service has an object in its inventory. While an object
 	// moves, the last one to write wins.
 	owner map[kubeobj.Ref]string
+	// watching is held while the watches are told of kinds, so that an older
+	// set never follows a newer one.
+	watching sync.Mutex
 	// spaces holds namespaces that were made or found, with what was asked of
 	// them.
 	spaces map[string]string
@@ -96,6 +99,8 @@ type tenant struct {
 	// running says that a pass is under way; paused that nothing may be put
 	// back; stale that the inventory must be read again.
 	running, paused, stale bool
+	// claimed are the kinds of the pass under way.
+	claimed []kubeobj.Kind
 	// rendered is what the last pass was asked for, for heals.
 	rendered rendered
 	service  Service
@@ -153,8 +158,15 @@ func (e *Engine) Load(ctx context.Context) error {
 	for id, i := range all {
 		e.adoptInventory(id, i)
 	}
-	e.cfg.Live.Watch(e.watchedKinds())
+	e.watch()
 	return nil
+}
+
+// watch tells the watches which kinds there are.
+func (e *Engine) watch() {
+	e.watching.Lock()
+	defer e.watching.Unlock()
+	e.cfg.Live.Watch(e.watchedKinds())
 }
 
 // adoptInventory puts an inventory that was read into memory.
@@ -201,12 +213,15 @@ func (e *Engine) commit(t *tenant, i *inventory) {
 	e.commitLocked(t, i)
 }
 
-// watchedKinds are the kinds of all inventories, one version each.
+// watchedKinds are the kinds of all inventories and of all passes under way.
 func (e *Engine) watchedKinds() []kubeobj.Kind {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	seen := map[kubeobj.Kind]bool{}
 	for _, t := range e.services {
+		for _, kind := range t.claimed {
+			seen[kind] = true
+		}
 		if t.inventory == nil {
 			continue
 		}
@@ -214,12 +229,7 @@ func (e *Engine) watchedKinds() []kubeobj.Kind {
 			seen[entry.kind] = true
 		}
 	}
-	all := make([]kubeobj.Kind, 0, len(seen))
-	for kind := range seen {
-		all = append(all, kind)
-	}
-	slices.SortFunc(all, func(a, b kubeobj.Kind) int { return strings.Compare(a.String(), b.String()) })
-	return all
+	return sortedKinds(seen)
 }
 
 // Services returns the ids of all services that have an inventory.

@@ -81,7 +81,7 @@ func (e *Engine) begin(service Service) *tenant {
 
 func (e *Engine) end(t *tenant) {
 	e.mu.Lock()
-	t.running = false
+	t.running, t.claimed = false, nil
 	var refs []kubeobj.Ref
 	if t.inventory != nil {
 		for ref := range t.inventory.entries {
@@ -165,7 +165,10 @@ func (e *Engine) reload(ctx context.Context, t *tenant, service string) (*invent
 // names every object before it is made.
 func (r *run) applyAll(ctx context.Context) error {
 	todo := r.claim()
-	r.cfg.Live.Watch(r.kindsWith(r.next))
+	r.mu.Lock()
+	r.tenant.claimed = kindsOf(r.next)
+	r.mu.Unlock()
+	r.watch()
 	if len(r.before.entries) > 0 {
 		waitCtx, cancel := context.WithTimeout(ctx, syncLimit)
 		r.cfg.Live.Wait(waitCtx, kindsOf(r.before))
@@ -376,17 +379,6 @@ func (r *run) finish() {
 		r.cfg.Log.Info("pass of a service", logkey.Service, r.service.ID, "phase", string(res.Phase), "applied", res.Applied,
 			"unchanged", res.Unchanged, "pruned", res.Pruned, "problems", len(res.Problems))
 	}
-}
-
-func (r *run) kindsWith(i *inventory) []kubeobj.Kind {
-	all := map[kubeobj.Kind]bool{}
-	for _, kind := range r.watchedKinds() {
-		all[kind] = true
-	}
-	for _, kind := range kindsOf(i) {
-		all[kind] = true
-	}
-	return sortedKinds(all)
 }
 
 func kindsOf(i *inventory) []kubeobj.Kind {
