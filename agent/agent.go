@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sys/unix"
 
 	"github.com/axle-cd/axle/agent/apply"
@@ -51,7 +50,8 @@ func New(cfg Config) (*Agent, error) {
 		return nil, err
 	}
 	a := &Agent{cfg: cfg, registry: prometheus.NewRegistry(), bootID: newBootID()}
-	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	//lint:ignore SA1019 the package that replaces these links a SQL driver interface
+	a.registry.MustRegister(prometheus.NewGoCollector(), prometheus.NewProcessCollector(prometheus.ProcessCollectorOpts{}))
 	a.page = newPage(a)
 	if a.transport, err = hubclient.NewTransport(ca); err != nil {
 		return nil, err
