@@ -92,8 +92,9 @@ func (o *options) finish(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	o.config.Log, o.config.Out, o.config.Clock = log, os.Stdout, clock.Real{}
-	return nil
+	o.config.Log, o.config.Out = log, os.Stdout
+	o.config.Clock, err = clock.FromEnv()
+	return err
 }
 
 func (o *options) logger() (*slog.Logger, error) {

@@ -137,7 +137,7 @@ func TestReportsAreChecked(t *testing.T) {
 		report *agentv1.ReportRequest
 		code   connect.Code
 	}{
-		"hash of other bytes": {&agentv1.ReportRequest{BootId: a.boot, Services: []*agentv1.ServiceReport{{ServiceId: "svc", NewHash: "00", Status: []byte{1}}}}, connect.CodeInvalidArgument},
+		"hash of other bytes": {&agentv1.ReportRequest{BootId: a.boot, Services: []*agentv1.ServiceReport{{ServiceId: "svc", NewHash: "00"}}}, connect.CodeInvalidArgument},
 		"no service":          {&agentv1.ReportRequest{BootId: a.boot, Services: []*agentv1.ServiceReport{{}}}, connect.CodeInvalidArgument},
 		"too many":            {&agentv1.ReportRequest{BootId: a.boot, Services: make([]*agentv1.ServiceReport, 501)}, connect.CodeInvalidArgument},
 	}
