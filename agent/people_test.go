@@ -1,0 +1,87 @@
+package agent_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/axle-cd/axle/agent"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/test/bin"
+)
+
+func write(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestHealthOf(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, "d.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, generation: 1}\nspec: {replicas: 2}\nstatus: {observedGeneration: 1, replicas: 2, updatedReplicas: 2, availableReplicas: 2, readyReplicas: 2}\n")
+	var out bytes.Buffer
+	if err := agent.HealthOf(&out, nil, file); err != nil || !strings.Contains(out.String(), `"status":"Healthy"`) {
+		t.Errorf("got %s, %v", out.String(), err)
+	}
+	if err := agent.HealthOf(&out, strings.NewReader("just: text"), "-"); !errcode.Is(err, errcode.Invalid) {
+		t.Errorf("got %v for what is no object", err)
+	}
+}
+
+func TestRenderDir(t *testing.T) {
+	binary, err := bin.Path(t.Context(), "axle-render", bin.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write(t, dir, "map.yaml.liquid", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  color: \"{{ configuration.color }}\"\n")
+	service := write(t, t.TempDir(), "service.yaml", "apiVersion: deployments.plural.sh/v1alpha1\nkind: ServiceDeployment\nmetadata: {name: web, namespace: shop}\nspec:\n  configuration: {color: blue}\n")
+	var out bytes.Buffer
+	if _, err := agent.RenderDir(t.Context(), &out, agent.RenderRequest{Dir: dir, ServiceFile: service, Binary: binary}); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); !strings.Contains(text, "color: blue") || !strings.Contains(text, "# Source: map.yaml.liquid") {
+		t.Errorf("got\n%s", text)
+	}
+	write(t, dir, "bad.yaml", "a: b\n  c: d\n")
+	if _, err := agent.RenderDir(t.Context(), &out, agent.RenderRequest{Dir: dir, Binary: binary}); err == nil || !strings.Contains(err.Error(), "bad.yaml:2") {
+		t.Errorf("got %v, want file and line", err)
+	}
+}
+
+func TestDoctorNamesTheFix(t *testing.T) {
+	for check := range agent.Doctor(t.Context(), agent.Config{HubURL: "http://127.0.0.1:1", DataDir: t.TempDir(), Kubeconfig: "/nowhere"}) {
+		if check.Problem != "" && check.Fix == "" {
+			t.Errorf("%s fails without saying what to do: %s", check.Name, check.Problem)
+		}
+		if (check.Name == "hub" || check.Name == "cluster") && check.Problem == "" {
+			t.Errorf("%s is well though nothing is there", check.Name)
+		}
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	for name, test := range map[string]struct {
+		config agent.Config
+		says   string
+	}{
+		"no hub":            {agent.Config{DataDir: "x"}, "--hub-url"},
+		"no folder":         {agent.Config{HubURL: "https://hub"}, "--data-dir"},
+		"polls too often":   {agent.Config{HubURL: "https://hub", DataDir: "x", PollInterval: 1}, "--poll-interval"},
+		"hub in the clear":  {agent.Config{HubURL: "http://hub.example.com", DataDir: "x"}, "https"},
+		"no such authority": {agent.Config{HubURL: "https://hub", DataDir: "x", CAFile: "/nowhere"}, "--ca-file"},
+		"no cluster":        {agent.Config{HubURL: "https://hub", DataDir: "x"}, "--kubeconfig"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := agent.New(test.config)
+			if !errcode.Is(err, errcode.Invalid) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("got %v, want one that names %s", err, test.says)
+			}
+		})
+	}
+}
