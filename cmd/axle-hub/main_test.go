@@ -35,6 +35,7 @@ type process struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	origin string
+	out    *bufio.Reader
 }
 
 // serve starts a hub and waits until it is ready.
@@ -51,7 +52,8 @@ func serve(t *testing.T, dir string, args ...string) *process {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
-	line, err := bufio.NewReader(out).ReadString('\n')
+	p.out = bufio.NewReader(out)
+	line, err := p.out.ReadString('\n')
 	if err != nil {
 		t.Fatalf("first line: %v", err)
 	}
@@ -159,7 +161,10 @@ func TestBackupComesBackUnconfirmed(t *testing.T) {
 	if out := run(t, "restore", file, "--data-dir", dir); !strings.Contains(out, "axle hub confirm-restore") {
 		t.Errorf("restore says %s", out)
 	}
-	serve(t, dir)
+	restored := serve(t, dir)
+	if line, err := restored.out.ReadString('\n'); err != nil || !strings.Contains(line, "axle hub confirm-restore") {
+		t.Errorf("second line %q, %v", line, err)
+	}
 }
 
 func run(t *testing.T, args ...string) string {
