@@ -33,6 +33,7 @@ func onlyWatches(events kube.AuditEvents) error {
 }
 
 func TestNothingChangedMakesNoRequests(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, "edge")
 	s.deploy("edge", "app", "app")
 	s.commit("second", "second")
@@ -84,6 +85,7 @@ func TestRevisionsNeverGoBack(t *testing.T) {
 	if neverBack([]int{1, 3, 2}) == nil {
 		t.Fatal("the judge does not see a step back")
 	}
+	t.Parallel()
 	s := newStage(t, "edge")
 	s.deploy("edge", "app", "app")
 	s.proxy.Replay(true)
@@ -129,6 +131,7 @@ func TestRevisionsNeverGoBack(t *testing.T) {
 }
 
 func TestAbsenceNeverDeletes(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, "edge")
 	s.deploy("edge", "app", "app")
 	s.commit("other", "other")
@@ -161,6 +164,7 @@ func TestAbsenceNeverDeletes(t *testing.T) {
 }
 
 func TestLostReportResyncs(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, "edge")
 	s.deploy("edge", "app", "app")
 	for n, drop := range []world.Drop{world.DropRequest, world.DropAnswer} {
@@ -189,6 +193,7 @@ func TestLostReportResyncs(t *testing.T) {
 }
 
 func TestKillsDuringDeliveryConverge(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, "edge", "mile")
 	for _, cluster := range []string{"edge", "mile"} {
 		s.deploy(cluster, "app", "app")

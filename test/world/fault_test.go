@@ -5,6 +5,7 @@ import (
 )
 
 func TestCaptivePortalHoldsEverything(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, "edge")
 	s.deploy("edge", "app", "app")
 	before, err := s.get("edge", "app", "one")
@@ -35,6 +36,7 @@ func (s *stage) sayTwo(cluster string) {
 }
 
 func TestHubAwayAgentHealsAndRestarts(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, "edge")
 	s.deploy("edge", "app", "app")
 	s.must(s.Hub.Kill())
@@ -50,6 +52,7 @@ func TestHubAwayAgentHealsAndRestarts(t *testing.T) {
 }
 
 func TestRevokedAgentHoldsEverything(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, "edge")
 	s.deploy("edge", "app", "app")
 	before, err := s.get("edge", "app", "one")
@@ -63,12 +66,13 @@ func TestRevokedAgentHoldsEverything(t *testing.T) {
 }
 
 func TestOwnedByAnotherServiceIsRefused(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, "edge")
 	s.deploy("edge", "app", "app")
 	before, err := s.get("edge", "app", "one")
 	s.must(err)
 	s.axle("services", "create", "edge/thief", "--repo", "fleet", "--ref", "main", "--folder", "app", "--namespace", "app")
-	s.state("edge", "thief", "Failed", "edge/app")
+	s.state("edge", "thief", "Failed", "belongs to service")
 	s.same("edge", "app", "one", before.Metadata.UID)
 	s.axle("services", "delete", "edge/thief", "--timeout", "90s")
 	s.same("edge", "app", "one", before.Metadata.UID)
@@ -76,6 +80,7 @@ func TestOwnedByAnotherServiceIsRefused(t *testing.T) {
 }
 
 func TestAPIServerAwayHeals(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, "edge")
 	s.deploy("edge", "app", "app")
 	before, err := s.get("edge", "app", "one")
@@ -90,6 +95,7 @@ func TestAPIServerAwayHeals(t *testing.T) {
 }
 
 func TestWrongCredentialsAreSaidWithoutTheSecret(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, "edge")
 	s.deploy("edge", "app", "app")
 	const secret = "correct-horse-battery"
