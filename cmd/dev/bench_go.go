@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/axle-cd/axle/test/scale"
+)
+
+func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
+
+// goBenchmark runs one Go benchmark and returns its numbers by unit and the
+// last line of JSON that it printed, nil when there is none.
+func goBenchmark(ctx context.Context, folder, name, times string) (map[string]float64, []byte, error) {
+	command := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "^"+name+"$", "-benchtime", times, "-timeout", "20m", folder)
+	out, err := command.CombinedOutput()
+	if err != nil {
+		return nil, nil, fmt.Errorf("go test -bench %s %s: %w\n%s", name, folder, err, out)
+	}
+	numbers := map[string]float64{}
+	var last []byte
+	for line := range bytes.Lines(out) {
+		if at := bytes.IndexByte(line, '{'); at >= 0 && json.Valid(line[at:]) {
+			last = line[at:]
+		}
+		fields := strings.Fields(string(line))
+		for i := 1; i < len(fields); i++ {
+			// Numbers and units alternate; the benchmark's name may stand alone
+			// on the line before.
+			if n, err := strconv.ParseFloat(fields[i-1], 64); err == nil && strings.ContainsAny(fields[i], "/-abcdefghijklmnopqrstuvwxyz") {
+				numbers[fields[i]] = n
+			}
+		}
+	}
+	return numbers, last, nil
+}
+
+func benchIdlePoll(ctx context.Context, _ *bench) (*record, error) {
+	_, line, err := goBenchmark(ctx, "./hub/agentapi", "BenchmarkIdlePoll", "1x")
+	if err != nil {
+		return nil, err
+	}
+	var found struct {
+		PollsPerCoreSecond   float64
+		HubCPUMicrosPerPoll  float64
+		HTTP1BytesUp         float64
+		HTTP1BytesDown       float64
+		HTTP2BytesUp         float64
+		HTTP2BytesDown       float64
+		FreshTLSBytesUp      float64
+		FreshTLSBytesDown    float64
+		FreshTLSHubCPUMicros float64
+		HubRSSBytes          float64
+		Clusters, Services   int
+		Polls                int
+	}
+	if err := json.Unmarshal(line, &found); err != nil {
+		return nil, fmt.Errorf("the benchmark printed no result: %w", err)
+	}
+	return &record{
+		Settings: map[string]any{"clusters": found.Clusters, "services": found.Services, "polls": found.Polls},
+		Values: []value{
+			{What: "polls on kept connections", Value: found.PollsPerCoreSecond, Unit: "per core-second of the hub"},
+			most(value{What: "hub CPU a poll, kept connection", Value: found.HubCPUMicrosPerPoll, Unit: "µs"}, 150),
+			most(value{What: "up, kept HTTP/1.1, in TLS records", Value: found.HTTP1BytesUp, Unit: "B"}, 300),
+			most(value{What: "down, kept HTTP/1.1, in TLS records", Value: found.HTTP1BytesDown, Unit: "B"}, 200),
+			most(value{What: "up, kept HTTP/2, in TLS records", Value: found.HTTP2BytesUp, Unit: "B"}, 300),
+			most(value{What: "down, kept HTTP/2, in TLS records", Value: found.HTTP2BytesDown, Unit: "B"}, 200),
+			most(value{What: "up, with a new TLS connection", Value: found.FreshTLSBytesUp, Unit: "B"}, 2560),
+			most(value{What: "down, with a new TLS connection", Value: found.FreshTLSBytesDown, Unit: "B"}, 6144),
+			most(value{What: "hub CPU a poll, with a new TLS connection", Value: found.FreshTLSHubCPUMicros, Unit: "µs",
+				Reference: ratio(found.FreshTLSHubCPUMicros, found.HubCPUMicrosPerPoll, "a poll on a kept connection, same run")}, 1500),
+			{What: "hub memory", Value: found.HubRSSBytes / (1 << 20), Unit: "MiB"},
+		},
+	}, nil
+}
+
+// ratio tells how a number compares with one of the same run.
+func ratio(ours, theirs float64, what string) string {
+	if theirs == 0 {
+		return "of " + what
+	}
+	return decimal(ours/theirs) + " × " + what
+}
+
+func benchTarball(ctx context.Context, _ *bench) (*record, error) {
+	n, _, err := goBenchmark(ctx, "./hub/gitcache", "BenchmarkFirstTarball", "3x")
+	if err != nil {
+		return nil, err
+	}
+	for _, unit := range []string{"s/first", "s/archive", "ratio", "µs/repeated", "size-ratio"} {
+		if _, ok := n[unit]; !ok {
+			return nil, fmt.Errorf("the benchmark printed no %q", unit)
+		}
+	}
+	archive := "git archive | zstd on the same mirror, same run"
+	return &record{
+		Settings: map[string]any{"repository": "2,000 files, 104 MB", "runs": 3},
+		Values: []value{
+			{What: "first tarball, mirror to stored file with its digest", Value: n["s/first"], Unit: "s"},
+			{What: "git archive | zstd", Value: n["s/archive"], Unit: "s"},
+			most(value{What: "ratio of the two", Value: n["ratio"], Unit: "×", Reference: archive}, 1.3),
+			{What: "repeated tarball, opened from the node cache", Value: n["µs/repeated"], Unit: "µs"},
+			{What: "stored bytes", Value: n["size-ratio"], Unit: "×", Reference: archive},
+		},
+	}, nil
+}
+
+func benchInstall(ctx context.Context, b *bench) (*record, error) {
+	found, err := scale.Install(ctx, scale.InstallConfig{Services: b.services, Progress: b.say})
+	if err != nil {
+		return nil, err
+	}
+	services := float64(found.Services)
+	mib := func(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+	const flux = "Flux 2.9, measured elsewhere: "
+	return &record{
+		shrunk:   found.Services != installServices,
+		Settings: map[string]any{"services": found.Services, "objects": found.Objects},
+		Values: []value{
+			most(value{What: "install: requests to the API server a service", Value: float64(found.Install.Requests) / services, Unit: "", Reference: flux + "36"}, 8),
+			most(value{What: "install: CPU a service, agent and render children", Value: found.Install.CPU / services, Unit: "s", Reference: flux + "0.11"}, 0.015),
+			most(value{What: "install: until all are healthy", Value: found.Install.Seconds, Unit: "s", Reference: flux + "84"}, 40),
+			{What: "install: agent's largest memory", Value: mib(found.Install.RSS), Unit: "MiB"},
+			most(value{What: "install: render children's largest memory together", Value: mib(found.Install.ChildRSS), Unit: "MiB"}, 1024),
+			most(value{What: fmt.Sprintf("idle %.0f s: requests", found.Idle.Seconds), Value: float64(found.Idle.Requests), Unit: ""}, 0),
+			{What: fmt.Sprintf("idle %.0f s: CPU of one core", found.Idle.Seconds), Value: 100 * found.Idle.CPU / found.Idle.Seconds, Unit: "%"},
+			most(value{What: "idle: agent's memory", Value: mib(found.Idle.RSS), Unit: "MiB", Reference: flux + "207 + 134"}, 112),
+			{What: "pass over all, asked for, nothing to change: requests a service", Value: float64(found.Sync.Requests) / services, Unit: "", Reference: flux + "29"},
+			{What: "pass over all, asked for, nothing to change: CPU a service", Value: found.Sync.CPU / services, Unit: "s", Reference: flux + "0.10"},
+		},
+	}, nil
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/axle-cd/axle/internal/atomicfile"
+)
+
+// record is what is kept of one benchmark.
+type record struct {
+	Name    string  `json:"name"`
+	What    string  `json:"what"`
+	Date    string  `json:"date"`
+	Commit  string  `json:"commit"`
+	Machine machine `json:"machine"`
+	// Settings are what was chosen, such as the number of services.
+	Settings map[string]any `json:"settings,omitempty"`
+	Values   []value        `json:"values"`
+	// shrunk is set when it does not compare with others and is not kept.
+	shrunk bool
+}
+
+// value is one number of a record.
+type value struct {
+	What  string  `json:"what"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+	// Budget is the most it should be, or with Floor the least; nil is none.
+	Budget *float64 `json:"budget,omitempty"`
+	Floor  bool     `json:"floor,omitempty"`
+	// Reference says what it compares with, and how.
+	Reference string `json:"reference,omitempty"`
+}
+
+// machine says where it was measured; numbers of two machines do not compare.
+type machine struct {
+	CPU       string `json:"cpu"`
+	Cores     int    `json:"cores"`
+	MemoryMiB int64  `json:"memoryMiB"`
+	Kernel    string `json:"kernel"`
+	Go        string `json:"go"`
+	// Load is the one-minute load average: above the number of cores, times
+	// by the wall are worth little.
+	Load string `json:"load"`
+}
+
+func most(v value, budget float64) value { v.Budget = &budget; return v }
+
+func (v value) number() string { return decimal(v.Value) + " " + v.Unit }
+
+func (v value) budget() string {
+	if v.Budget == nil {
+		return "-"
+	}
+	sign, kept := "≤", v.Value <= *v.Budget
+	if v.Floor {
+		sign, kept = "≥", v.Value >= *v.Budget
+	}
+	text := sign + " " + decimal(*v.Budget)
+	if !kept {
+		text += " MISSED"
+	}
+	return text
+}
+
+// decimal shows three digits that matter.
+func decimal(f float64) string {
+	switch {
+	case f >= 100 || f == float64(int64(f)):
+		return strconv.FormatFloat(f, 'f', 0, 64)
+	case f >= 1:
+		return strconv.FormatFloat(f, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(f, 'g', 3, 64)
+}
+
+func (r *record) write(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(dir, r.Name+".json"), append(text, '\n'), 0o644)
+}
+
+// index writes the table of all records for people.
+func (b *bench) index() error {
+	var page bytes.Buffer
+	page.WriteString(`# Benchmarks
+
+Written by ` + "`make bench`" + ` from the records in [benchmarks](benchmarks). A
+budget is what the design promises; numbers compare only on one machine, so a
+change is judged by running both versions there.
+`)
+	for _, one := range benchmarks {
+		text, err := os.ReadFile(filepath.Join(b.out, one.name+".json"))
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		var r record
+		if err := json.Unmarshal(text, &r); err != nil {
+			return fmt.Errorf("%s: %w", one.name, err)
+		}
+		r.section(&page)
+	}
+	return atomicfile.Write(b.out+".md", page.Bytes(), 0o644)
+}
+
+func (r *record) section(page *bytes.Buffer) {
+	m := r.Machine
+	fmt.Fprintf(page, "\n## %s\n\nMeasured: %s.\n\n%s, commit %.12s; %s, %d cores, %d MiB, load %s, Linux %s, %s",
+		r.Name, r.What, r.Date, r.Commit, m.CPU, m.Cores, m.MemoryMiB, m.Load, m.Kernel, m.Go)
+	for _, key := range sortedKeys(r.Settings) {
+		fmt.Fprintf(page, "; %s: %v", key, r.Settings[key])
+	}
+	page.WriteString(".\n\n| measured | value | budget | reference |\n|---|---|---|---|\n")
+	for _, v := range r.Values {
+		fmt.Fprintf(page, "| %s | %s | %s | %s |\n", v.What, v.number(), v.budget(), strings.ReplaceAll(v.Reference, "|", "\\|"))
+	}
+}
+
+// thisMachine reads /proc; what cannot be read stays empty.
+func thisMachine() machine {
+	m := machine{Cores: runtime.NumCPU(), Go: runtime.Version(), CPU: runtime.GOARCH}
+	read := func(path string) string { text, _ := os.ReadFile(path); return string(text) }
+	for line := range strings.Lines(read("/proc/cpuinfo")) {
+		if _, name, ok := strings.Cut(line, ": "); ok && strings.HasPrefix(line, "model name") {
+			m.CPU = strings.TrimSpace(name)
+			break
+		}
+	}
+	for line := range strings.Lines(read("/proc/meminfo")) {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "MemTotal:" {
+			kib, _ := strconv.ParseInt(fields[1], 10, 64)
+			m.MemoryMiB = kib / 1024
+		}
+	}
+	m.Kernel = strings.TrimSpace(read("/proc/sys/kernel/osrelease"))
+	m.Load, _, _ = strings.Cut(read("/proc/loadavg"), " ")
+	return m
+}
+
+// revision is the commit that is measured, marked when files differ from it.
+func revision(ctx context.Context) string {
+	out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*").Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(out))
+}

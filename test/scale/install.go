@@ -1,0 +1,279 @@
+package scale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+	"golang.org/x/sync/errgroup"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/test/world"
+)
+
+const (
+	// installCluster is the one cluster, and installUser whom its API server
+	// takes the agent for, so that its requests can be told from others'.
+	installCluster = "bench"
+	installUser    = "axle-agent"
+	// installObjects are in each service.
+	installObjects = 4
+	// quiet is how long the agent must send nothing to count as done, and
+	// quietLimit how long that may take to come.
+	quiet      = 10 * time.Second
+	quietLimit = 2 * time.Minute
+)
+
+// InstallConfig says what Install measures.
+type InstallConfig struct {
+	// Services of 4 objects each; zero is 500.
+	Services int
+	// Idle is how long the idle agent is watched; zero is a minute.
+	Idle time.Duration
+	// Limit bounds the installation; zero is 6 minutes.
+	Limit    time.Duration
+	Progress func(format string, args ...any)
+}
+
+// Phase is what one part of an installation took, of the agent's process and
+// its render children.
+type Phase struct {
+	Seconds  float64 `json:"seconds"`
+	Requests int     `json:"requests"`
+	CPU      float64 `json:"cpuSeconds"`
+	// RSS is the agent's largest memory, ChildRSS that of all its render
+	// children together, in bytes.
+	RSS      int64 `json:"rssBytes"`
+	ChildRSS int64 `json:"childRSSBytes"`
+}
+
+// Installed is what Install found.
+type Installed struct {
+	Services int `json:"services"`
+	Objects  int `json:"objects"`
+	// Install ends when the hub shows every service healthy. Idle is a while
+	// in which nothing changes. Sync asks for one pass over every service, as
+	// a person would, with nothing to change.
+	Install Phase `json:"install"`
+	Idle    Phase `json:"idle"`
+	Sync    Phase `json:"sync"`
+}
+
+// Install lets a real agent install services on a real API server.
+func Install(ctx context.Context, cfg InstallConfig) (_ Installed, err error) {
+	if cfg.Services <= 0 {
+		cfg.Services = 500
+	}
+	if cfg.Idle <= 0 {
+		cfg.Idle = time.Minute
+	}
+	if cfg.Limit <= 0 {
+		cfg.Limit = 6 * time.Minute
+	}
+	if cfg.Progress == nil {
+		cfg.Progress = func(string, ...any) {}
+	}
+	w, err := world.Start(ctx, world.Config{
+		Clusters: []string{installCluster}, Pods: true, Audit: true, Hub: []string{"--repo-poll-interval", "5s", "--log-level", "warn"}, Progress: cfg.Progress,
+	})
+	if err != nil {
+		return Installed{}, err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	run := &installation{InstallConfig: cfg, Seeded: &Seeded{World: w, say: cfg.Progress}}
+	if err := run.prepare(ctx); err != nil {
+		return Installed{}, err
+	}
+	return run.measure(ctx)
+}
+
+type installation struct {
+	InstallConfig
+	*Seeded
+	agent *world.Agent
+}
+
+// prepare registers the agent and declares the services while it is away.
+func (i *installation) prepare(ctx context.Context) (err error) {
+	if err := i.setup(ctx); err != nil {
+		return err
+	}
+	if _, err := i.World.Axle(ctx, "login", i.World.Hub.URL, "--token-file", i.TokenFile, "--name", "bench"); err != nil {
+		return err
+	}
+	// The agent's manifests would bring it, where it keeps its inventories.
+	if _, err := i.World.Kubectl(ctx, installCluster, "create", "namespace", "axle-system"); err != nil {
+		return err
+	}
+	if i.agent, err = i.World.ConnectProcess(ctx, installCluster, world.AgentOptions{User: installUser, Flags: []string{"--poll-interval", "10s"}}); err != nil {
+		return err
+	}
+	if err := eventually.Wait(ctx, quietLimit, i.registered(ctx)); err != nil {
+		return err
+	}
+	if err := i.agent.Kill(); err != nil {
+		return err
+	}
+	files := map[string]string{}
+	for n := range i.Services {
+		maps.Copy(files, installApp(n))
+	}
+	if err := i.repository(ctx, "fleet", files); err != nil {
+		return err
+	}
+	if err := i.each(ctx, func(ctx context.Context, n int) error {
+		return i.service(ctx, installCluster, installName(n), "fleet", "main", "apps/"+installName(n))
+	}); err != nil {
+		return err
+	}
+	return i.each(ctx, func(ctx context.Context, n int) error { return i.produced(ctx, installCluster, installName(n), "") })
+}
+
+// each calls do for every service, a few at a time.
+func (i *installation) each(ctx context.Context, do func(context.Context, int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(8)
+	for n := range i.Services {
+		group.Go(func() error { return do(ctx, n) })
+	}
+	return group.Wait()
+}
+
+func (i *installation) registered(ctx context.Context) func() error {
+	return func() error {
+		got, err := i.API.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: installCluster}))
+		if err == nil && (!got.Msg.GetRegistered() || got.Msg.GetPolledAt() == 0) {
+			err = errors.New("the agent has not registered; end of its log:\n" + i.agent.Tail())
+		}
+		return err
+	}
+}
+
+// measure runs the phases.
+func (i *installation) measure(ctx context.Context) (out Installed, err error) {
+	out.Services, out.Objects = i.Services, i.Services*installObjects
+	i.say("a real agent installs %d services of %d objects each", i.Services, installObjects)
+	out.Install, err = i.phase(ctx, func(ctx context.Context) error { return errors.Join(i.agent.Start(), i.allHealthy(ctx)) })
+	if err != nil {
+		return out, err
+	}
+	i.say("installed in %.1f s; waiting until the agent is quiet", out.Install.Seconds)
+	if err := i.quiet(ctx); err != nil {
+		return out, err
+	}
+	i.say("it is quiet; watching it for %s", i.Idle)
+	if out.Idle, err = i.phase(ctx, func(ctx context.Context) error { return jitter.Wait(ctx, i.Idle) }); err != nil {
+		return out, err
+	}
+	i.say("asking for a pass over every service, with nothing to change")
+	out.Sync, err = i.phase(ctx, func(ctx context.Context) error {
+		err := i.each(ctx, func(ctx context.Context, n int) error {
+			_, err := i.API.Services.Sync(ctx, connect.NewRequest(&hubv1.SyncServiceRequest{Ref: serviceRef(installCluster, installName(n))}))
+			return err
+		})
+		return errors.Join(err, i.allHealthy(ctx), i.quiet(ctx))
+	})
+	return out, err
+}
+
+// phase measures what the agent takes while do runs.
+func (i *installation) phase(ctx context.Context, do func(context.Context) error) (p Phase, err error) {
+	ctx, cancel := context.WithTimeout(ctx, i.Limit)
+	defer cancel()
+	cluster := i.World.Cluster(installCluster)
+	mark, err := cluster.AuditMark()
+	if err != nil {
+		return p, err
+	}
+	before, _ := usageOf(i.agent.Pid()) // nothing before its start
+	began := time.Now()
+	sampling, stop := context.WithCancel(ctx)
+	var sampler sync.WaitGroup
+	sampler.Go(func() {
+		for jitter.Wait(sampling, 200*time.Millisecond) == nil {
+			if u, err := usageOf(i.agent.Pid()); err == nil {
+				p.RSS, p.ChildRSS = max(p.RSS, u.rss), max(p.ChildRSS, u.children)
+			}
+		}
+	})
+	err = do(ctx)
+	stop()
+	sampler.Wait()
+	if err != nil {
+		return p, fmt.Errorf("%w; end of the agent's log:\n%s", err, i.agent.Tail())
+	}
+	p.Seconds = time.Since(began).Seconds()
+	after, err := usageOf(i.agent.Pid())
+	if err != nil {
+		return p, err
+	}
+	p.CPU = (after.cpu - before.cpu).Seconds()
+	events, err := cluster.AuditSince(mark)
+	p.Requests = len(events.ByUser(installUser).Requests())
+	return p, err
+}
+
+func (i *installation) allHealthy(ctx context.Context) error {
+	told := time.Now()
+	return eventually.Wait(ctx, i.Limit, func() error {
+		services, err := i.services(ctx)
+		if err != nil {
+			return err
+		}
+		ready := 0
+		for _, one := range services {
+			if why := healthy(one); why == nil {
+				ready++
+			} else {
+				err = fmt.Errorf("%s: %w", one.GetName(), why)
+			}
+		}
+		if time.Since(told) > 5*time.Second {
+			told = time.Now()
+			i.say("%d of %d services are healthy", ready, i.Services)
+		}
+		return err
+	})
+}
+
+// quiet waits until the agent has sent the API server nothing for a while.
+func (i *installation) quiet(ctx context.Context) error {
+	cluster := i.World.Cluster(installCluster)
+	mark, err := cluster.AuditMark()
+	if err != nil {
+		return err
+	}
+	since := time.Now()
+	return eventually.Wait(ctx, quietLimit, func() error {
+		events, err := cluster.AuditSince(mark)
+		if err != nil {
+			return err
+		}
+		if sent := events.ByUser(installUser).Requests(); len(sent) > 0 {
+			if mark, err = cluster.AuditMark(); err != nil {
+				return err
+			}
+			since = time.Now()
+		}
+		if time.Since(since) < quiet {
+			return errors.New("the agent still sends requests")
+		}
+		return nil
+	})
+}
+
+func installName(n int) string { return fmt.Sprintf("svc-%03d", n) }
+
+// installApp is a service of four objects.
+func installApp(n int) map[string]string {
+	name := installName(n)
+	files := app(name, fmt.Sprintf("hello-%d", n))
+	files["apps/"+name+"/account.yaml"] = "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: " + name + "\n"
+	return files
+}

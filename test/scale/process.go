@@ -1,0 +1,95 @@
+package scale
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ticks is the kernel's USER_HZ, fixed for user space.
+const ticks = 100
+
+// usage is what a process and the children it has take.
+type usage struct {
+	// cpu counts the process and all its children, those that ended too.
+	cpu time.Duration
+	// rss is the process's present memory, children that of its children
+	// together, in bytes.
+	rss, children int64
+}
+
+// usageOf reads a process from /proc.
+func usageOf(pid int) (usage, error) {
+	var u usage
+	fields, err := stat(pid)
+	if err != nil {
+		return u, err
+	}
+	u.cpu, u.rss = cpu(fields), rss(pid)
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		return u, err
+	}
+	for _, list := range lists {
+		text, err := os.ReadFile(list)
+		if err != nil {
+			continue // the thread ended
+		}
+		for _, field := range strings.Fields(string(text)) {
+			child, err := strconv.Atoi(field)
+			if err != nil {
+				continue
+			}
+			if fields, err := stat(child); err == nil {
+				u.cpu += cpu(fields)
+				u.children += rss(child)
+			}
+		}
+	}
+	return u, nil
+}
+
+// stat returns the fields behind the program's name, the state first.
+func stat(pid int) ([]string, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil, err
+	}
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	if len(fields) < 22 {
+		return nil, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
+	}
+	return fields, nil
+}
+
+// cpu adds up utime, stime, cutime and cstime, which start at the 12th field.
+func cpu(fields []string) time.Duration {
+	var sum int64
+	for _, f := range fields[11:15] {
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err == nil {
+			sum += n
+		}
+	}
+	return time.Duration(sum) * time.Second / ticks
+}
+
+// rss is a process's memory in bytes, zero when it is gone.
+func rss(pid int) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, err := strconv.ParseInt(fields[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return pages * int64(os.Getpagesize())
+}
