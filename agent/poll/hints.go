@@ -3,13 +3,18 @@ package poll
 import (
 	"context"
 	"sync"
+
+	"github.com/axle-cd/axle/agent/apply"
 )
 
 // hints collects what watches tell, under a lock of its own: they must not
 // wait for a pass, nor the loop for them.
 type hints struct {
-	mu       sync.Mutex
+	mu sync.Mutex
+	// touched are services whose status must be looked at, news those of them
+	// whose objects changed.
 	touched  map[string]bool
+	news     map[string]bool
 	needPass map[string]bool
 	apis     bool
 	wake     chan struct{}
@@ -21,17 +26,25 @@ func (h *hints) touch(id string) {
 	h.mu.Unlock()
 }
 
-func (h *hints) take() (touched, needPass map[string]bool, apis bool) {
+// taken is what was hinted since the last time.
+type taken struct {
+	touched, news, needPass map[string]bool
+	apis                    bool
+}
+
+func (h *hints) take() taken {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	touched, needPass, apis = h.touched, h.needPass, h.apis
-	h.touched, h.needPass, h.apis = map[string]bool{}, map[string]bool{}, false
-	return touched, needPass, apis
+	t := taken{h.touched, h.news, h.needPass, h.apis}
+	h.touched, h.news, h.needPass, h.apis = map[string]bool{}, map[string]bool{}, map[string]bool{}, false
+	return t
 }
 
 // Touched says that drift or health of a service is not what it was.
 func (l *Loop) Touched(id string) {
-	l.hints.touch(id)
+	l.hints.mu.Lock()
+	l.hints.touched[id], l.hints.news[id] = true, true
+	l.hints.mu.Unlock()
 	poke(l.hints.wake)
 }
 
@@ -64,16 +77,16 @@ func (l *Loop) runHints(ctx context.Context) error {
 }
 
 func (l *Loop) heed(ctx context.Context) {
-	touched, needPass, apis := l.hints.take()
+	hinted := l.hints.take()
 	served := []string(nil)
-	if apis {
+	if hinted.apis {
 		if caps, _, err := l.Cluster.Capabilities(ctx); err == nil {
 			served = caps.APIVersions
 		}
 	}
 	now := l.Clock.Now()
 	l.mu.Lock()
-	for id := range needPass {
+	for id := range hinted.needPass {
 		if s := l.services[id]; s != nil && s.want != nil && !s.held {
 			s.done = nil
 			s.queue(now, Asked)
@@ -83,9 +96,7 @@ func (l *Loop) heed(ctx context.Context) {
 		if s.want == nil || s.held {
 			continue
 		}
-		// Its own health lets a pass that waits go on, and other services'
-		// health the one that depends on them.
-		if touched[s.id] && s.objects != nil || s.gate != "" && len(touched) > 0 {
+		if l.mayGoOn(s, hinted) {
 			s.queue(now, Unfinished)
 		}
 		if served != nil && s.done != nil && len(s.done.Asked) > 0 && APIsOf(s.done.Asked, served) != s.done.APIs {
@@ -94,5 +105,15 @@ func (l *Loop) heed(ctx context.Context) {
 	}
 	l.mu.Unlock()
 	poke(l.work)
-	l.report.touch(touched)
+	l.report.touch(hinted.touched)
+}
+
+// mayGoOn reports whether a service that waits need not wait any longer: for
+// the health of its own objects, or for a dependency. What a pass itself says
+// of its service is no reason, else a failing one would not keep its back-off.
+func (l *Loop) mayGoOn(s *service, hinted taken) bool {
+	if s.gate != "" {
+		return len(hinted.touched) > 0 && l.gate(s) == ""
+	}
+	return hinted.news[s.id] && s.objects != nil && s.result != nil && s.result.Phase == apply.PhaseWaiting
 }

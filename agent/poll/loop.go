@@ -67,7 +67,7 @@ func New(cfg Config) (*Loop, error) {
 		Config: cfg, services: map[string]*service{},
 		pollNow: make(chan struct{}, 1), work: make(chan struct{}, 1), refresh: make(chan struct{}, 1),
 		etag: cfg.Remembered.ETag, deletes: deletesHold(cfg.Remembered.Deletes),
-		hints: hints{touched: map[string]bool{}, needPass: map[string]bool{}, wake: make(chan struct{}, 1)},
+		hints: hints{touched: map[string]bool{}, news: map[string]bool{}, needPass: map[string]bool{}, wake: make(chan struct{}, 1)},
 	}
 	l.metrics = newMetrics(cfg.Registerer, l)
 	l.report = newReporter(l)

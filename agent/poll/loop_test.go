@@ -151,6 +151,11 @@ func TestHalfAppliedIsNotApplied(t *testing.T) {
 	if status.GetSourceRevision() != "one" || len(status.GetErrors()) != 1 || status.GetErrors()[0].GetSince() == 0 {
 		t.Errorf("got %v", status)
 	}
+	before := c.count(c.passes, "web")
+	h.polled(5)
+	if n := c.count(c.passes, "web") - before; n > 20 {
+		t.Errorf("%d passes while it fails: there is no back-off", n)
+	}
 	c.set(func() { delete(c.result, "web") })
 	if got := h.says("web", "Synced", "").GetSourceRevision(); got != "two" {
 		t.Errorf("it came back with revision %s", got)
