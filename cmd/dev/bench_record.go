@@ -101,7 +101,9 @@ func (b *bench) index() error {
 
 Written by ` + "`make bench`" + ` from the records in [benchmarks](benchmarks). A
 budget is what the design promises; numbers compare only on one machine, so a
-change is judged by running both versions there.
+change is judged by running both versions there. Where the load is above the
+number of cores, other work ran beside: counts, bytes and CPU hold, times by the
+wall and ratios of them do not.
 `)
 	for _, one := range benchmarks {
 		text, err := os.ReadFile(filepath.Join(b.out, one.name+".json"))

@@ -105,7 +105,7 @@ func (c *Cluster) apiArgs() []string {
 		"--service-account-key-file=" + c.path("service-account.key"),
 		"--service-account-signing-key-file=" + c.path("service-account.key"),
 		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-cluster-ip-range=10.0.0.0/24",
+		"--service-cluster-ip-range=10.96.0.0/16",
 		"--disable-admission-plugins=" + disabled,
 		"--allow-privileged=true",
 		"--profiling=false",

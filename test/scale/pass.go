@@ -129,8 +129,8 @@ func (c *Cluster) hash() string {
 
 // report sends the statuses that changed, or all.
 func (c *Cluster) report(ctx context.Context, drained []string) error {
-	// A whole report has to fit one call; else the parts only add.
-	whole := c.whole && len(c.services) <= most
+	all := c.whole
+	c.whole = false
 	var changed []string
 	for id, s := range c.services {
 		if s.spec == nil {
@@ -140,36 +140,38 @@ func (c *Cluster) report(ctx context.Context, drained []string) error {
 		if err != nil {
 			return err
 		}
-		if c.whole || !bytes.Equal(status, s.reported) {
+		if all || !bytes.Equal(status, s.reported) {
 			s.reported = status
 			changed = append(changed, id)
 		}
 	}
-	if len(changed) == 0 && len(drained) == 0 && !c.whole {
+	if len(changed) == 0 && len(drained) == 0 && !all {
 		return nil
 	}
 	slices.Sort(changed)
 	for first := true; first || len(changed) > 0; first = false {
 		part := changed[:min(most, len(changed))]
 		changed = changed[len(part):]
-		if err := c.send(ctx, part, drained, whole); err != nil {
+		if err := c.send(ctx, part, drained, all); err != nil {
 			c.whole = true // what was noted as reported may not have arrived
 			return err
 		}
 		drained = nil
 	}
-	c.whole = false
 	return nil
 }
 
-func (c *Cluster) send(ctx context.Context, ids, drained []string, whole bool) error {
+// send reports some services. all says that everything is being sent, whatever
+// the hub has.
+func (c *Cluster) send(ctx context.Context, ids, drained []string, all bool) error {
 	c.sequence++
-	request := &agentv1.ReportRequest{BootId: c.bootID, Sequence: c.sequence, Whole: whole, DrainedTombstones: drained}
+	// What is whole has to fit one call; else the parts only add.
+	request := &agentv1.ReportRequest{BootId: c.bootID, Sequence: c.sequence, Whole: all && len(c.services) <= most, DrainedTombstones: drained}
 	for _, id := range ids {
 		s := c.services[id]
 		sum := sha256.Sum256(s.reported)
 		base := s.stored
-		if c.whole {
+		if all {
 			base = ""
 		}
 		request.Services = append(request.Services, &agentv1.ServiceReport{
@@ -185,8 +187,7 @@ func (c *Cluster) send(ctx context.Context, ids, drained []string, whole bool) e
 	}
 	for _, id := range answer.GetResync() {
 		if s := c.services[id]; s != nil {
-			s.stored, s.reported = "", nil // whole at the next pass
-			c.whole = true
+			s.stored, s.reported, c.whole = "", nil, true // with the next report
 		}
 	}
 	n := &c.fleet.count

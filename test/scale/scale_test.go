@@ -2,12 +2,14 @@ package scale_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
+	"github.com/google/go-cmp/cmp"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
@@ -102,6 +104,39 @@ func TestHugeSeedShrunk(t *testing.T) {
 	}
 	if stats := s.Fleet.Stats(); stats.Tarballs == 0 || stats.Tarballs > 40 {
 		t.Errorf("%d tarballs were taken; 40 folders are shared by all", stats.Tarballs)
+	}
+}
+
+func TestBrokenSeedShowsEachState(t *testing.T) {
+	s := seed(t, scale.SeedConfig{Profile: "broken"}) // it waits for the services by itself
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	type state struct {
+		Registered, Pending bool
+		Freshness           string
+	}
+	want := map[string]state{
+		"prod": {Registered: true, Freshness: "Fresh"}, "lost": {Registered: true, Freshness: "Stale"},
+		"new-site": {Registered: true, Pending: true, Freshness: "Fresh"}, "planned": {Freshness: "Unknown"},
+	}
+	eventually.For(t, patience, "the clusters show their states", func() error {
+		got := map[string]state{}
+		list, err := s.API.Clusters.List(t.Context(), connect.NewRequest(&hubv1.ListClustersRequest{}))
+		if err != nil {
+			return err
+		}
+		for _, c := range list.Msg.GetClusters() {
+			got[c.GetName()] = state{c.GetRegistered(), c.GetPending(), c.GetFreshness()}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			return errors.New(diff)
+		}
+		return nil
+	})
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 
