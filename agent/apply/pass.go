@@ -250,12 +250,17 @@ func (r *run) applyGroup(ctx context.Context, group []*item) (failed int, err er
 	)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	// All are judged before the first is written: the writers change what the
+	// judgement reads.
+	var changed []*item
 	for _, it := range group {
-		had := r.next.entries[it.ref]
-		if r.unchanged(it, had) {
+		if r.unchanged(it, r.next.entries[it.ref]) {
 			r.result.Unchanged++
-			continue
+		} else {
+			changed = append(changed, it)
 		}
+	}
+	for _, it := range changed {
 		var known *entry
 		if old, ok := r.before.entries[it.ref]; ok {
 			known = &old
