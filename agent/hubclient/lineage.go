@@ -12,13 +12,15 @@ type Lineage string
 
 // The lineages.
 const (
-	// SameLife: the incarnation is the one that was known, or the first ever.
+	// SameLife: the incarnation is the one that was known, or none was and this
+	// one is to be followed: it has no parent or was confirmed.
 	SameLife Lineage = "same"
 	// Resumed: a new life that kept everything that matters. Deletes wait for
 	// one whole report, nothing else.
 	Resumed Lineage = "resumed"
 	// Restored: a life that may have forgotten what this agent saw, such as a
-	// restored backup. Deletes wait for a person's word.
+	// restored backup, or, for an agent that remembers no position, what its
+	// cluster was told before. Deletes wait for a person's word.
 	Restored Lineage = "restored"
 )
 
@@ -27,11 +29,17 @@ const (
 // people who just made them.
 const lossTolerated = 10 * time.Minute
 
-// Follow judges an incarnation by the last position seen before it.
+// Follow judges an incarnation by the last position seen before it. Without
+// one, as after the loss of the data folder, what the hub has lost cannot be
+// told: the cluster may well run services of the parent's time.
 func Follow(seen Position, life *agentv1.Incarnation) Lineage {
 	switch {
-	case seen.Incarnation == "" || seen.Incarnation == life.GetId():
+	case seen.Incarnation == life.GetId():
 		return SameLife
+	case seen.Incarnation == "" && (life.GetParentId() == "" || life.GetConfirmed()):
+		return SameLife
+	case seen.Incarnation == "":
+		return Restored
 	case life.GetConfirmed():
 		return Resumed
 	case life.GetParentId() != seen.Incarnation:

@@ -153,14 +153,17 @@ func TestFollow(t *testing.T) {
 		life *agentv1.Incarnation
 		want hubclient.Lineage
 	}{
-		"first list ever":           {hubclient.Position{}, &agentv1.Incarnation{Id: life2, ParentId: life1}, hubclient.SameLife},
-		"same life":                 {seen, &agentv1.Incarnation{Id: life1}, hubclient.SameLife},
-		"fail-over without loss":    {seen, &agentv1.Incarnation{Id: life2, ParentId: life1, ParentKeptSequence: 50, StartedAt: 99 * minute}, hubclient.Resumed},
-		"fail-over with small loss": {seen, &agentv1.Incarnation{Id: life2, ParentId: life1, ParentKeptSequence: 40, ParentKeptAt: 90 * minute, StartedAt: 99 * minute}, hubclient.Resumed},
-		"restored backup":           {seen, &agentv1.Incarnation{Id: life2, ParentId: life1, ParentKeptSequence: 40, ParentKeptAt: 80 * minute, StartedAt: 99 * minute}, hubclient.Restored},
-		"unknown parent":            {seen, &agentv1.Incarnation{Id: life2, ParentId: "0000000000000a-0009", ParentKeptSequence: 90}, hubclient.Restored},
-		"no parent":                 {seen, &agentv1.Incarnation{Id: life2}, hubclient.Restored},
-		"confirmed by a person":     {seen, &agentv1.Incarnation{Id: life2, Confirmed: true}, hubclient.Resumed},
+		"first life ever": {hubclient.Position{}, &agentv1.Incarnation{Id: life1}, hubclient.SameLife},
+		"nothing remembered": {hubclient.Position{}, &agentv1.Incarnation{
+			Id: life2, ParentId: life1, ParentKeptSequence: 50, ParentKeptAt: 98 * minute, StartedAt: 99 * minute}, hubclient.Restored},
+		"nothing remembered of a confirmed life": {hubclient.Position{}, &agentv1.Incarnation{Id: life2, ParentId: life1, Confirmed: true}, hubclient.SameLife},
+		"same life":                              {seen, &agentv1.Incarnation{Id: life1}, hubclient.SameLife},
+		"fail-over without loss":                 {seen, &agentv1.Incarnation{Id: life2, ParentId: life1, ParentKeptSequence: 50, StartedAt: 99 * minute}, hubclient.Resumed},
+		"fail-over with small loss":              {seen, &agentv1.Incarnation{Id: life2, ParentId: life1, ParentKeptSequence: 40, ParentKeptAt: 90 * minute, StartedAt: 99 * minute}, hubclient.Resumed},
+		"restored backup":                        {seen, &agentv1.Incarnation{Id: life2, ParentId: life1, ParentKeptSequence: 40, ParentKeptAt: 80 * minute, StartedAt: 99 * minute}, hubclient.Restored},
+		"unknown parent":                         {seen, &agentv1.Incarnation{Id: life2, ParentId: "0000000000000a-0009", ParentKeptSequence: 90}, hubclient.Restored},
+		"no parent":                              {seen, &agentv1.Incarnation{Id: life2}, hubclient.Restored},
+		"confirmed by a person":                  {seen, &agentv1.Incarnation{Id: life2, Confirmed: true}, hubclient.Resumed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := hubclient.Follow(test.seen, test.life); got != test.want {
