@@ -105,13 +105,6 @@ func (s *Server) enter(ctx context.Context, procedure string, request connect.An
 	if err := s.Feed.Ready(); err != nil {
 		return ctx, err
 	}
-	seen, err := event.ParsePosition(request.Header().Get(seenHeader))
-	if err != nil {
-		return ctx, err
-	}
-	if err := s.Feed.WaitFor(ctx, seen); err != nil {
-		return ctx, err
-	}
 	action, listed := access[procedure]
 	if !listed {
 		return ctx, errcode.New(errcode.Forbidden, "call %s is not open to anybody", procedure)
@@ -123,6 +116,9 @@ func (s *Server) enter(ctx context.Context, procedure string, request connect.An
 	if !ok {
 		return ctx, errcode.New(errcode.Unauthorized, "no token; log in first")
 	}
+	if err := s.catchUp(ctx, bearer, request.Header().Get(seenHeader)); err != nil {
+		return ctx, err
+	}
 	principal, err := s.Identity.Authenticate(ctx, bearer)
 	if err != nil {
 		return ctx, err
@@ -131,6 +127,24 @@ func (s *Server) enter(ctx context.Context, procedure string, request connect.An
 		return ctx, err
 	}
 	return identity.WithPrincipal(ctx, principal), nil
+}
+
+// catchUp makes sure that the answer is not older than what the caller has
+// seen. Only callers that this replica knows are waited for; one that it does
+// not know may be known to a newer view, so he is not turned away either. What
+// a person claims to have seen never begins a new incarnation.
+func (s *Server) catchUp(ctx context.Context, bearer, header string) error {
+	seen, err := event.ParsePosition(header)
+	if err != nil {
+		return err
+	}
+	if !s.Feed.Position().Before(seen) {
+		return nil
+	}
+	if _, err := s.Identity.Authenticate(ctx, bearer); err != nil {
+		return errcode.New(errcode.Unavailable, "this replica has not caught up with position %s yet; try again in a second", seen).After(time.Second)
+	}
+	return s.Feed.WaitOnly(ctx, seen)
 }
 
 // outward turns any error into what a client may see, and logs our own faults.

@@ -5,8 +5,10 @@
 // and holds no rule of its own. Every call passes one interceptor, which in
 // this order: bounds its time (60 s; 6 min where the caller waits for a
 // fetch), waits until this replica is as new as the caller has seen (at most
-// 2 s), finds out who calls, asks identity whether he may, and writes the
-// position of what was done into the answer. A call that access.go does not
+// 2 s, and only for tokens that it knows; strangers are told to come back),
+// finds out who calls, asks identity whether he may, and writes the position
+// of what was done into the answer. What a person claims to have seen never
+// begins a new incarnation. A call that access.go does not
 // list is refused, so a new one cannot be open by mistake. Only messages of
 // coded errors leave; anything else is logged once, here, and is "internal
 // error" to the caller.

@@ -138,10 +138,37 @@ func (f *Feed) Ready() error {
 // case, else after at most 2 s with an Unavailable error, so that nobody is
 // ever answered from an older view than he has seen. A place in an incarnation
 // newer than this replica's own waits too; one in an older incarnation does
-// not, the newer life beats it.
+// not, the newer life beats it. A place that was not reached is looked up in
+// the database, which may have lost it: only agents are trusted to tell of one.
 func (f *Feed) WaitFor(ctx context.Context, p Position) error {
-	if err := f.Ready(); err != nil {
+	reached, err := f.wait(ctx, p)
+	if err != nil || reached {
 		return err
+	}
+	if err := f.mend(ctx, p, true); err != nil {
+		f.log.Warn("a position that a client has seen cannot be looked up", logkey.Position, p.String(), logkey.Error, err)
+	}
+	return notThere(p)
+}
+
+// WaitOnly is WaitFor for callers whose word must not begin a new incarnation:
+// a place that was not reached is refused and forgotten.
+func (f *Feed) WaitOnly(ctx context.Context, p Position) error {
+	reached, err := f.wait(ctx, p)
+	if err != nil || reached {
+		return err
+	}
+	return notThere(p)
+}
+
+func notThere(p Position) error {
+	return errcode.New(errcode.Unavailable, "this replica has not caught up with position %s yet; try again in a second", p).After(time.Second)
+}
+
+// wait tells whether this replica reached p within the limit.
+func (f *Feed) wait(ctx context.Context, p Position) (bool, error) {
+	if err := f.Ready(); err != nil {
+		return false, err
 	}
 	deadline := f.clock.After(waitLimit)
 	for {
@@ -149,18 +176,15 @@ func (f *Feed) WaitFor(ctx context.Context, p Position) error {
 		behind, moved := f.position.Before(p), f.moved
 		f.mu.Unlock()
 		if !behind {
-			return nil
+			return true, nil
 		}
 		f.Wake()
 		select {
 		case <-moved:
 		case <-ctx.Done():
-			return ctx.Err()
+			return false, ctx.Err()
 		case <-deadline:
-			if err := f.mend(ctx, p, true); err != nil {
-				f.log.Warn("a position that a client has seen cannot be looked up", logkey.Position, p.String(), logkey.Error, err)
-			}
-			return errcode.New(errcode.Unavailable, "this replica has not caught up with position %s yet; try again in a second", p).After(time.Second)
+			return false, nil
 		}
 	}
 }
