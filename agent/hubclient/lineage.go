@@ -38,8 +38,6 @@ func Follow(seen Position, life *agentv1.Incarnation) Lineage {
 		return SameLife
 	case seen.Incarnation == "" && (life.GetParentId() == "" || life.GetConfirmed()):
 		return SameLife
-	case seen.Incarnation == "":
-		return Restored
 	case life.GetConfirmed():
 		return Resumed
 	case life.GetParentId() != seen.Incarnation:
