@@ -1,8 +1,11 @@
 package apply
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,17 +70,61 @@ func TestInventorySurvivesItsCodec(t *testing.T) {
 	}
 }
 
+// A Secret that anybody in its namespace can write costs no more than a bound.
+func TestHostileInventoryIsBounded(t *testing.T) {
+	named := packer.EncodeAll([]byte(`{"codec":1,"service":"s","state":{"shards":[1,1]}}`), nil)
+	part, _, err := pack(wireShard{Codec: codecVersion, Service: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bomb := packer.EncodeAll([]byte(`{"codec":1,"service":"s","state":{}}`+strings.Repeat(" ", maxUnpacked)), nil)
+	for name, shards := range map[string]map[int][]byte{
+		"a bomb":                {0: bomb},
+		"many frames":           {0: bytes.Repeat(packer.EncodeAll(bytes.Repeat([]byte{' '}, 1<<20), nil), 17)},
+		"one Secret many times": {0: named, 1: part},
+		"no Secret":             {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if i, err := decode(shards); err == nil {
+				t.Errorf("it was read: %+v", i)
+			}
+		})
+	}
+}
+
+func TestWhatIsTooLargeToUnpackIsSplit(t *testing.T) {
+	want := sample(0)
+	for n := range 1000 {
+		e := entry{kind: kubeobj.Kind{Version: "v1", Kind: "ConfigMap", Resource: "configmaps"}, ref: kubeobj.Ref{Kind: "ConfigMap", Name: strconv.Itoa(n) + strings.Repeat("a", maxUnpacked/900)}}
+		want.entries[e.ref] = e
+	}
+	first, shards, err := want.encode(func(n int) []int { return freeNumbers(nil, n) })
+	if err != nil || len(shards) < 2 {
+		t.Fatalf("got %d more Secrets and %v", len(shards), err)
+	}
+	shards[0] = first
+	if got, err := decode(shards); err != nil || len(got.entries) != 1000 {
+		t.Errorf("got %v", err)
+	}
+}
+
+// FuzzDecodeInventory mutates the text inside: the packing around it has
+// bounds of its own, and would hide nearly every mutation.
 func FuzzDecodeInventory(f *testing.F) {
-	first, _, err := sample(3).encode(func(n int) []int { return freeNumbers(nil, n) })
+	first, _, err := sample(1).encode(func(n int) []int { return freeNumbers(nil, n) })
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(first)
+	text, err := opener.DecodeAll(first, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
 	for _, text := range []string{`{}`, `{"codec":1,"service":"s","state":{"shards":[0,0]}}`, `{"codec":1,"service":"s","state":{},"entries":[{}]}`, `{"codec":9}`} {
-		f.Add(packer.EncodeAll([]byte(text), nil))
+		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		i, err := decode(map[int][]byte{0: data})
+		i, err := decodeBy(readShard, map[int][]byte{0: data})
 		if err != nil {
 			return
 		}
@@ -85,8 +132,9 @@ func FuzzDecodeInventory(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := decode(map[int][]byte{0: again}); err != nil {
-			t.Errorf("what was read cannot be written: %v", err)
+		got, err := decode(map[int][]byte{0: again})
+		if err != nil || len(got.entries) != len(i.entries) {
+			t.Errorf("what was read is not what was written: %v", err)
 		}
 	})
 }

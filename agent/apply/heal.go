@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
@@ -30,6 +32,10 @@ type wireItem struct {
 	Prune    pruning
 }
 
+// recaller opens what remember packed, in this process and of any size that a
+// render may have.
+var recaller, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30), zstd.WithDecoderLowmem(true))
+
 // remember keeps a plan for heals.
 func (e *Engine) remember(t *tenant, c *client, p *plan) {
 	items := make([]wireItem, 0, len(p.items))
@@ -47,7 +53,7 @@ func (e *Engine) remember(t *tenant, c *client, p *plan) {
 }
 
 func (r rendered) items() (map[kubeobj.Ref]*item, error) {
-	raw, err := opener.DecodeAll(r.packed, nil)
+	raw, err := recaller.DecodeAll(r.packed, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -19,8 +19,9 @@ import (
 // leaves room for base64 and for the API server's own copies.
 const (
 	maxShard = 512 << 10
-	// maxUnpacked bounds what a damaged or hostile shard may unpack to.
-	maxUnpacked = 64 << 20
+	// maxUnpacked bounds what a damaged or hostile shard may unpack to; what is
+	// larger before packing is split.
+	maxUnpacked = 16 << 20
 	// codecVersion is written into each shard; a newer one is refused.
 	codecVersion = 1
 )
@@ -151,8 +152,8 @@ func (i *inventory) encode(next func(count int) []int) (first []byte, more map[i
 		entries = append(entries, toWire(e))
 	}
 	state := i.wireState()
-	first, err = pack(wireShard{Codec: codecVersion, Service: i.service, State: &state, Entries: entries})
-	if err != nil || len(first) <= maxShard {
+	first, fits, err := pack(wireShard{Codec: codecVersion, Service: i.service, State: &state, Entries: entries})
+	if err != nil || fits {
 		i.shards = nil
 		return first, nil, err
 	}
@@ -166,7 +167,7 @@ func (i *inventory) encode(next func(count int) []int) (first []byte, more map[i
 		more[state.Shards[n]] = part
 	}
 	i.shards = state.Shards
-	first, err = pack(wireShard{Codec: codecVersion, Service: i.service, State: &state})
+	first, _, err = pack(wireShard{Codec: codecVersion, Service: i.service, State: &state})
 	return first, more, err
 }
 
@@ -179,8 +180,8 @@ func (i *inventory) wireState() wireState {
 
 // split cuts entries into packed parts that each fit into a shard.
 func (i *inventory) split(entries []wireEntry) ([][]byte, error) {
-	part, err := pack(wireShard{Codec: codecVersion, Service: i.service, Entries: entries})
-	if err != nil || len(part) <= maxShard || len(entries) < 2 {
+	part, fits, err := pack(wireShard{Codec: codecVersion, Service: i.service, Entries: entries})
+	if err != nil || fits || len(entries) < 2 {
 		return [][]byte{part}, err
 	}
 	half := len(entries) / 2
@@ -197,20 +198,26 @@ var (
 	opener, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUnpacked), zstd.WithDecoderLowmem(true))
 )
 
-func pack(shard wireShard) ([]byte, error) {
+// pack also says whether the shard fits into a Secret, and may be unpacked.
+func pack(shard wireShard) (packed []byte, fits bool, err error) {
 	raw, err := json.Marshal(shard)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return packer.EncodeAll(raw, nil), nil
+	packed = packer.EncodeAll(raw, nil)
+	return packed, len(packed) <= maxShard && len(raw) <= maxUnpacked, nil
 }
 
 func unpack(data []byte) (wireShard, error) {
-	var shard wireShard
 	raw, err := opener.DecodeAll(data, nil)
 	if err != nil {
-		return shard, fmt.Errorf("unpack an inventory: %w", err)
+		return wireShard{}, fmt.Errorf("unpack an inventory: %w", err)
 	}
+	return readShard(raw)
+}
+
+func readShard(raw []byte) (wireShard, error) {
+	var shard wireShard
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	if err := decoder.Decode(&shard); err != nil {
 		return shard, fmt.Errorf("read an inventory: %w", err)
@@ -223,7 +230,9 @@ func unpack(data []byte) (wireShard, error) {
 
 // decode reads an inventory from its shards by number. Shards that the state
 // does not name are left-overs of a write that was cut off.
-func decode(shards map[int][]byte) (*inventory, error) {
+func decode(shards map[int][]byte) (*inventory, error) { return decodeBy(unpack, shards) }
+
+func decodeBy(unpack func([]byte) (wireShard, error), shards map[int][]byte) (*inventory, error) {
 	first, err := unpack(shards[0])
 	if err != nil {
 		return nil, err
@@ -238,11 +247,13 @@ func decode(shards map[int][]byte) (*inventory, error) {
 		held: s.Held, strict: s.Strict, shards: s.Shards, entries: map[kubeobj.Ref]entry{},
 	}
 	entries := first.Entries
+	read := map[int]bool{0: true}
 	for _, n := range s.Shards {
 		data, ok := shards[n]
-		if !ok {
-			return nil, fmt.Errorf("Secret %d of the inventory of service %s is missing", n, i.service)
+		if !ok || read[n] {
+			return nil, fmt.Errorf("Secret %d of the inventory of service %s is missing or named twice", n, i.service)
 		}
+		read[n] = true
 		shard, err := unpack(data)
 		if err != nil {
 			return nil, err
