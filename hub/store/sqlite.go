@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -39,6 +40,9 @@ func (s *Store) openSQLite(ctx context.Context, c Config) error {
 	}
 	s.dialect, s.release = sqliteDialect, release
 	file := filepath.Join(c.DataDir, databaseFile)
+	if err := keepPrivate(file); err != nil {
+		return err
+	}
 	pragmas := []string{"busy_timeout(5000)", "foreign_keys(1)", "journal_mode(WAL)", "synchronous(FULL)"}
 	if s.write, err = sql.Open("sqlite", sqliteURL(file, "immediate", pragmas)); err != nil {
 		return fmt.Errorf("open %s: %w", file, err)
@@ -49,6 +53,25 @@ func (s *Store) openSQLite(ctx context.Context, c Config) error {
 	}
 	s.read, err = openSQLiteReaders(file)
 	return err
+}
+
+// keepPrivate lets only this user read the database, whatever the folder's
+// mode: it holds hashes of tokens and sealed secrets. A new one is made here,
+// since SQLite would use the umask; its log and index take the file's mode.
+func keepPrivate(file string) error {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err == nil {
+		return f.Close()
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("make the database: %w", err)
+	}
+	for _, path := range []string{file, file + "-wal", file + "-shm"} {
+		if err := os.Chmod(path, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("keep the database private: %w", err)
+		}
+	}
+	return nil
 }
 
 func openSQLiteReaders(file string) (*sql.DB, error) {
