@@ -181,13 +181,24 @@ func (h *hub) Report(_ context.Context, r *agentv1.ReportRequest) (*agentv1.Repo
 func (h *hub) store(r *agentv1.ReportRequest) (resync []string) {
 	h.reports = append(h.reports, r)
 	if r.GetWhole() {
-		clear(h.stored)
-		clear(h.status)
+		listed := map[string]bool{}
+		for _, s := range r.GetServices() {
+			listed[s.GetServiceId()] = true
+		}
+		maps.DeleteFunc(h.stored, func(id, _ string) bool { return !listed[id] })
+		maps.DeleteFunc(h.status, func(id string, _ *agentv1.ServiceStatus) bool { return !listed[id] })
 	}
+	carried := 0
 	for _, s := range r.GetServices() {
 		if base := s.GetBaseHash(); base != "" && base != h.stored[s.GetServiceId()] && s.GetNewHash() != h.stored[s.GetServiceId()] {
 			resync = append(resync, s.GetServiceId())
 			continue
+		}
+		if len(s.GetStatus()) == 0 && s.GetBaseHash() == s.GetNewHash() {
+			continue // named only
+		}
+		if carried++; carried > 500 {
+			h.t.Errorf("a report carries more than 500 statuses")
 		}
 		status := &agentv1.ServiceStatus{}
 		if err := proto.Unmarshal(s.GetStatus(), status); err != nil {

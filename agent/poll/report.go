@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// maxReports and maxReportBytes bound one report; the hub takes 500 and
-	// 8 MiB.
+	// maxReports and maxReportBytes bound one report; the hub takes 500
+	// statuses and 8 MiB.
 	maxReports     = 500
 	maxReportBytes = 6 << 20
 	// statusHashDigits is how much of a hash over all statuses is sent.
@@ -172,10 +172,12 @@ func (r *reporter) flush(ctx context.Context) error {
 			whole = false // until every service has something to say
 		}
 	}
+	wholeSent := false
 	for start := 0; ; {
 		batch := r.batch(ids[start:], whole)
 		start += batch.looked
-		batch.request.Whole = whole && start == len(ids) && batch.looked == len(ids)
+		wholeSent = whole && batch.looked == len(ids)
+		batch.request.Whole = wholeSent
 		if len(batch.request.GetServices()) > 0 || len(batch.request.GetDrainedTombstones()) > 0 || batch.request.GetWhole() {
 			if err := r.send(ctx, batch); err != nil {
 				return err
@@ -183,6 +185,11 @@ func (r *reporter) flush(ctx context.Context) error {
 		}
 		if start == len(ids) {
 			break
+		}
+	}
+	if whole && !wholeSent {
+		if err := r.send(ctx, r.listing(ids)); err != nil {
+			return err
 		}
 	}
 	if whole {
@@ -260,6 +267,22 @@ func (r *reporter) batch(ids []string, whole bool) batch {
 	b.request.DrainedTombstones = slices.Sorted(maps.Keys(r.gone))
 	b.request.DrainedTombstones = b.request.DrainedTombstones[:min(maxReports, len(b.request.DrainedTombstones))]
 	r.mu.Unlock()
+	return b
+}
+
+// listing makes the last part of a whole report that did not fit into one: it
+// names every service with the hash that the hub acknowledged, and no status,
+// so that the hub drops all others.
+func (r *reporter) listing(ids []string) batch {
+	b := batch{hashes: map[string]string{}, request: &agentv1.ReportRequest{BootId: r.loop.BootID, Whole: true}}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range ids {
+		if hash := r.acked[id]; hash != "" {
+			b.hashes[id] = hash
+			b.request.Services = append(b.request.Services, &agentv1.ServiceReport{ServiceId: id, BaseHash: hash, NewHash: hash})
+		}
+	}
 	return b
 }
 

@@ -81,6 +81,38 @@ func TestLostReportResyncs(t *testing.T) {
 	}
 }
 
+// More services than one report carries are no reason to keep what is nobody's.
+func TestWholeReportOfManyServicesDropsWhatIsNobodys(t *testing.T) {
+	const many = 520
+	h, c := newHub(t), newCluster()
+	for n := range many {
+		h.put(fmt.Sprintf("s%03d", n), "one")
+	}
+	start(t, h, c, t.TempDir())
+	counted := func(what string, want int) {
+		t.Helper()
+		eventually.For(t, 6*within, what, func() error {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			synced := 0
+			for _, status := range h.status {
+				if status.GetSync() == "Synced" {
+					synced++
+				}
+			}
+			if len(h.stored) != want || synced != many {
+				return fmt.Errorf("the hub has %d services, %d synced", len(h.stored), synced)
+			}
+			return nil
+		})
+	}
+	counted("all are reported", many)
+	h.mu.Lock()
+	h.stored["ghost"], h.status["ghost"] = "0123", &agentv1.ServiceStatus{}
+	h.mu.Unlock()
+	counted("the ghost is gone", many)
+}
+
 // deaf hides from the agent what would tell it of a loss.
 type deaf struct{ *hub }
 

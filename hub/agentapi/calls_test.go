@@ -2,6 +2,7 @@ package agentapi_test
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -127,6 +128,37 @@ func TestReportOnAWrongBaseResyncs(t *testing.T) {
 	}
 	if view.Freshness != "Fresh" {
 		t.Errorf("freshness %s", view.Freshness)
+	}
+}
+
+// A whole report of many services comes in parts; the last names them all.
+func TestLastPartOfAWholeReportNamesTheServices(t *testing.T) {
+	b := newBed(t)
+	a := b.register("edge-1")
+	kept, lost := b.declare("edge-1", "web", "web"), b.declare("edge-1", "db", "db")
+	status := &agentv1.ServiceStatus{Sync: "Synced", Health: "Healthy", Message: "all is well"}
+	_, hash := a.report(kept.ID, "", status)
+	a.report(lost.ID, "", status)
+	named := func(r *agentv1.ReportRequest) {
+		r.Whole = true
+		r.Services = []*agentv1.ServiceReport{{ServiceId: kept.ID, BaseHash: hash, NewHash: hash}}
+		for n := range 2000 {
+			r.Services = append(r.Services, &agentv1.ServiceReport{ServiceId: fmt.Sprint("unknown-", n), BaseHash: hash, NewHash: hash})
+		}
+	}
+	answer, _ := a.report(kept.ID, hash, status, named)
+	if len(answer.GetResync()) != 2000 || slices.Contains(answer.GetResync(), kept.ID) {
+		t.Errorf("%d services are asked for again, want those that are not stored", len(answer.GetResync()))
+	}
+	for id, want := range map[string]string{kept.Name: "all is well", lost.Name: ""} {
+		v := kept
+		if id == lost.Name {
+			v = lost
+		}
+		view, err := b.Parts().Fleet.Service(t.Context(), v.Ref())
+		if err != nil || view.Status.Message != want {
+			t.Errorf("%s: stored %+v, %v", id, view.Status, err)
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 // The bounds of one report.
 const (
 	maxReports    = 500
+	maxListed     = 10_000
 	maxDrained    = 500
 	maxStatus     = 96 << 10
 	maxComponents = 64 << 10
@@ -70,8 +71,14 @@ func (c calls) Report(ctx context.Context, req *connect.Request[agentv1.ReportRe
 
 func reportBatch(clusterID string, m *agentv1.ReportRequest) (fleet.ReportBatch, error) {
 	b := fleet.ReportBatch{ClusterID: clusterID, Whole: m.GetWhole(), Drained: m.GetDrainedTombstones()}
-	if len(m.GetServices()) > maxReports || len(b.Drained) > maxDrained {
-		return b, errcode.New(errcode.Invalid, "a report carries at most %d services and %d tombstones; send it in parts", maxReports, maxDrained)
+	carried := 0
+	for _, r := range m.GetServices() {
+		if !onlyListed(r) {
+			carried++
+		}
+	}
+	if carried > maxReports || len(m.GetServices()) > maxListed || len(b.Drained) > maxDrained {
+		return b, errcode.New(errcode.Invalid, "a report carries at most %d statuses of %d services, and %d tombstones; send it in parts", maxReports, maxListed, maxDrained)
 	}
 	for _, r := range m.GetServices() {
 		one, err := report(r)
@@ -83,11 +90,20 @@ func reportBatch(clusterID string, m *agentv1.ReportRequest) (fleet.ReportBatch,
 	return b, nil
 }
 
+// onlyListed reports whether a service is named as being what is stored: a
+// whole report of many services ends so, once their statuses came in parts.
+func onlyListed(r *agentv1.ServiceReport) bool {
+	return len(r.GetStatus()) == 0 && r.GetBaseHash() != "" && r.GetBaseHash() == r.GetNewHash()
+}
+
 // report checks one status against its hash and opens it.
 func report(r *agentv1.ServiceReport) (fleet.Report, error) {
 	out := fleet.Report{ServiceID: r.GetServiceId(), BaseHash: r.GetBaseHash(), NewHash: r.GetNewHash()}
 	if out.ServiceID == "" {
 		return out, errcode.New(errcode.Invalid, "a report names no service")
+	}
+	if onlyListed(r) {
+		return out, nil // stored so or asked for again, in either case not written
 	}
 	if len(r.GetStatus()) > maxStatus {
 		return out, errcode.New(errcode.Invalid, "the status of service %s has %d bytes; at most %d are taken", out.ServiceID, len(r.GetStatus()), maxStatus)

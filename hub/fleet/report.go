@@ -58,9 +58,11 @@ func (f *Fleet) StoreReports(ctx context.Context, b ReportBatch) (ReportResult, 
 
 // takeReports stores what fits and brings stored up to date.
 func (f *Fleet) takeReports(ctx context.Context, cluster Cluster, b ReportBatch, stored map[string]string, result *ReportResult) (changed bool, err error) {
-	ids := make([]string, len(b.Reports))
-	for i, r := range b.Reports {
-		ids[i] = r.ServiceID
+	var ids []string
+	for _, r := range b.Reports {
+		if stored[r.ServiceID] != r.NewHash {
+			ids = append(ids, r.ServiceID)
+		}
 	}
 	known, err := f.store.RowsByID(ctx, ids)
 	if err != nil {

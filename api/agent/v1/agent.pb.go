@@ -1996,7 +1996,8 @@ type ServiceReport struct {
 	// Hex SHA-256 of status.
 	NewHash string `protobuf:"bytes,3,opt,name=new_hash,json=newHash,proto3" json:"new_hash,omitempty"`
 	// A ServiceStatus, as bytes so that the hash needs no canonical form. At
-	// most 96 KiB.
+	// most 96 KiB. Empty with two equal hashes names a service that the hub
+	// should have so: the last part of a whole report lists all of them.
 	Status        []byte `protobuf:"bytes,4,opt,name=status,proto3" json:"status,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
