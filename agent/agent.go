@@ -76,8 +76,14 @@ func newBootID() string {
 	return hex.EncodeToString(id[:])
 }
 
-// Run is the agent until the context ends.
+// Run is the agent until the context ends. What the command line names is
+// looked at first, so that a bootstrap token is not used up in vain.
 func (a *Agent) Run(ctx context.Context) error {
+	renderer, err := a.renderer()
+	if err != nil {
+		return err
+	}
+	defer renderer.Close()
 	unlock, err := lockFolder(a.cfg.DataDir)
 	if err != nil {
 		return err
@@ -90,14 +96,14 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.cfg.Log.Info("the agent starts", logkey.Version, buildinfo.Version, logkey.Address, a.page.address())
 	return lifecycle.Run(ctx,
 		lifecycle.Part{Name: "health page", Run: func(ctx context.Context) error { return a.page.run(ctx, listener) }},
-		lifecycle.Part{Name: "agent", Run: a.work})
+		lifecycle.Part{Name: "agent", Run: func(ctx context.Context) error { return a.work(ctx, renderer) }})
 }
 
 // Address is where /healthz and /metrics are, empty before Run.
 func (a *Agent) Address() string { return a.page.address() }
 
 // work takes the identity, wires the parts and runs them.
-func (a *Agent) work(ctx context.Context) error {
+func (a *Agent) work(ctx context.Context, renderer *render.Runner) error {
 	id, fresh, err := a.enrol(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -123,11 +129,6 @@ func (a *Agent) work(ctx context.Context) error {
 		return err
 	}
 	session := &session{agent: a, client: client, id: id}
-	renderer, err := a.renderer()
-	if err != nil {
-		return err
-	}
-	defer renderer.Close()
 	watcher, engine, err := a.steps(id.ClusterID)
 	if err != nil {
 		return err
@@ -217,7 +218,11 @@ func (a *Agent) renderer() (*render.Runner, error) {
 // renderBinary finds axle-render: as named, beside this program, or on $PATH.
 func renderBinary(named string) (string, error) {
 	if named != "" {
-		return named, nil
+		path, err := exec.LookPath(named)
+		if err != nil {
+			return "", errcode.New(errcode.Invalid, "--render-binary: %w", err)
+		}
+		return path, nil
 	}
 	if self, err := os.Executable(); err == nil {
 		beside := filepath.Join(filepath.Dir(self), "axle-render")

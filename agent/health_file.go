@@ -21,7 +21,7 @@ func HealthOf(out io.Writer, in io.Reader, file string) error {
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
-			return errcode.New(errcode.Invalid, "-f: %w", err)
+			return argumentError("-f: %w; name a file with one object, or - for standard input", err)
 		}
 		defer f.Close()
 		in = f

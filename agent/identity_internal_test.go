@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -237,5 +238,37 @@ func TestDistro(t *testing.T) {
 		if got := rounded(n); got != want {
 			t.Errorf("%d nodes are told as %d, want %d", n, got, want)
 		}
+	}
+}
+
+// A bootstrap token is good once; what cannot work must be found before it is
+// used.
+func TestRenderChildIsLookedForBeforeTheTokenIsUsed(t *testing.T) {
+	dir := t.TempDir()
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer server.Close()
+	kubeconfig, token := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "token")
+	text := "apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters: [{name: a, cluster: {server: \"" + server.URL + "\"}}]\ncontexts: [{name: a, context: {cluster: a, user: a}}]\nusers: [{name: a, user: {}}]\n"
+	for path, text := range map[string]string{kubeconfig: text, token: "secret"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := New(Config{HubURL: server.URL, TokenFile: token, Kubeconfig: kubeconfig, DataDir: filepath.Join(dir, "data"),
+		RenderBinary: filepath.Join(dir, "axle-render"), MetricsListen: "off"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := a.Run(ctx); !errcode.Is(err, errcode.Invalid) || !strings.Contains(err.Error(), "--render-binary") {
+		t.Errorf("got %v, want an error that names --render-binary", err)
+	}
+	if n := asked.Load(); n > 0 {
+		t.Errorf("%d requests were made before", n)
 	}
 }

@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,6 +52,33 @@ func TestRenderDir(t *testing.T) {
 	write(t, dir, "bad.yaml", "a: b\n  c: d\n")
 	if _, err := agent.RenderDir(t.Context(), &out, agent.RenderRequest{Dir: dir, Binary: binary}); err == nil || !strings.Contains(err.Error(), "bad.yaml:2") {
 		t.Errorf("got %v, want file and line", err)
+	}
+}
+
+func TestWhatIsNotThereIsAnErrorOfUsage(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, "bad.yaml", "just: text")
+	var out bytes.Buffer
+	render := func(dir, service string) error {
+		_, err := agent.RenderDir(t.Context(), &out, agent.RenderRequest{Dir: dir, ServiceFile: service})
+		return err
+	}
+	for name, test := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"no folder":       {render("/nowhere", ""), true},
+		"a file":          {render(file, ""), true},
+		"no service file": {render(dir, "/nowhere"), true},
+		"bad service":     {render(dir, file), false},
+		"no object file":  {agent.HealthOf(&out, nil, "/nowhere"), true},
+		"bad object":      {agent.HealthOf(&out, nil, file), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if !errcode.Is(test.err, errcode.Invalid) || errors.Is(test.err, agent.ErrArgument) != test.want {
+				t.Errorf("got %v", test.err)
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package agent
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,6 +18,23 @@ import (
 	"github.com/axle-cd/axle/agent/render"
 	"github.com/axle-cd/axle/internal/errcode"
 )
+
+// ErrArgument marks errors of RenderDir and HealthOf about a file or folder
+// that was named and cannot be read; what is wrong in it is no such error.
+var ErrArgument = errors.New("it cannot be read")
+
+// argumentError is a coded error with that mark.
+func argumentError(format string, args ...any) error {
+	return argument{errcode.New(errcode.Invalid, format, args...)}
+}
+
+type argument struct{ error }
+
+// Is reports the mark.
+func (argument) Is(target error) bool { return target == ErrArgument }
+
+// Unwrap returns the coded error.
+func (a argument) Unwrap() error { return a.error }
 
 // RenderRequest is what RenderDir renders.
 type RenderRequest struct {
@@ -33,8 +51,11 @@ type RenderRequest struct {
 // cluster: lookups find nothing.
 func RenderDir(ctx context.Context, out io.Writer, r RenderRequest) (warnings []string, err error) {
 	info, err := os.Stat(r.Dir)
-	if err != nil || !info.IsDir() {
-		return nil, errcode.New(errcode.Invalid, "%s is not a folder", r.Dir)
+	switch {
+	case err != nil:
+		return nil, argumentError("%w; name the folder of a service", err)
+	case !info.IsDir():
+		return nil, argumentError("%s is not a folder; name the folder of a service", r.Dir)
 	}
 	folder, err := filepath.Abs(r.Dir)
 	if err != nil {
@@ -46,7 +67,7 @@ func RenderDir(ctx context.Context, out io.Writer, r RenderRequest) (warnings []
 	}
 	binary, err := renderBinary(r.Binary)
 	if err != nil {
-		return nil, err
+		return nil, argument{err}
 	}
 	runner, err := render.New(render.Config{Binary: binary, Pool: 1})
 	if err != nil {
@@ -85,7 +106,7 @@ func specOf(r RenderRequest) (*agentv1.ServiceSpec, error) {
 	}
 	text, err := os.ReadFile(r.ServiceFile)
 	if err != nil {
-		return nil, errcode.New(errcode.Invalid, "--service-file: %w", err)
+		return nil, argumentError("--service-file: %w", err)
 	}
 	var d v1alpha1.ServiceDeployment
 	if err := yaml.Unmarshal(bytes.TrimSpace(text), &d); err != nil {

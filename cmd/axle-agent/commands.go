@@ -84,10 +84,7 @@ func newRender() *cobra.Command {
 			for _, w := range warnings {
 				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
 			}
-			if err != nil {
-				return fmt.Errorf("%w%w", err, quiet{errFailed})
-			}
-			return nil
+			return failed(err)
 		},
 	}
 	cmd.Flags().StringVar(&service, "service-file", "", "ServiceDeployment (YAML) whose settings are used")
@@ -106,10 +103,7 @@ func newHealth() *cobra.Command {
 			if file == "" {
 				return fmt.Errorf("--filename is required; %w", errUsage)
 			}
-			if err := agent.HealthOf(cmd.OutOrStdout(), cmd.InOrStdin(), file); err != nil {
-				return fmt.Errorf("%w%w", err, quiet{errFailed})
-			}
-			return nil
+			return failed(agent.HealthOf(cmd.OutOrStdout(), cmd.InOrStdin(), file))
 		},
 	}
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "file with the object (YAML or JSON)")
@@ -158,6 +152,15 @@ func newVersion() *cobra.Command {
 			return err
 		},
 	}
+}
+
+// failed marks the error of a file's content: the command line was right, so
+// the program does not end as if it were not.
+func failed(err error) error {
+	if err == nil || errors.Is(err, agent.ErrArgument) {
+		return err
+	}
+	return fmt.Errorf("%w%w", err, quiet{errFailed})
 }
 
 // quiet marks an error without adding to its text.
