@@ -153,6 +153,23 @@ func TestWhatIsUsedIsNotDeleted(t *testing.T) {
 	refused(t, b.repositories.Get, &hubv1.GetRepositoryRequest{Name: "fleet"}, errcode.NotFound, "fleet")
 }
 
+func TestADeletedClusterLeavesNoCredentials(t *testing.T) {
+	b := newBed(t)
+	id, deploy := b.deployToken(t, "edge-1")
+	if _, err := b.Parts().Identity.Authenticate(t.Context(), deploy); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, b.clusters.Delete, &hubv1.DeleteClusterRequest{Name: "edge-9"}, errcode.NotFound, "edge-9")
+	must(t, b.clusters.Delete, &hubv1.DeleteClusterRequest{Name: "edge-1"})
+	if _, err := b.Parts().Identity.Authenticate(t.Context(), deploy); !errcode.Is(err, errcode.Unauthorized) {
+		t.Errorf("its token: %v", err)
+	}
+	if _, err := b.Parts().Store.AgentKey(t.Context(), id); !errcode.Is(err, errcode.NotFound) {
+		t.Errorf("its key: %v", err)
+	}
+	b.deployToken(t, "edge-1")
+}
+
 func TestEventsOfOneObject(t *testing.T) {
 	b := newBed(t)
 	b.fleet(t)

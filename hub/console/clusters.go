@@ -102,17 +102,17 @@ func (s *clusters) Approve(ctx context.Context, r *connect.Request[hubv1.Approve
 	return s.answer(ctx, r.Msg.GetName())
 }
 
-// Delete forgets the cluster first: credentials of a cluster that is gone open
-// nothing, while a cluster without credentials that stays would be cut off.
+// Delete forgets a cluster and its credentials in one transaction: a key that
+// outlived its cluster would keep its agent from being registered anew.
 func (s *clusters) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteClusterRequest]) (*connect.Response[hubv1.DeleteClusterResponse], error) {
 	have, err := s.Fleet.Cluster(ctx, r.Msg.GetName())
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Fleet.DeleteCluster(ctx, caller(ctx).By(), have.Name, r.Msg.GetDetach()); err != nil {
-		return nil, err
-	}
-	if err := s.Identity.RevokeCluster(ctx, have.ID); err != nil {
+	err = s.Identity.RevokeClusterWith(ctx, have.ID, func(ctx context.Context) error {
+		return s.Fleet.DeleteCluster(ctx, caller(ctx).By(), have.Name, r.Msg.GetDetach())
+	})
+	if err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.DeleteClusterResponse{}), nil

@@ -273,8 +273,8 @@ func (f *Fleet) SetIdentityProblem(ctx context.Context, clusterID, problem strin
 }
 
 // DeleteCluster forgets a cluster. Conflict when services are on it, unless
-// detach says to forget them too, leaving their objects. The caller also revokes
-// its credentials (identity.RevokeCluster).
+// detach says to forget them too, leaving their objects. Its credentials are
+// not this part's: callers wrap it in identity.RevokeClusterWith.
 func (f *Fleet) DeleteCluster(ctx context.Context, by, name string, detach bool) error {
 	var id string
 	err := f.writer.Write(ctx, func(ctx context.Context) error {

@@ -127,33 +127,49 @@ func (d *Directory) RevokeToken(ctx context.Context, by Principal, id string) er
 	return nil
 }
 
-// RevokeCluster ends every credential of a cluster; called when a cluster is
-// deleted. It may be repeated.
+// RevokeCluster ends every credential of a cluster. It may be repeated.
 func (d *Directory) RevokeCluster(ctx context.Context, clusterID string) error {
+	return d.RevokeClusterWith(ctx, clusterID, func(context.Context) error { return nil })
+}
+
+// RevokeClusterWith ends every credential of a cluster in one transaction with
+// also, which deletes the cluster: a kill leaves both or neither. An error of
+// also is returned as it is.
+func (d *Directory) RevokeClusterWith(ctx context.Context, clusterID string, also func(ctx context.Context) error) error {
 	var ids []string
-	err := d.writer.Write(ctx, func(ctx context.Context) error {
-		ids = nil
-		tokens, err := d.store.ClusterTokens(ctx, clusterID)
-		if err != nil {
+	err := d.writer.Write(ctx, func(ctx context.Context) (err error) {
+		if err := also(ctx); err != nil {
 			return err
 		}
-		for _, t := range tokens {
-			ids = append(ids, t.ID)
-			if err := event.Append(ctx, change(t)); err != nil {
-				return err
-			}
+		if ids, err = d.endCredentials(ctx, clusterID); err != nil {
+			return fmt.Errorf("revoke the credentials of cluster %s: %w", clusterID, err)
 		}
-		if len(ids) > 0 {
-			if err := d.store.DeleteTokens(ctx, ids); err != nil {
-				return err
-			}
-		}
-		return d.store.DeleteAgentKey(ctx, clusterID)
+		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("revoke the credentials of cluster %s: %w", clusterID, err)
+		return err
 	}
 	d.tokens.remove(ids...)
 	d.boots.Delete(clusterID)
 	return nil
+}
+
+// endCredentials deletes the tokens and the key of a cluster in the
+// transaction of the context and returns the ids of the tokens.
+func (d *Directory) endCredentials(ctx context.Context, clusterID string) ([]string, error) {
+	tokens, err := d.store.ClusterTokens(ctx, clusterID)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, 0, len(tokens))
+	for _, t := range tokens {
+		ids = append(ids, t.ID)
+	}
+	if err := appendTokens(ctx, tokens...); err != nil {
+		return nil, err
+	}
+	if err := d.store.DeleteTokens(ctx, ids); err != nil {
+		return nil, err
+	}
+	return ids, d.store.DeleteAgentKey(ctx, clusterID)
 }

@@ -37,6 +37,60 @@ func (f *flaky) TokenByHash(ctx context.Context, hash []byte) (identity.Token, e
 	return f.Store.TokenByHash(ctx, hash)
 }
 
+func (f *flaky) DeleteAgentKey(ctx context.Context, clusterID string) error {
+	if f.away.Load() {
+		return errAway
+	}
+	return f.Store.DeleteAgentKey(ctx, clusterID)
+}
+
+func TestAClusterGoesWithItsCredentialsOrStays(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		g := newGate(t, p)
+		a, r := g.registered("edge-1")
+		db := &flaky{Store: g.yard.store}
+		d, err := identity.New(identity.Config{Store: db, Writer: g.yard.store, Clusters: g.yard.Fleet, Sealer: g.yard.sealer, Clock: g.yard.clock})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Rebuild(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		deleted := 0
+		remove := func(ctx context.Context) error {
+			deleted++
+			return g.yard.DeleteCluster(ctx, "ann", "edge-1", false)
+		}
+		refusal := errcode.New(errcode.Conflict, "no")
+		err = d.RevokeClusterWith(t.Context(), r.ClusterID, func(context.Context) error { return refusal })
+		if !errors.Is(err, refusal) {
+			t.Errorf("err = %v", err)
+		}
+		// The connection is lost after the cluster's row is deleted, before its
+		// key is.
+		db.away.Store(true)
+		if err := d.RevokeClusterWith(t.Context(), r.ClusterID, remove); !errors.Is(err, errAway) || deleted == 0 {
+			t.Errorf("err = %v after %d deletions", err, deleted)
+		}
+		db.away.Store(false)
+		if _, err := g.yard.Cluster(t.Context(), "edge-1"); err != nil {
+			t.Errorf("the cluster went although its key stayed: %v", err)
+		}
+		if _, err := d.Authenticate(t.Context(), r.DeployToken); err != nil {
+			t.Errorf("the token of a cluster that stayed: %v", err)
+		}
+		if err := d.RevokeClusterWith(t.Context(), r.ClusterID, remove); err != nil {
+			t.Fatal(err)
+		}
+		_, err = g.yard.Cluster(t.Context(), "edge-1")
+		wantCode(t, err, errcode.NotFound)
+		_, err = g.yard.store.AgentKeyByPublicKey(t.Context(), a.registration("").PublicKey)
+		wantCode(t, err, errcode.NotFound)
+		_, err = d.Authenticate(t.Context(), r.DeployToken)
+		wantCode(t, err, errcode.Unauthorized)
+	})
+}
+
 func TestKnownTokensWorkAnHourWithoutDatabase(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		g := newGate(t, p)
