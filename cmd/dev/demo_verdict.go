@@ -137,6 +137,12 @@ func (d *demo) ownRepository(ctx context.Context) error {
 		return err
 	}
 	fmt.Print(out)
+	if d.repoURL != d.repo {
+		// Only a copy is ours to cut off.
+		if err := d.outage(ctx); err != nil {
+			return err
+		}
+	}
 	d.chapter("The verdict, read from the API servers")
 	for _, cluster := range d.clusters {
 		all, err := d.objects(ctx, cluster)
@@ -148,7 +154,8 @@ func (d *demo) ownRepository(ctx context.Context) error {
 			d.say("%s: %s %s", cluster, o.Kind, strings.TrimPrefix(o.Metadata.Namespace+"/"+o.Metadata.Name, "/"))
 		}
 	}
-	_, err = d.axle(ctx, "services", "list")
+	out, err = d.axle(ctx, "services", "list")
+	fmt.Print(indent(out))
 	return err
 }
 
