@@ -16,14 +16,9 @@ var _ fleet.Sources = sources{}
 
 // RepositoryID implements fleet.Sources.
 func (s sources) RepositoryID(ctx context.Context, name, url string) (string, error) {
-	all, err := s.cache.Repositories(ctx)
-	if err != nil {
-		return "", err
-	}
-	for _, r := range all {
-		if (name != "" && r.Name == name) || (name == "" && r.URL == url) {
-			return r.ID, nil
-		}
+	r, err := s.cache.FindRepository(ctx, name, url)
+	if !errcode.Is(err, errcode.NotFound) {
+		return r.ID, err
 	}
 	if name == "" {
 		return "", errcode.New(errcode.NotFound, "no repository has the URL %.200q; add it with: axle repos add", url)
@@ -42,16 +37,13 @@ func (s sources) Track(ctx context.Context, want fleet.SourceWant) (string, erro
 
 // Heads implements fleet.Sources.
 func (s sources) Heads(ctx context.Context, sourceIDs []string) (map[string]fleet.Head, error) {
-	heads := make(map[string]fleet.Head, len(sourceIDs))
-	for _, id := range sourceIDs {
-		h, err := s.cache.Head(ctx, id)
-		if errcode.Is(err, errcode.NotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		heads[id] = fleetHead(h)
+	all, err := s.cache.HeadsOf(ctx, sourceIDs)
+	if err != nil {
+		return nil, err
+	}
+	heads := make(map[string]fleet.Head, len(all))
+	for _, h := range all {
+		heads[h.SourceID] = fleetHead(h)
 	}
 	return heads, nil
 }

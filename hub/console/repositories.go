@@ -63,16 +63,15 @@ func (s *repositories) extras(ctx context.Context) (e extras, err error) {
 
 // find looks a repository up by its name.
 func (s *repositories) find(ctx context.Context, name string) (gitcache.Repository, error) {
-	all, err := s.Cache.Repositories(ctx)
-	if err != nil {
-		return gitcache.Repository{}, err
+	missing := errcode.New(errcode.NotFound, "no repository %q; axle repos list shows what there is", name)
+	if name == "" {
+		return gitcache.Repository{}, missing
 	}
-	for _, r := range all {
-		if r.Name == name {
-			return r, nil
-		}
+	r, err := s.Cache.FindRepository(ctx, name, "")
+	if errcode.Is(err, errcode.NotFound) {
+		err = missing
 	}
-	return gitcache.Repository{}, errcode.New(errcode.NotFound, "no repository %q; axle repos list shows what there is", name)
+	return r, err
 }
 
 // whole is a repository with its heads.

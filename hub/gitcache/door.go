@@ -87,6 +87,11 @@ func (c *Cache) Head(ctx context.Context, sourceID string) (Head, error) {
 	return c.store.Head(ctx, sourceID)
 }
 
+// HeadsOf returns what those of the sources point at that were evaluated.
+func (c *Cache) HeadsOf(ctx context.Context, sourceIDs []string) ([]Head, error) {
+	return c.store.HeadsOf(ctx, sourceIDs)
+}
+
 // Resolve evaluates a source once, at the refs as last read, without following
 // it: for validation. A source that cannot be produced is an error whose code
 // and text are those that the head would carry. errcode.Unavailable while the

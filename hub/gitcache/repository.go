@@ -15,6 +15,12 @@ func (c *Cache) Repositories(ctx context.Context) ([]Repository, error) {
 	return c.store.Repositories(ctx)
 }
 
+// FindRepository returns a repository by name or, when the name is empty, the
+// first by name of those that have the URL. errcode.NotFound.
+func (c *Cache) FindRepository(ctx context.Context, name, url string) (Repository, error) {
+	return c.store.FindRepository(ctx, name, url)
+}
+
 // Repository returns one repository. errcode.NotFound.
 func (c *Cache) Repository(ctx context.Context, id string) (Repository, error) {
 	return c.store.Repository(ctx, id)

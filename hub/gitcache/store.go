@@ -48,6 +48,10 @@ type Store interface {
 	// Repositories returns all repositories, sorted by name.
 	Repositories(ctx context.Context) ([]Repository, error)
 
+	// FindRepository returns a repository by name or, when the name is empty,
+	// the first by name of those that have the URL. errcode.NotFound.
+	FindRepository(ctx context.Context, name, url string) (Repository, error)
+
 	// CreateRepository stores a new repository with the given ID, its
 	// credentials sealed, health Unknown, Generation 1, and announces it.
 	// errcode.Conflict when the ID or the name is taken.
@@ -78,6 +82,9 @@ type Store interface {
 	// Head returns the head of one source. errcode.NotFound when it was never
 	// evaluated.
 	Head(ctx context.Context, sourceID string) (Head, error)
+
+	// HeadsOf returns the heads that exist of some sources, in any order.
+	HeadsOf(ctx context.Context, sourceIDs []string) ([]Head, error)
 
 	// Artifact returns the recipe of a digest. errcode.NotFound.
 	Artifact(ctx context.Context, d digest.Digest) (Artifact, error)

@@ -40,6 +40,16 @@ func (s *Store) Heads(ctx context.Context, repositoryID string) ([]gitcache.Head
 	return rowsOf(ctx, s, scanHead, selectHeads+"WHERE repository_id = $1 ORDER BY source_id", repositoryID)
 }
 
+// HeadsOf returns the heads that exist of some sources, in any order.
+func (s *Store) HeadsOf(ctx context.Context, sourceIDs []string) (heads []gitcache.Head, err error) {
+	err = chunks(sourceIDs, func(args []any) error {
+		part, err := rowsOf(ctx, s, scanHead, selectHeads+"WHERE source_id IN ("+placeholders(1, len(args))+")", args...)
+		heads = append(heads, part...)
+		return err
+	})
+	return heads, err
+}
+
 // EachHead streams all heads, for indexes that are built anew.
 func (s *Store) EachHead(ctx context.Context, fn func(gitcache.Head) error) error {
 	return s.each(ctx, selectHeads+"ORDER BY source_id", nil, func(row scan) error {

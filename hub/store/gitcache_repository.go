@@ -31,6 +31,20 @@ func (s *Store) Repositories(ctx context.Context) ([]gitcache.Repository, error)
 	return rowsOf(ctx, s, scanRepository, selectRepository+"ORDER BY name")
 }
 
+// FindRepository returns a repository by name or, when the name is empty, the
+// first by name of those that have the URL. errcode.NotFound.
+func (s *Store) FindRepository(ctx context.Context, name, url string) (gitcache.Repository, error) {
+	where, key := "WHERE name = $1", name
+	if name == "" {
+		where, key = "WHERE url = $1 ORDER BY name LIMIT 1", url
+	}
+	r, found, err := rowOf(ctx, s, scanRepository, selectRepository+where, key)
+	if err == nil && !found {
+		err = noRepository(key)
+	}
+	return r, err
+}
+
 // Repository returns one repository. errcode.NotFound.
 func (s *Store) Repository(ctx context.Context, id string) (gitcache.Repository, error) {
 	r, found, err := rowOf(ctx, s, scanRepository, selectRepository+"WHERE id = $1", id)

@@ -154,6 +154,25 @@ func (m *Memory) Repositories(ctx context.Context) ([]gitcache.Repository, error
 	return out, nil
 }
 
+// FindRepository implements gitcache.Store.
+func (m *Memory) FindRepository(ctx context.Context, name, url string) (gitcache.Repository, error) {
+	if _, err := m.enter(ctx, "FindRepository"); err != nil {
+		return gitcache.Repository{}, err
+	}
+	defer m.mu.Unlock()
+	var found *gitcache.Repository
+	for _, r := range m.repos {
+		fits := r.row.Name == name || (name == "" && r.row.URL == url)
+		if fits && (found == nil || r.row.Name < found.Name) {
+			found = &r.row
+		}
+	}
+	if found == nil {
+		return gitcache.Repository{}, errcode.New(errcode.NotFound, "repository %s%s does not exist", name, url)
+	}
+	return *found, nil
+}
+
 // Repository implements gitcache.Store.
 func (m *Memory) Repository(ctx context.Context, id string) (gitcache.Repository, error) {
 	if _, err := m.enter(ctx, "Repository"); err != nil {

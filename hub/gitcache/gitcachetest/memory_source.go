@@ -87,6 +87,21 @@ func (m *Memory) Head(ctx context.Context, sourceID string) (gitcache.Head, erro
 	return gitcache.Head{}, errcode.New(errcode.NotFound, "source %s has no head yet", sourceID)
 }
 
+// HeadsOf implements gitcache.Store.
+func (m *Memory) HeadsOf(ctx context.Context, sourceIDs []string) ([]gitcache.Head, error) {
+	if _, err := m.enter(ctx, "HeadsOf"); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	var out []gitcache.Head
+	for _, h := range m.heads {
+		if slices.Contains(sourceIDs, h.SourceID) {
+			out = append(out, h)
+		}
+	}
+	return out, nil
+}
+
 // Heads implements gitcache.Store.
 func (m *Memory) Heads(ctx context.Context, repositoryID string) ([]gitcache.Head, error) {
 	if _, err := m.enter(ctx, "Heads"); err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -138,6 +140,18 @@ func suiteRepositories(t *testing.T, f Fixture) {
 	all, err := s.Repositories(ctx)
 	check(t, err)
 	equal(t, []gitcache.Repository{a, b}, all)
+	for _, want := range []gitcache.Repository{a, b} {
+		got, err := s.FindRepository(ctx, want.Name, "https://not.asked")
+		check(t, err)
+		equal(t, want, got)
+		got, err = s.FindRepository(ctx, "", want.URL)
+		check(t, err)
+		equal(t, want.URL, got.URL)
+	}
+	_, err = s.FindRepository(ctx, "nowhere", a.URL)
+	wantCode(t, err, errcode.NotFound)
+	_, err = s.FindRepository(ctx, "", "https://nowhere.test")
+	wantCode(t, err, errcode.NotFound)
 	before := f.Announced(t)
 	renamed := a
 	renamed.Name = "zz"
@@ -310,6 +324,19 @@ func suiteManyHeads(t *testing.T, f Fixture) {
 		if got[i-1].SourceID >= got[i].SourceID {
 			t.Fatal("heads are not sorted by source")
 		}
+	}
+	// More than one statement may name, with some that have none.
+	asked := []string{got[3].SourceID, got[100].SourceID}
+	for i := range 1200 {
+		asked = append(asked, fmt.Sprintf("none-%d", i))
+	}
+	asked = append(asked, got[7].SourceID)
+	some, err := s.HeadsOf(ctx, asked)
+	check(t, err)
+	slices.SortFunc(some, func(a, b gitcache.Head) int { return strings.Compare(a.SourceID, b.SourceID) })
+	equal(t, []gitcache.Head{got[3], got[7], got[100]}, some)
+	if some, err := s.HeadsOf(ctx, nil); err != nil || len(some) != 0 {
+		t.Fatalf("heads of nothing: %v, %v", some, err)
 	}
 }
 
