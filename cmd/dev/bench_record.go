@@ -131,7 +131,7 @@ func (r *record) section(page *bytes.Buffer) {
 	}
 	page.WriteString(".\n\n| measured | value | budget | reference |\n|---|---|---|---|\n")
 	for _, v := range r.Values {
-		fmt.Fprintf(page, "| %s | %s | %s | %s |\n", v.What, v.number(), v.budget(), strings.ReplaceAll(v.Reference, "|", "\\|"))
+		fmt.Fprintf(page, "| %s | %s | %s | %s |\n", strings.ReplaceAll(v.What, "|", "\\|"), v.number(), v.budget(), strings.ReplaceAll(v.Reference, "|", "\\|"))
 	}
 }
 
