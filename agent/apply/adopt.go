@@ -43,7 +43,7 @@ func takeOver(meta *metav1.PartialObjectMetadata, theirs func(manager string) bo
 			continue
 		}
 		set := fieldpath.NewSet()
-		if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
+		if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
 			return nil, fmt.Errorf("read the fields of manager %s: %w", entry.Manager, err)
 		}
 		union = union.Union(set)
@@ -63,7 +63,7 @@ func takeOver(meta *metav1.PartialObjectMetadata, theirs func(manager string) bo
 		return nil, err
 	}
 	ours.Manager, ours.Operation = kubeobj.FieldManager, metav1.ManagedFieldsOperationApply
-	ours.FieldsV1 = &metav1.FieldsV1{Raw: raw}
+	ours.FieldsV1 = metav1.NewFieldsV1(string(raw))
 	return json.Marshal([]map[string]any{
 		{"op": "replace", "path": "/metadata/managedFields", "value": append(rest, *ours)},
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": meta.ResourceVersion},

@@ -59,12 +59,11 @@ func TestInventorySurvivesItsCodec(t *testing.T) {
 			if diff := cmp.Diff(want, got, compareInventories); diff != "" {
 				t.Error(diff)
 			}
-			for _, n := range want.shards {
-				delete(shards, n)
+			if len(want.shards) > 0 {
+				delete(shards, want.shards[0])
 				if _, err := decode(shards); err == nil {
 					t.Error("an inventory of which a Secret is missing is read")
 				}
-				break
 			}
 		})
 	}

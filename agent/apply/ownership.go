@@ -23,8 +23,6 @@ const (
 	mayNot
 	// mustWait: it is being deleted.
 	mustWait
-	// mustLook: the watches do not know; ask the API server.
-	mustLook
 )
 
 // judge decides from what is known whose an object is. had is the entry of the
