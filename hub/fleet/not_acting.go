@@ -16,6 +16,10 @@ func NotActing(s Spec) []string {
 	for i, r := range s.Renderers {
 		helmNotActing(fmt.Sprintf("renderers[%d].helm", i), r.Helm, true, add)
 	}
+	// A kustomization that inflates charts is refused by the agent, with or
+	// without it.
+	add("kustomize.enableHelm", s.Kustomize != nil && s.Kustomize.EnableHelm)
+	add("syncConfig.diffNormalizers", s.SyncConfig != nil && len(s.SyncConfig.DiffNormalizers) > 0)
 	add("contexts", len(s.Contexts) > 0)
 	add("imports", len(s.Imports) > 0)
 	for i, d := range s.Dependencies {

@@ -161,7 +161,13 @@ func TestNotActingNamesWhatDoesNothing(t *testing.T) {
 	s.Contexts = []string{"shared"}
 	s.Dependencies = []fleet.Dependency{{Name: "db"}, {Name: "db", Cluster: "edge-2"}}
 	s.Renderers = []fleet.Renderer{{Type: "HELM", Helm: &fleet.Helm{URL: "https://example.com", Chart: "a"}}}
-	want := []string{"helm.repository", "helm.git", "helm.luaScript", "renderers[0].helm.url", "renderers[0].helm.chart", "contexts", "dependencies[1].cluster"}
+	s.Kustomize = &fleet.Kustomize{Path: "base", EnableHelm: true, Envsubst: true}
+	s.SyncConfig = &fleet.SyncConfig{Labels: map[string]string{"a": "b"}, DiffNormalizers: []fleet.DiffNormalizer{{JSONPointers: []string{"/spec"}}}}
+	s.Sources, s.Imports, s.DocsPath = []fleet.Source{{Path: "more"}}, []fleet.Import{{Stack: "net"}}, "docs"
+	want := []string{
+		"sources", "helm.repository", "helm.git", "helm.luaScript", "renderers[0].helm.url", "renderers[0].helm.chart",
+		"kustomize.enableHelm", "syncConfig.diffNormalizers", "contexts", "imports", "dependencies[1].cluster", "docsPath",
+	}
 	if diff := cmp.Diff(want, fleet.NotActing(s)); diff != "" {
 		t.Errorf("paths (-want +got):\n%s", diff)
 	}
