@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -231,12 +230,3 @@ func (w *world) health() gitcache.Health {
 }
 
 func newStore() *gitcachetest.Memory { return gitcachetest.NewMemory(nil) }
-
-func readAll(t *testing.T, r io.Reader) []byte {
-	t.Helper()
-	raw, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return raw
-}

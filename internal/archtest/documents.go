@@ -9,7 +9,7 @@ import (
 )
 
 // hop is how a flow page names code: path/file.go:Func or path/file.go:Type.Method.
-var hop = regexp.MustCompile("([a-z0-9_./-]+\\.go):([A-Za-z_][A-Za-z0-9_]*(?:\\.[A-Za-z_][A-Za-z0-9_]*)?)")
+var hop = regexp.MustCompile(`([a-z0-9_./-]+\.go):([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)?)`)
 
 // CheckFlows returns a sentence for each hop of docs/flows whose file or
 // function does not exist, and for each page without any.

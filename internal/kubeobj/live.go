@@ -92,7 +92,7 @@ func Print(entries []metav1.ManagedFieldsEntry) Fingerprint {
 	var foreign []uint64
 	var last metav1.Time
 	for _, e := range entries {
-		if e.Subresource == "scale" && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.Raw, replicas) {
+		if e.Subresource == "scale" && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), replicas) {
 			f.Scaled = true
 		}
 	}
@@ -100,13 +100,13 @@ func Print(entries []metav1.ManagedFieldsEntry) Fingerprint {
 		switch {
 		case e.FieldsV1 == nil:
 		case ours(e):
-			f.Own = hash(e.APIVersion, e.FieldsV1.Raw)
+			f.Own = hash(e.APIVersion, e.FieldsV1.GetRawBytes())
 			f.Unscaled = f.Own
-			if f.Scaled || bytes.Contains(e.FieldsV1.Raw, replicas) {
-				f.Unscaled = hash(e.APIVersion, withoutReplicas(e.FieldsV1.Raw))
+			if f.Scaled || bytes.Contains(e.FieldsV1.GetRawBytes(), replicas) {
+				f.Unscaled = hash(e.APIVersion, withoutReplicas(e.FieldsV1.GetRawBytes()))
 			}
 		case e.Subresource == "" && Human(e.Manager):
-			foreign = append(foreign, hash(e.Manager+" "+string(e.Operation)+" "+e.APIVersion, e.FieldsV1.Raw))
+			foreign = append(foreign, hash(e.Manager+" "+string(e.Operation)+" "+e.APIVersion, e.FieldsV1.GetRawBytes()))
 			if f.Human == "" || e.Time != nil && last.Before(e.Time) {
 				f.Human = e.Manager
 			}

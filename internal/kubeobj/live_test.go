@@ -12,7 +12,7 @@ import (
 func fields(manager string, operation metav1.ManagedFieldsOperationType, sub, raw string, age time.Duration) metav1.ManagedFieldsEntry {
 	at := metav1.NewTime(time.Unix(1000, 0).Add(-age))
 	return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, APIVersion: "apps/v1", Subresource: sub,
-		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(raw)}, Time: &at}
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(raw), Time: &at}
 }
 
 const (
