@@ -80,6 +80,14 @@ func RenderDir(ctx context.Context, out io.Writer, r RenderRequest) (warnings []
 	}
 	p.Capabilities = render.Capabilities{KubernetesVersion: "v1.36.0", APIVersions: []string{"v1", "apps/v1", "batch/v1", "networking.k8s.io/v1", "policy/v1", "rbac.authorization.k8s.io/v1", "autoscaling/v2"}}
 	result, err := runner.Render(ctx, p)
+	if errcode.Is(err, errcode.Invalid) {
+		// The hub delivers what a folder refers to outside itself, too: the
+		// same from here, with the work tree that the folder lies in.
+		if root, entry, eerr := render.Enclosing(folder); eerr == nil && entry != "" {
+			p.Folder, p.Entry = root, entry
+			result, err = runner.Render(ctx, p)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
