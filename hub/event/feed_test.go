@@ -100,10 +100,14 @@ func start(t *testing.T, store event.Store, i *index) *event.Feed {
 func TestWaitersSeeWhatTheyAskFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, i := &rows{life: "a"}, &index{}
-		feed := start(t, store, i)
-		if err := feed.Ready(); !errcode.Is(err, errcode.Unavailable) {
+		idle, err := event.NewFeed(event.FeedConfig{Store: store})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := idle.Ready(); !errcode.Is(err, errcode.Unavailable) {
 			t.Errorf("ready before the indexes are whole: %v", err)
 		}
+		feed := start(t, store, i)
 		synctest.Wait()
 		store.add("one")
 		store.add("two")
