@@ -13,7 +13,8 @@
 // at most 10 times a second; 5 heals of one object in 10 minutes make it
 // Contested, which is then tried every 10 minutes; a watch that is broken or
 // not allowed makes its kind unknown, never "no drift", and its objects are
-// compared one by one every 10 minutes.
+// compared one by one every 10 minutes; a kind whose watch is well is read
+// whole about every 2 hours all the same, page by page.
 //
 //	closed --(Watch names the kind)--> syncing --> synced --(broken)--> unknown
 //	unknown --(opened again, or compared)--> synced

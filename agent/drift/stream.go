@@ -77,6 +77,8 @@ type stream struct {
 	seen map[name]bool
 	// paged says that the API server cannot stream a list.
 	paged bool
+	// verifyAt is when everything is read again although the watch is well.
+	verifyAt time.Time
 }
 
 // follow keeps the watch of a kind open until the context ends.
@@ -119,6 +121,7 @@ func (s *stream) once(ctx context.Context) error {
 			return err
 		}
 	}
+	s.verify(ctx)
 	limit := streamMin + jitter.Full(streamMin)
 	ctx, cancel := context.WithTimeout(ctx, limit+time.Minute)
 	defer cancel()
@@ -227,6 +230,7 @@ func (s *stream) complete() {
 	}
 	s.w.keepOnly(s.k, s.seen, s.version)
 	s.seen = nil
+	s.verifyAt = s.w.cfg.Clock.Now().Add(jitter.Around(verifyEvery, verifyEvery/8))
 	s.w.inSync(s.k)
 }
 
