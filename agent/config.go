@@ -62,6 +62,11 @@ func (c *Config) check() error {
 	if c.PollInterval != 0 && c.PollInterval < poll.MinInterval {
 		return errcode.New(errcode.Invalid, "--poll-interval %v is shorter than %v", c.PollInterval, poll.MinInterval)
 	}
+	c.setDefaults()
+	return nil
+}
+
+func (c *Config) setDefaults() {
 	if c.Namespace == "" {
 		c.Namespace = DefaultNamespace
 	}
@@ -71,7 +76,6 @@ func (c *Config) check() error {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return nil
 }
 
 func (c *Config) caPEM() ([]byte, error) {

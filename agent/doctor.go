@@ -61,6 +61,9 @@ func Doctor(ctx context.Context, cfg Config) iter.Seq[Check] {
 
 func checkDNS(ctx context.Context, cfg Config) Check {
 	c := Check{Name: "dns"}
+	if cfg.HubURL == "" {
+		return c.fails("no hub is named", "give --hub-url https://host[:port]")
+	}
 	u, err := url.Parse(cfg.HubURL)
 	if err != nil || u.Hostname() == "" {
 		return c.fails(fmt.Sprintf("%q is not the URL of a hub", cfg.HubURL), "give --hub-url https://host[:port]")
@@ -70,12 +73,18 @@ func checkDNS(ctx context.Context, cfg Config) Check {
 		return c.fails(err.Error(), "make the name known to the resolver of this machine or pod, or correct --hub-url")
 	}
 	c.Detail = fmt.Sprintf("%s is %s", u.Hostname(), addresses[0])
+	if u.Hostname() == addresses[0] {
+		c.Detail = addresses[0] + " is an address, no name is looked up"
+	}
 	return c
 }
 
 // checkHub looks at connection, TLS and clock with one request.
 func checkHub(ctx context.Context, cfg Config) Check {
 	c := Check{Name: "hub"}
+	if cfg.HubURL == "" {
+		return c.fails("no hub is named", "give --hub-url https://host[:port]")
+	}
 	ca, err := cfg.caPEM()
 	if err != nil {
 		return c.fails(err.Error(), "give --ca-file the hub's ca.pem")
@@ -101,7 +110,7 @@ func checkHub(ctx context.Context, cfg Config) Check {
 		return c.fails(fmt.Sprintf("%s/healthz answers %s (%s)", cfg.HubURL, answer.Status, answer.Header.Get("Content-Type")),
 			"look whether a proxy or a portal answers instead of the hub, and at the hub's own log")
 	}
-	c.Detail = "answers"
+	c.Detail = cfg.HubURL + " answers"
 	if answer.TLS != nil && len(answer.TLS.PeerCertificates) > 0 {
 		c.Detail += fmt.Sprintf(", %s, certificate good until %s", tls.VersionName(answer.TLS.Version), answer.TLS.PeerCertificates[0].NotAfter.Format(time.DateOnly))
 	}
@@ -138,8 +147,12 @@ func checkToken(_ context.Context, cfg Config) Check {
 		c.Detail = "is in " + cfg.dir(identityFile)
 		return c
 	}
-	if cfg.TokenFile == "" {
-		c.Detail = "no --token-file: fine when the cluster is registered already"
+	switch {
+	case cfg.TokenFile == "" && cfg.Kubeconfig != "":
+		return c.fails("there is no identity in "+cfg.DataDir+" and no --token-file",
+			"give --token-file with a bootstrap token; `axle clusters create` or `axle clusters connect` makes one")
+	case cfg.TokenFile == "":
+		c.Detail = "no --token-file: fine when this cluster's Secret holds an identity already"
 		return c
 	}
 	a := &Agent{cfg: cfg}
@@ -152,9 +165,7 @@ func checkToken(_ context.Context, cfg Config) Check {
 
 func checkCluster(ctx context.Context, cfg Config) Check {
 	c := Check{Name: "cluster"}
-	if err := cfg.check(); err != nil {
-		return c.fails(err.Error(), "correct the flag")
-	}
+	cfg.setDefaults()
 	k, err := newKube(cfg.Kubeconfig, cfg.Clock, cfg.Log)
 	if err != nil {
 		return c.fails(errcode.Message(err), "give --kubeconfig, or run in a pod of the cluster")
@@ -173,9 +184,7 @@ func checkCluster(ctx context.Context, cfg Config) Check {
 // checkRights asks for what every agent needs; a service may need more.
 func checkRights(ctx context.Context, cfg Config) Check {
 	c := Check{Name: "rights"}
-	if err := cfg.check(); err != nil {
-		return c.fails(err.Error(), "correct the flag")
-	}
+	cfg.setDefaults()
 	k, err := newKube(cfg.Kubeconfig, cfg.Clock, cfg.Log)
 	if err != nil {
 		return c.fails(errcode.Message(err), "give --kubeconfig, or run in a pod of the cluster")

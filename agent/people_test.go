@@ -93,6 +93,15 @@ func TestDoctorNamesTheFix(t *testing.T) {
 	}
 }
 
+func TestDoctorBlamesTheHubOnce(t *testing.T) {
+	for check := range agent.Doctor(t.Context(), agent.Config{DataDir: t.TempDir(), Kubeconfig: "/nowhere"}) {
+		blames := strings.Contains(check.Problem+check.Fix, "hub-url")
+		if want := check.Name == "dns" || check.Name == "hub"; blames != want {
+			t.Errorf("%s says %s %s", check.Name, check.Problem, check.Fix)
+		}
+	}
+}
+
 func TestConfigIsChecked(t *testing.T) {
 	for name, test := range map[string]struct {
 		config agent.Config
