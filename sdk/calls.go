@@ -2,7 +2,6 @@ package sdk
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/position"
 )
 
 const (
@@ -24,7 +24,7 @@ type calls struct {
 	token, agent, url string
 
 	mu   sync.Mutex
-	seen string
+	seen position.Position
 }
 
 // WrapUnary adds headers, deadline, retries and error texts.
@@ -62,26 +62,22 @@ func (c *calls) head(request connect.AnyRequest) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.seen != "" {
-		header.Set(seenHeader, c.seen)
+	if c.seen != (position.Position{}) {
+		header.Set(seenHeader, c.seen.String())
 	}
 }
 
-// note keeps the highest position: incarnations compare as text, then numbers.
-func (c *calls) note(position string) {
-	incarnation, sequence, ok := strings.Cut(position, ".")
-	if !ok {
+// note keeps the highest position. What is none is ignored: a proxy's header
+// must not break a call that worked.
+func (c *calls) note(text string) {
+	at, err := position.Parse(text)
+	if err != nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	oldIncarnation, oldSequence, _ := strings.Cut(c.seen, ".")
-	newer := incarnation > oldIncarnation
-	if incarnation == oldIncarnation {
-		newer = len(sequence) > len(oldSequence) || (len(sequence) == len(oldSequence) && sequence > oldSequence)
-	}
-	if newer {
-		c.seen = position
+	if c.seen.Before(at) {
+		c.seen = at
 	}
 }
 

@@ -260,7 +260,7 @@ func (f *Feed) rebuild(ctx context.Context, current Incarnation) error {
 			return fmt.Errorf("rebuild an index: %w", err)
 		}
 	}
-	f.advance(Position{current.ID, last}, true)
+	f.advance(Position{Incarnation: current.ID, Sequence: last}, true)
 	f.log.Info("indexes are whole", logkey.Position, f.Position().String())
 	return nil
 }
@@ -272,14 +272,14 @@ func (f *Feed) tail(ctx context.Context, current Incarnation) (int, error) {
 		return 0, err
 	}
 	if len(rows) == 0 {
-		return 0, f.mend(ctx, Position{current.ID, at}, false)
+		return 0, f.mend(ctx, Position{Incarnation: current.ID, Sequence: at}, false)
 	}
 	for _, s := range f.subscribers {
 		if err := s.Apply(ctx, rows); err != nil {
 			return 0, fmt.Errorf("apply rows after %d: %w", at, err)
 		}
 	}
-	f.advance(Position{current.ID, rows[len(rows)-1].Sequence}, true)
+	f.advance(Position{Incarnation: current.ID, Sequence: rows[len(rows)-1].Sequence}, true)
 	return len(rows), nil
 }
 

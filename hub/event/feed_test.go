@@ -216,32 +216,3 @@ func TestChangesOutsideATransactionAreRefused(t *testing.T) {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 }
-
-func TestPositions(t *testing.T) {
-	tests := map[string]struct {
-		text string
-		want event.Position
-		code errcode.Code
-	}{
-		"empty":       {"", event.Position{}, ""},
-		"usual":       {"00064f-ab12.7", event.Position{Incarnation: "00064f-ab12", Sequence: 7}, ""},
-		"no sequence": {"00064f", event.Position{}, errcode.Invalid},
-		"negative":    {"a.-1", event.Position{}, errcode.Invalid},
-		"text":        {"a.b", event.Position{}, errcode.Invalid},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, err := event.ParsePosition(tc.text)
-			if got != tc.want || errcode.Of(err) != tc.code {
-				t.Errorf("got %v, %v", got, err)
-			}
-			if err == nil && got.String() != tc.text {
-				t.Errorf("back to text: %q", got.String())
-			}
-		})
-	}
-	old, young := event.Position{Incarnation: "a", Sequence: 9}, event.Position{Incarnation: "b", Sequence: 1}
-	if !old.Before(young) || young.Before(old) {
-		t.Error("a newer incarnation must beat an older one")
-	}
-}
