@@ -1,40 +1,28 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"log/slog"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/axle-cd/axle/agent"
 	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/daemon"
 )
 
 // envPrefix starts the environment variable of every flag.
 const envPrefix = "AXLE_AGENT_"
 
-func envName(flag string) string {
-	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-}
+func envName(flag string) string { return daemon.EnvName(envPrefix, flag) }
 
 // fromEnv sets every flag that the command line left alone from its variable.
 func fromEnv(flags *pflag.FlagSet) error {
-	var errs []error
-	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Changed || f.Name == "help" {
-			return
-		}
-		if value, ok := os.LookupEnv(envName(f.Name)); ok && value != "" {
-			if err := flags.Set(f.Name, value); err != nil {
-				errs = append(errs, fmt.Errorf("%s: not a value for --%s: %w; %w", envName(f.Name), f.Name, err, errUsage))
-			}
-		}
-	})
-	return errors.Join(errs...)
+	if err := daemon.FromEnv(flags, envPrefix); err != nil {
+		return fmt.Errorf("%w; %w", err, errUsage)
+	}
+	return nil
 }
 
 // options are the flags, and what is made of them.
@@ -70,20 +58,11 @@ func (o *options) finish(cmd *cobra.Command) error {
 	if err := fromEnv(cmd.Flags()); err != nil {
 		return err
 	}
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
-		return fmt.Errorf("--log-level %q is none of debug, info, warn, error; %w", o.logLevel, errUsage)
+	log, err := daemon.Logger(os.Stderr, o.logFormat, o.logLevel)
+	if err != nil {
+		return fmt.Errorf("%w; %w", err, errUsage)
 	}
-	handling := &slog.HandlerOptions{Level: level}
-	switch o.logFormat {
-	case "text":
-		o.config.Log = slog.New(slog.NewTextHandler(os.Stderr, handling))
-	case "json":
-		o.config.Log = slog.New(slog.NewJSONHandler(os.Stderr, handling))
-	default:
-		return fmt.Errorf("--log-format %q is neither text nor json; %w", o.logFormat, errUsage)
-	}
-	var err error
+	o.config.Log = log
 	o.config.Clock, err = clock.FromEnv()
 	return err
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/netip"
 	"os"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/axle-cd/axle/hub"
 	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/daemon"
 )
 
 // errUsage marks errors of the command line.
@@ -21,25 +21,10 @@ var errUsage = errors.New("see axle-hub --help")
 // envPrefix starts the environment variable of every flag.
 const envPrefix = "AXLE_HUB_"
 
-func envName(flag string) string {
-	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-}
+func envName(flag string) string { return daemon.EnvName(envPrefix, flag) }
 
 // fromEnv sets every flag that the command line left alone from its variable.
-func fromEnv(flags *pflag.FlagSet) error {
-	var errs []error
-	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Changed || f.Name == "help" {
-			return
-		}
-		if value, ok := os.LookupEnv(envName(f.Name)); ok && value != "" {
-			if err := flags.Set(f.Name, value); err != nil {
-				errs = append(errs, fmt.Errorf("%s: not a value for --%s: %w", envName(f.Name), f.Name, err))
-			}
-		}
-	})
-	return errors.Join(errs...)
-}
+func fromEnv(flags *pflag.FlagSet) error { return daemon.FromEnv(flags, envPrefix) }
 
 // options are the flags that are not fields of hub.Config as they are.
 type options struct {
@@ -88,29 +73,11 @@ func (o *options) finish(cmd *cobra.Command) error {
 		}
 		o.config.AllowUpstreamCIDRs = append(o.config.AllowUpstreamCIDRs, prefix)
 	}
-	log, err := o.logger()
+	log, err := daemon.Logger(os.Stderr, o.logFormat, o.logLevel)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; %w", err, errUsage)
 	}
 	o.config.Log, o.config.Out = log, os.Stdout
 	o.config.Clock, err = clock.FromEnv()
 	return err
-}
-
-func (o *options) logger() (*slog.Logger, error) {
-	if o.logLevel == "" {
-		o.logLevel = "info"
-	}
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
-		return nil, fmt.Errorf("--log-level %q is none of debug, info, warn, error; %w", o.logLevel, errUsage)
-	}
-	opts := &slog.HandlerOptions{Level: level}
-	switch o.logFormat {
-	case "", "text":
-		return slog.New(slog.NewTextHandler(os.Stderr, opts)), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(os.Stderr, opts)), nil
-	}
-	return nil, fmt.Errorf("--log-format %q is neither text nor json; %w", o.logFormat, errUsage)
 }
