@@ -152,11 +152,11 @@ type ServiceHelm struct {
 	// Repository names a Flux HelmRepository. Does not act yet.
 	// +optional
 	Repository *NamespacedName `json:"repository,omitempty"`
-	// RepositoryRef names a GitRepository that holds the chart. Does not act
-	// yet.
+	// RepositoryRef names a GitRepository that holds the chart, for a service
+	// without git of its own.
 	// +optional
 	RepositoryRef *ObjectReference `json:"repositoryRef,omitempty"`
-	// Git is the chart's folder in repositoryRef. Does not act yet.
+	// Git is the chart's folder in repositoryRef.
 	// +optional
 	Git *Git `json:"git,omitempty"`
 	// Values override every file.
@@ -201,8 +201,7 @@ type ServiceKustomize struct {
 	// EnableHelm inflates helmCharts. Does not act yet.
 	// +optional
 	EnableHelm *bool `json:"enableHelm,omitempty"`
-	// Envsubst replaces ${NAME} by the service's configuration. Does not act
-	// yet.
+	// Envsubst replaces ${NAME} in texts by the service's configuration.
 	// +optional
 	Envsubst *bool `json:"envsubst,omitempty"`
 }
@@ -232,7 +231,7 @@ type SyncConfigAttributes struct {
 	// Annotations of the namespace.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// DiffNormalizers name fields that others may set.
+	// DiffNormalizers name fields that others may set. Does not act yet.
 	// +optional
 	DiffNormalizers []DiffNormalizer `json:"diffNormalizers,omitempty"`
 }
