@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"connectrpc.com/connect"
 
@@ -15,7 +16,7 @@ type services struct{ *Server }
 
 func ref(r *hubv1.ServiceRef) fleet.Ref { return fleet.Ref{Cluster: r.GetCluster(), Name: r.GetName()} }
 
-// answer turns a view, or its error, into an answer.
+// answer turns a view, or its error, into an answer with each object.
 func answer(v fleet.ServiceView, err error) (*connect.Response[hubv1.Service], error) {
 	if err != nil {
 		return nil, err
@@ -23,6 +24,9 @@ func answer(v fleet.ServiceView, err error) (*connect.Response[hubv1.Service], e
 	out, err := service(v)
 	if err != nil {
 		return nil, err
+	}
+	if out.Components, err = components(v.Status.Components); err != nil {
+		return nil, fmt.Errorf("service %s: %w", v.ID, err)
 	}
 	return connect.NewResponse(out), nil
 }
@@ -41,8 +45,6 @@ func (s *services) List(ctx context.Context, r *connect.Request[hubv1.ListServic
 		if err != nil {
 			return nil, err
 		}
-		// The list is for looking over; Get has each object.
-		one.Components = nil
 		out.Services = append(out.Services, one)
 	}
 	return connect.NewResponse(out), nil
@@ -79,11 +81,11 @@ func (s *services) Apply(ctx context.Context, r *connect.Request[hubv1.ApplyServ
 	if err != nil {
 		return nil, err
 	}
-	out, err := service(v)
+	out, err := answer(v, nil)
 	if err != nil {
 		return nil, err
 	}
-	return connect.NewResponse(&hubv1.ApplyServiceResponse{Service: out, Result: string(outcome)}), nil
+	return connect.NewResponse(&hubv1.ApplyServiceResponse{Service: out.Msg, Result: string(outcome)}), nil
 }
 
 // Sync asks the agent for a pass, and upstream for what is new: a person who

@@ -18,7 +18,8 @@ const maxComponents = 8 << 20
 
 func toJSON(m proto.Message) ([]byte, error) { return protojson.Marshal(m) }
 
-// service is a service as people see it.
+// service is a service as people see it, its objects left out: a list is for
+// looking over, and opening each service's objects would be its main cost.
 func service(v fleet.ServiceView) (*hubv1.Service, error) {
 	spec := &hubv1.ServiceSpec{}
 	data, err := json.Marshal(v.Spec)
@@ -41,10 +42,6 @@ func service(v fleet.ServiceView) (*hubv1.Service, error) {
 			Degraded: int32(v.Status.Counts.Degraded), Other: int32(v.Status.Counts.Other),
 		},
 		Errors: serviceErrors(v),
-	}
-	out.Components, err = components(v.Status.Components)
-	if err != nil {
-		return nil, fmt.Errorf("service %s: %w", v.ID, err)
 	}
 	return out, nil
 }
