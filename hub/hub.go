@@ -160,7 +160,7 @@ func (h *Hub) newCache() (*gitcache.Cache, error) {
 // makeEdges makes what answers requests.
 func (h *Hub) makeEdges() error {
 	agents, err := agentapi.New(agentapi.Config{
-		Identity: h.identity, Fleet: announcedFleet{h.fleet, h.replicas}, Desired: h.desired, Tarballs: h.cache, Feed: h.feed, Batcher: h.store,
+		Identity: h.identity, Fleet: announcedFleet{h.fleet, h.replicas}, Desired: h.desired, Tarballs: h.cache, Feed: h.feed,
 		Clock: h.config.Clock, Log: h.log, Registerer: h.registry,
 	})
 	if err != nil {

@@ -99,11 +99,9 @@ func (c calls) Ping(ctx context.Context, req *connect.Request[agentv1.PingReques
 	if err := c.Identity.CheckBoot(ctx, p.ID, m.GetBootId()); err != nil {
 		return nil, err
 	}
-	err = c.Batcher.WriteBatched(ctx, func(ctx context.Context) error {
-		return c.Fleet.Ping(ctx, p.ID, fleet.ClusterPing{
-			AgentVersion: m.GetAgentVersion(), KubernetesVersion: m.GetKubernetesVersion(), Distro: m.GetDistro(),
-			Nodes: int(m.GetNodes()), PollInterval: m.GetPollIntervalMicros(),
-		})
+	err = c.Fleet.Ping(ctx, p.ID, fleet.ClusterPing{
+		AgentVersion: m.GetAgentVersion(), KubernetesVersion: m.GetKubernetesVersion(), Distro: m.GetDistro(),
+		Nodes: int(m.GetNodes()), PollInterval: m.GetPollIntervalMicros(),
 	})
 	if err != nil {
 		return nil, err

@@ -40,24 +40,10 @@ func (c calls) Report(ctx context.Context, req *connect.Request[agentv1.ReportRe
 		return nil, err
 	}
 	ctx, receipt := event.WithReceipt(ctx)
-	// Only a caller that waited to the end may read what fn left here.
-	results := make(chan fleet.ReportResult, 1)
-	err = c.Batcher.WriteBatched(ctx, func(ctx context.Context) error {
-		result, err := c.Fleet.StoreReports(ctx, batch)
-		if err != nil {
-			return err
-		}
-		select {
-		case <-results: // an earlier try of the same transaction
-		default:
-		}
-		results <- result
-		return nil
-	})
+	result, err := c.Fleet.StoreReports(ctx, batch)
 	if err != nil {
 		return nil, err
 	}
-	result := <-results
 	at := c.Feed.Position()
 	if committed := receipt.Position(); at.Before(committed) {
 		at = committed

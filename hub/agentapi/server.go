@@ -61,11 +61,6 @@ type Feed interface {
 	WaitFor(ctx context.Context, p event.Position) error
 }
 
-// Batcher shares commits between small writes.
-type Batcher interface {
-	WriteBatched(ctx context.Context, fn func(ctx context.Context) error) error
-}
-
 // Config of a Server. All but the last four are needed.
 type Config struct {
 	Identity Identity
@@ -73,7 +68,6 @@ type Config struct {
 	Desired  Desired
 	Tarballs Tarballs
 	Feed     Feed
-	Batcher  Batcher
 
 	// PollInterval is told to agents that register; zero is 2 min.
 	PollInterval time.Duration
@@ -107,8 +101,8 @@ const (
 
 // New returns a Server that answers 503 until the feed is ready.
 func New(c Config) (*Server, error) {
-	if c.Identity == nil || c.Fleet == nil || c.Desired == nil || c.Tarballs == nil || c.Feed == nil || c.Batcher == nil {
-		return nil, errors.New("agentapi: identity, fleet, desired lists, tarballs, a feed and a batcher are needed")
+	if c.Identity == nil || c.Fleet == nil || c.Desired == nil || c.Tarballs == nil || c.Feed == nil {
+		return nil, errors.New("agentapi: identity, fleet, desired lists, tarballs and a feed are needed")
 	}
 	if c.Clock == nil {
 		c.Clock = clock.Real{}
