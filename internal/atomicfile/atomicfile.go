@@ -51,11 +51,11 @@ func WriteFrom(path string, mode os.FileMode, fill func(io.Writer) error) (err e
 	if cerr := f.Close(); cerr != nil {
 		return fmt.Errorf("write %s: %w", path, cerr)
 	}
-	return SyncDir(dir)
+	return syncDir(dir)
 }
 
-// SyncDir makes the renames and removals in a folder durable.
-func SyncDir(dir string) error {
+// syncDir makes the renames and removals in a folder durable.
+func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return fmt.Errorf("sync folder: %w", err)
