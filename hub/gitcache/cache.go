@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -13,8 +14,10 @@ import (
 
 	"github.com/axle-cd/axle/hub/gitcache/gitagent"
 	"github.com/axle-cd/axle/hub/gitcache/nodecache"
+	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/shard"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/lifecycle"
 	"github.com/axle-cd/axle/internal/logkey"
@@ -43,7 +46,24 @@ type Cache struct {
 	listed  atomic.Bool
 
 	mu     sync.Mutex
-	agents map[string]*gitagent.Agent // that run here, by repository
+	agents map[string]agent // that run here, by repository
+}
+
+// agent follows one repository for the time of one lease; each kind of
+// repository has its own sort.
+type agent interface {
+	Run(ctx context.Context) error
+	// Kick asks for a pass soon and returns at once; KickAndWait returns the
+	// error of a pass that began after the call.
+	Kick()
+	KickAndWait(ctx context.Context, revision string) error
+	// SourcesChanged says that the set of sources in use may have changed.
+	SourcesChanged()
+	// Resolve evaluates a source that nobody follows, as upstream was last
+	// read.
+	Resolve(ctx context.Context, s Source) (Head, error)
+	// Rebuild writes the tarball of a recipe without asking upstream.
+	Rebuild(ctx context.Context, r Recipe, w io.Writer) (digest.Digest, error)
 }
 
 // New checks the configuration and opens the folder. Run does the work.
@@ -59,11 +79,11 @@ func New(config Config) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cache{config: config, store: config.Store, node: node, git: git, wake: make(chan struct{}, 1), agents: map[string]*gitagent.Agent{}}
+	c := &Cache{config: config, store: config.Store, node: node, git: git, wake: make(chan struct{}, 1), agents: map[string]agent{}}
 	c.metrics = newMetrics(config.Registerer, node)
 	c.keeper = shard.New(shard.Config{
 		Leases: &leases{cache: c, holder: Holder{Replica: config.Replica, Boot: rand.Text()}},
-		Own:    c.own, RenewEvery: gitagent.RenewEvery, FenceAfter: gitagent.FenceAfter, Log: config.Log,
+		Own:    c.own, RenewEvery: record.RenewEvery, FenceAfter: record.FenceAfter, Log: config.Log,
 	})
 	return c, nil
 }
@@ -114,17 +134,22 @@ func (c *Cache) follow(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			c.each((*gitagent.Agent).SourcesChanged)
+			c.each(agent.SourcesChanged)
 		case <-c.wake:
 		}
 	}
 }
 
-// own runs the git agent of a repository for the time of one lease.
+// own runs the agent of a repository for the time of one lease.
 func (c *Cache) own(ctx context.Context, repositoryID string, epoch int64) error {
-	a := gitagent.New(gitagent.Config{RepositoryID: repositoryID, Epoch: epoch, Store: c.store, Git: c.git, Sink: c.node,
-		Dir: c.mirrorDir(repositoryID), PollInterval: c.config.PollInterval, Clock: c.config.Clock, Log: c.config.Log, Gap: c.config.gap, MaxPackBytes: c.config.maxPack,
-		Limits: c.config.Limits, Level: c.config.Level, OnPass: c.metrics.pass})
+	r, err := c.store.Repository(ctx, repositoryID)
+	if err != nil {
+		return err
+	}
+	a, err := c.newAgent(r, epoch)
+	if err != nil {
+		return err
+	}
 	c.mu.Lock()
 	c.agents[repositoryID] = a
 	c.mu.Unlock()
@@ -136,19 +161,30 @@ func (c *Cache) own(ctx context.Context, repositoryID string, epoch int64) error
 	return a.Run(ctx)
 }
 
+// newAgent makes the agent that a repository's kind asks for.
+func (c *Cache) newAgent(r Repository, epoch int64) (agent, error) {
+	switch r.Kind {
+	case record.Git:
+		return gitagent.New(gitagent.Config{RepositoryID: r.ID, Epoch: epoch, Store: c.store, Git: c.git, Sink: c.node,
+			Dir: c.mirrorDir(r.ID), PollInterval: c.config.PollInterval, Clock: c.config.Clock, Log: c.config.Log, Gap: c.config.gap, MaxPackBytes: c.config.maxPack,
+			Limits: c.config.Limits, Level: c.config.Level, OnPass: c.metrics.pass}), nil
+	}
+	return nil, errcode.New(errcode.Unprocessable, "repository %q is of the kind %q, which this hub does not know", r.Name, r.Kind)
+}
+
 // mirrorDir names a mirror's folder by a hash: an ID is no path.
 func (c *Cache) mirrorDir(repositoryID string) string {
 	sum := sha256.Sum256([]byte(repositoryID))
 	return filepath.Join(c.config.Dir, "mirrors", hex.EncodeToString(sum[:16])+".git")
 }
 
-func (c *Cache) agent(repositoryID string) *gitagent.Agent {
+func (c *Cache) agent(repositoryID string) agent {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.agents[repositoryID]
 }
 
-func (c *Cache) each(do func(*gitagent.Agent)) {
+func (c *Cache) each(do func(agent)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, a := range c.agents {
@@ -161,7 +197,7 @@ func (c *Cache) each(do func(*gitagent.Agent)) {
 // It returns at once. Without it a change is noticed within 30 s.
 func (c *Cache) Changed(repositoryID string) {
 	if repositoryID == "" {
-		c.each((*gitagent.Agent).SourcesChanged)
+		c.each(agent.SourcesChanged)
 	} else if a := c.agent(repositoryID); a != nil {
 		a.SourcesChanged()
 	}
@@ -234,13 +270,13 @@ type leases struct {
 
 // Acquire implements shard.Leases.
 func (l *leases) Acquire(ctx context.Context, id string) (int64, error) {
-	return l.cache.store.Acquire(ctx, id, l.holder, gitagent.LeaseTTL, gitagent.TakeOverGrace)
+	return l.cache.store.Acquire(ctx, id, l.holder, record.LeaseTTL, record.TakeOverGrace)
 }
 
 // Renew implements shard.Leases, and passes on the kicks that came by the
 // database.
 func (l *leases) Renew(ctx context.Context) (map[string]int64, error) {
-	held, err := l.cache.store.Renew(ctx, l.holder, gitagent.LeaseTTL)
+	held, err := l.cache.store.Renew(ctx, l.holder, record.LeaseTTL)
 	if err != nil {
 		return nil, err
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache"
-	"github.com/axle-cd/axle/hub/gitcache/gitagent"
 	"github.com/axle-cd/axle/hub/gitcache/gitcachetest"
+	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/gitserver"
 )
@@ -96,7 +96,7 @@ func TestOneFetcherPerRepository(t *testing.T) {
 // oneFetcher judges the server's log.
 func oneFetcher(git *gitserver.Server) error {
 	return errors.Join(
-		git.CheckSpacing(repoName, gitagent.FetchGap, gitserver.Fetch),
+		git.CheckSpacing(repoName, record.FetchGap, gitserver.Fetch),
 		git.CheckSpacing(repoName, 0, gitserver.Fetch, gitserver.LsRefs))
 }
 

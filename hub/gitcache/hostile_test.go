@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/axle-cd/axle/hub/gitcache"
-	"github.com/axle-cd/axle/hub/gitcache/gitagent"
+	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/test/gitserver"
 )
@@ -61,7 +61,7 @@ func TestHostileTreeIsRefused(t *testing.T) {
 		if err := w.refresh(); err == nil {
 			t.Errorf("%s: fetched", name)
 		}
-		if h := w.health(); h.State != gitagent.Failed || !strings.Contains(h.Message, "fsck") {
+		if h := w.health(); h.State != record.Failed || !strings.Contains(h.Message, "fsck") {
 			t.Errorf("%s: health is %+v", name, h)
 		}
 		if h := w.head(s, good); h != before {
@@ -78,7 +78,7 @@ func TestWrongCredentials(t *testing.T) {
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)
 	w.git.SetPassword("deploy", "right")
 	r, err := w.cache.UpdateRepository(t.Context(), w.repo, &gitcache.Credentials{Username: "deploy", Password: secret})
-	if err != nil || r.Auth != gitagent.AuthBasic {
+	if err != nil || r.Auth != record.AuthBasic {
 		t.Fatalf("%v, auth %q", err, r.Auth)
 	}
 	s := w.track("main", "a")
@@ -87,7 +87,7 @@ func TestWrongCredentials(t *testing.T) {
 		t.Fatalf("error is %v", err)
 	}
 	health := w.health()
-	if !strings.Contains(health.Message, "refuses the credentials") || health.State != gitagent.Failed {
+	if !strings.Contains(health.Message, "refuses the credentials") || health.State != record.Failed {
 		t.Errorf("health is %+v", health)
 	}
 	for _, text := range []string{err.Error(), health.Message, strings.Join(w.store.Feed(), "\n")} {
@@ -194,7 +194,7 @@ func TestRepositoryURLs(t *testing.T) {
 		}
 	}
 	r, err := w.cache.CreateRepository(t.Context(), gitcache.Repository{Name: "x", URL: "https://me:pass@GIT.example.com:443/a/b.git/"}, gitcache.Credentials{})
-	if err != nil || r.URL != "https://git.example.com/a/b.git" || r.Auth != gitagent.AuthBasic {
+	if err != nil || r.URL != "https://git.example.com/a/b.git" || r.Auth != record.AuthBasic {
 		t.Errorf("%+v, %v", r, err)
 	}
 	c, err := w.store.Credentials(t.Context(), r.ID)

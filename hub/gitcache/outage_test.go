@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/axle-cd/axle/hub/gitcache"
-	"github.com/axle-cd/axle/hub/gitcache/gitagent"
+	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/test/gitserver"
 )
 
@@ -53,7 +53,7 @@ func servesDuring(t *testing.T, outage func(*gitserver.Server) error, options ..
 		t.Fatal("a refresh went well during the outage")
 	}
 	health := w.health()
-	if health.State != gitagent.Failed || health.Message == "" || health.FailedSince.IsZero() || health.CheckedAt.IsZero() {
+	if health.State != record.Failed || health.Message == "" || health.FailedSince.IsZero() || health.CheckedAt.IsZero() {
 		t.Errorf("health is %+v", health)
 	}
 	if after := w.head(a, good); after != before {
@@ -87,7 +87,7 @@ func servesDuring(t *testing.T, outage func(*gitserver.Server) error, options ..
 	if got := w.content(w.head(a, at(id)), "cm.yaml"); got != "two" {
 		t.Errorf("content after the outage is %q", got)
 	}
-	if h := w.health(); h.State != gitagent.Pullable || h.Message != "" || !h.FailedSince.IsZero() {
+	if h := w.health(); h.State != record.Pullable || h.Message != "" || !h.FailedSince.IsZero() {
 		t.Errorf("health after the outage is %+v", h)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache"
-	"github.com/axle-cd/axle/hub/gitcache/gitagent"
 	"github.com/axle-cd/axle/hub/gitcache/gitcachetest"
+	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/tarball"
@@ -252,7 +252,7 @@ func (s *remoteStore) RequestKick(_ context.Context, id string) error {
 // createRepository puts a repository into a store without a cache.
 func createRepository(t *testing.T, s *gitcachetest.Memory, url string) gitcache.Repository {
 	t.Helper()
-	r, err := s.CreateRepository(t.Context(), gitcache.Repository{ID: "repo_x", Name: "x", Kind: gitagent.Git, URL: url}, gitcache.Credentials{})
+	r, err := s.CreateRepository(t.Context(), gitcache.Repository{ID: "repo_x", Name: "x", Kind: record.Git, URL: url}, gitcache.Credentials{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"crypto/rand"
 	"strings"
 
-	"github.com/axle-cd/axle/hub/gitcache/gitagent"
+	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -34,7 +34,7 @@ func (c *Cache) CreateRepository(ctx context.Context, r Repository, creds Creden
 	if strings.TrimSpace(r.Name) == "" {
 		return Repository{}, errcode.New(errcode.Invalid, "repository has no name; give it one")
 	}
-	r.ID, r.Kind = "repo_"+strings.ToLower(rand.Text()), gitagent.Git
+	r.ID, r.Kind = "repo_"+strings.ToLower(rand.Text()), record.Git
 	if err := c.settle(&r, &creds, true); err != nil {
 		return Repository{}, err
 	}
@@ -67,15 +67,15 @@ func (c *Cache) settle(r *Repository, creds *Credentials, given bool) error {
 	}
 	switch {
 	case loc.Scheme == "ssh":
-		r.Auth = gitagent.AuthSSH
+		r.Auth = record.AuthSSH
 		if creds.PrivateKey == "" || creds.KnownHosts == "" {
 			return errcode.New(errcode.Invalid, "an ssh repository needs a private key and the server's known_hosts lines (ssh-keyscan %s prints them; compare before you trust them)", loc.Host)
 		}
-	case r.Auth == gitagent.AuthSSH:
+	case r.Auth == record.AuthSSH:
 		return errcode.New(errcode.Invalid, "authentication ssh needs an ssh URL")
-	case r.Auth == gitagent.AuthNone && creds.Password != "":
-		r.Auth = gitagent.AuthBasic
-	case r.Auth != gitagent.AuthNone && creds.Password == "":
+	case r.Auth == record.AuthNone && creds.Password != "":
+		r.Auth = record.AuthBasic
+	case r.Auth != record.AuthNone && creds.Password == "":
 		return errcode.New(errcode.Invalid, "authentication %s needs a password or token", r.Auth)
 	}
 	return nil

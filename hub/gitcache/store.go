@@ -4,37 +4,37 @@ import (
 	"context"
 	"time"
 
-	"github.com/axle-cd/axle/hub/gitcache/gitagent"
+	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/internal/digest"
 )
 
 // The rows, as everybody but the git agent knows them.
 type (
 	// Repository is one upstream that the hub follows.
-	Repository = gitagent.Repository
+	Repository = record.Repository
 	// Credentials are the secrets of one repository.
-	Credentials = gitagent.Credentials
+	Credentials = record.Credentials
 	// Health is what is known of an upstream, with ages.
-	Health = gitagent.Health
+	Health = record.Health
 	// Source is a folder at a ref of a repository; make it with NewSource.
-	Source = gitagent.Source
+	Source = record.Source
 	// Head is what a source points at now.
-	Head = gitagent.Head
+	Head = record.Head
 	// Artifact records how the tarball of a digest is made again.
-	Artifact = gitagent.Artifact
+	Artifact = record.Artifact
 	// Recipe tells how to rebuild a tarball.
-	Recipe = gitagent.Recipe
+	Recipe = record.Recipe
 	// Pin names an artifact that must be possible to serve.
-	Pin = gitagent.Pin
+	Pin = record.Pin
 	// Holder is one life of one replica.
-	Holder = gitagent.Holder
+	Holder = record.Holder
 	// Held is a lease that its holder still has.
-	Held = gitagent.Held
+	Held = record.Held
 )
 
 // NewSource normalises the parts of a source and derives its ID from them.
 func NewSource(repositoryID, ref, folder string, files []string) (Source, error) {
-	return gitagent.NewSource(repositoryID, ref, folder, files)
+	return record.NewSource(repositoryID, ref, folder, files)
 }
 
 // Store keeps repositories, sources, heads and artifacts. The SQL one and the
@@ -43,7 +43,7 @@ func NewSource(repositoryID, ref, folder string, files []string) (Source, error)
 // by the store from the database's clock where the comment does not say
 // otherwise, to the microsecond, in UTC.
 type Store interface {
-	gitagent.Store
+	record.Store
 
 	// Repositories returns all repositories, sorted by name.
 	Repositories(ctx context.Context) ([]Repository, error)
@@ -57,9 +57,9 @@ type Store interface {
 	// errcode.Conflict when the ID or the name is taken.
 	CreateRepository(ctx context.Context, r Repository, c Credentials) (Repository, error)
 
-	// UpdateRepository replaces Name, ProjectID, URL and Auth of the repository
-	// with r's ID, and its credentials unless c is nil, and announces it.
-	// Generation grows when URL or Auth differ or c is given; Health is left
+	// UpdateRepository replaces Name, ProjectID, URL, Auth and Options of the
+	// repository with r's ID, and its credentials unless c is nil, and announces it.
+	// Generation grows when URL, Auth or Options differ or c is given; Health is left
 	// alone. errcode.NotFound, errcode.Conflict when the name is taken.
 	UpdateRepository(ctx context.Context, r Repository, c *Credentials) (Repository, error)
 

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/axle-cd/axle/hub/gitcache"
-	"github.com/axle-cd/axle/hub/gitcache/gitagent"
+	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/test/gitserver"
 )
 
@@ -40,7 +40,7 @@ func TestSSHWithAKeyAndKnownHosts(t *testing.T) {
 	creds := gitcache.Credentials{PrivateKey: private, Passphrase: "pass phrase", KnownHosts: w.git.KnownHosts()}
 	var err error
 	w.repo, err = w.cache.CreateRepository(t.Context(), gitcache.Repository{Name: "app", URL: w.git.SSHURL(repoName)}, creds)
-	if err != nil || w.repo.Auth != gitagent.AuthSSH {
+	if err != nil || w.repo.Auth != record.AuthSSH {
 		t.Fatalf("%+v, %v", w.repo, err)
 	}
 	s := w.track("main", "a")

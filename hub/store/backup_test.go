@@ -16,7 +16,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/gitcache"
-	"github.com/axle-cd/axle/hub/gitcache/gitagent"
+	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -25,7 +25,7 @@ import (
 func fill(t *testing.T, s *store.Store) {
 	t.Helper()
 	ctx := t.Context()
-	_, err := s.CreateRepository(ctx, gitcache.Repository{ID: "repo_a", Name: "a", Kind: gitagent.Git, URL: "https://git.test/a", Auth: gitagent.AuthBasic},
+	_, err := s.CreateRepository(ctx, gitcache.Repository{ID: "repo_a", Name: "a", Kind: record.Git, URL: "https://git.test/a", Auth: record.AuthBasic},
 		gitcache.Credentials{Username: "u", Password: "hunter2"})
 	if err != nil {
 		t.Fatal(err)

@@ -4,26 +4,47 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/gitcache"
-	"github.com/axle-cd/axle/hub/gitcache/gitagent"
+	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
 var _ gitcache.Store = (*Store)(nil)
 
-const selectRepository = `SELECT id, name, project_id, kind, url, auth, created_at, updated_at, generation,
+const selectRepository = `SELECT id, name, project_id, kind, url, auth, options, created_at, updated_at, generation,
 	health, health_message, checked_at, fetched_at, failed_since, bytes FROM repositories `
 
 func scanRepository(row scan) (r gitcache.Repository, err error) {
 	var created, updated, checked, fetched, failed int64
-	err = row(&r.ID, &r.Name, &r.ProjectID, &r.Kind, &r.URL, &r.Auth, &created, &updated, &r.Generation,
+	var options string
+	err = row(&r.ID, &r.Name, &r.ProjectID, &r.Kind, &r.URL, &r.Auth, &options, &created, &updated, &r.Generation,
 		&r.Health.State, &r.Health.Message, &checked, &fetched, &failed, &r.Health.Bytes)
 	r.CreatedAt, r.UpdatedAt = clock.FromMicros(created), clock.FromMicros(updated)
 	r.Health.CheckedAt, r.Health.FetchedAt, r.Health.FailedSince = clock.FromMicros(checked), clock.FromMicros(fetched), clock.FromMicros(failed)
+	if err == nil {
+		err = decodeOptions(options, &r.Options)
+	}
 	return r, err
+}
+
+// encodeOptions is opaque text to the database; the zero value is no text.
+func encodeOptions[T any](o T) (string, error) {
+	text, err := json.Marshal(o)
+	if err != nil || string(text) == "{}" {
+		return "", err
+	}
+	return string(text), nil
+}
+
+func decodeOptions[T any](text string, into *T) error {
+	if text == "" {
+		return nil
+	}
+	return json.Unmarshal([]byte(text), into)
 }
 
 // Repositories returns all repositories, sorted by name.
@@ -99,10 +120,14 @@ func (s *Store) CreateRepository(ctx context.Context, r gitcache.Repository, c g
 	if err != nil {
 		return r, err
 	}
+	options, err := encodeOptions(r.Options)
+	if err != nil {
+		return r, err
+	}
 	err = s.Write(ctx, func(ctx context.Context) error {
-		created, err := s.execOne(ctx, `INSERT INTO repositories (id, name, project_id, kind, url, auth, credentials, generation, created_at, updated_at, health)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, 1, {now}, {now}, $8) ON CONFLICT DO NOTHING`,
-			r.ID, r.Name, r.ProjectID, r.Kind, r.URL, r.Auth, sealed, gitagent.Unknown)
+		created, err := s.execOne(ctx, `INSERT INTO repositories (id, name, project_id, kind, url, auth, options, credentials, generation, created_at, updated_at, health)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, {now}, {now}, $9) ON CONFLICT DO NOTHING`,
+			r.ID, r.Name, r.ProjectID, r.Kind, r.URL, r.Auth, options, sealed, record.Unknown)
 		if err != nil {
 			return err
 		}
@@ -120,7 +145,7 @@ func (s *Store) CreateRepository(ctx context.Context, r gitcache.Repository, c g
 	return r, err
 }
 
-// UpdateRepository replaces name, project, URL and auth, and the credentials
+// UpdateRepository replaces name, project, URL, auth and options, and the credentials
 // unless c is nil. errcode.NotFound, errcode.Conflict when the name is taken.
 func (s *Store) UpdateRepository(ctx context.Context, r gitcache.Repository, c *gitcache.Credentials) (updated gitcache.Repository, err error) {
 	err = s.Write(ctx, func(ctx context.Context) error {
@@ -143,9 +168,13 @@ func (s *Store) UpdateRepository(ctx context.Context, r gitcache.Repository, c *
 				return err
 			}
 		}
-		news := c != nil || old.URL != r.URL || old.Auth != r.Auth
-		_, err = s.exec(ctx, `UPDATE repositories SET name = $2, project_id = $3, url = $4, auth = $5,
-			generation = generation + $6, updated_at = {now} WHERE id = $1`, r.ID, r.Name, r.ProjectID, r.URL, r.Auth, news)
+		options, err := encodeOptions(r.Options)
+		if err != nil {
+			return err
+		}
+		news := c != nil || old.URL != r.URL || old.Auth != r.Auth || !reflect.DeepEqual(old.Options, r.Options)
+		_, err = s.exec(ctx, `UPDATE repositories SET name = $2, project_id = $3, url = $4, auth = $5, options = $6,
+			generation = generation + $7, updated_at = {now} WHERE id = $1`, r.ID, r.Name, r.ProjectID, r.URL, r.Auth, options, news)
 		if duplicate(err) {
 			return nameTaken(r.Name)
 		}

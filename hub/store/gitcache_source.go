@@ -12,11 +12,14 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-const selectSource = "SELECT id, repository_id, ref, folder, files FROM sources "
+const selectSource = "SELECT id, repository_id, ref, folder, files, options FROM sources "
 
 func scanSource(row scan) (src gitcache.Source, err error) {
-	var files string
-	if err = row(&src.ID, &src.RepositoryID, &src.Ref, &src.Folder, &files); err != nil {
+	var files, options string
+	if err = row(&src.ID, &src.RepositoryID, &src.Ref, &src.Folder, &files, &options); err != nil {
+		return src, err
+	}
+	if err = decodeOptions(options, &src.Options); err != nil {
 		return src, err
 	}
 	return src, json.Unmarshal([]byte(files), &src.Files)
@@ -29,6 +32,10 @@ func (s *Store) PutSource(ctx context.Context, src gitcache.Source) error {
 	if err != nil {
 		return fmt.Errorf("encode files: %w", err)
 	}
+	options, err := encodeOptions(src.Options)
+	if err != nil {
+		return err
+	}
 	return s.Write(ctx, func(ctx context.Context) error {
 		if _, err := s.Repository(ctx, src.RepositoryID); err != nil {
 			return err
@@ -37,8 +44,8 @@ func (s *Store) PutSource(ctx context.Context, src gitcache.Source) error {
 		if err != nil || known {
 			return err
 		}
-		created, err := s.execOne(ctx, `INSERT INTO sources (id, repository_id, ref, folder, files, put_at)
-			VALUES ($1, $2, $3, $4, $5, {now}) ON CONFLICT DO NOTHING`, src.ID, src.RepositoryID, src.Ref, src.Folder, string(files))
+		created, err := s.execOne(ctx, `INSERT INTO sources (id, repository_id, ref, folder, files, options, put_at)
+			VALUES ($1, $2, $3, $4, $5, $6, {now}) ON CONFLICT DO NOTHING`, src.ID, src.RepositoryID, src.Ref, src.Folder, string(files), options)
 		if err != nil || !created {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
@@ -30,7 +31,7 @@ type Agent struct {
 	// What follows belongs to the goroutine of Run.
 	server     *upstream.Server
 	generation int64
-	health     Health
+	health     record.Health
 	bucket     *rate.Limiter
 	lastStart  time.Time // no later start than this has upstream seen
 	nextPoll   time.Time
@@ -41,9 +42,9 @@ type Agent struct {
 	failures   int
 	fetchSeq   int64
 	fetchedAt  time.Time
-	evaluated  map[string]string    // source to the commit it was evaluated at
-	heads      map[string]Head      // as the store has them
-	idTried    map[string]time.Time // commits that upstream did not have
+	evaluated  map[string]string      // source to the commit it was evaluated at
+	heads      map[string]record.Head // as the store has them
+	idTried    map[string]time.Time   // commits that upstream did not have
 }
 
 // pending is what callers asked for and Run has not begun.
@@ -61,7 +62,7 @@ func New(c Config) *Agent {
 	c.defaults()
 	return &Agent{config: c, wake: make(chan struct{}, 1), last: errNoPass,
 		bucket:    rate.NewLimiter(rate.Every(kickGaps*c.Gap), kickBurst),
-		evaluated: map[string]string{}, heads: map[string]Head{}, idTried: map[string]time.Time{}}
+		evaluated: map[string]string{}, heads: map[string]record.Head{}, idTried: map[string]time.Time{}}
 }
 
 // Kick asks for a pass soon. It returns at once; several kicks are one.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/digest"
@@ -25,7 +26,7 @@ type Sink interface {
 type Config struct {
 	RepositoryID string
 	Epoch        int64 // of the lease under which the agent lives
-	Store        Store
+	Store        record.Store
 	Git          *upstream.Git
 	Sink         Sink
 	Dir          string // of the mirror
@@ -73,7 +74,7 @@ func (c *Config) defaults() {
 		c.PollInterval = DefaultPollInterval
 	}
 	if c.Gap <= 0 {
-		c.Gap = FetchGap
+		c.Gap = record.FetchGap
 	}
 	if c.Clock == nil {
 		c.Clock = clock.Real{}

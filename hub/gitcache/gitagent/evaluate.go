@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -17,7 +18,7 @@ import (
 
 // evaluate works out what each source points at and writes the heads that
 // changed. A source whose commit is the one it was evaluated at is passed by.
-func (a *Agent) evaluate(ctx context.Context, sources []Source) error {
+func (a *Agent) evaluate(ctx context.Context, sources []record.Source) error {
 	if err := a.loadHeads(ctx); err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func (a *Agent) evaluate(ctx context.Context, sources []Source) error {
 		}
 	}
 	for id := range a.evaluated {
-		if !slices.ContainsFunc(sources, func(s Source) bool { return s.ID == id }) {
+		if !slices.ContainsFunc(sources, func(s record.Source) bool { return s.ID == id }) {
 			delete(a.evaluated, id)
 		}
 	}
@@ -65,8 +66,8 @@ type built struct {
 
 // head returns the row that a source should have, nil when it has it. The
 // error asks to look again at the next pass.
-func (a *Agent) head(ctx context.Context, s Source, old Head, commit string, unresolved error, made map[string]built) (*Head, *Artifact, error) {
-	head, artifact, err := old, (*Artifact)(nil), unresolved
+func (a *Agent) head(ctx context.Context, s record.Source, old record.Head, commit string, unresolved error, made map[string]built) (*record.Head, *record.Artifact, error) {
+	head, artifact, err := old, (*record.Artifact)(nil), unresolved
 	head.SourceID, head.RepositoryID = s.ID, s.RepositoryID
 	if err == nil {
 		artifact, err = a.produce(ctx, s, commit, &head, made)
@@ -120,7 +121,7 @@ func sourceError(err error) string {
 
 // produce fills the head for the content at a commit and makes sure that its
 // tarball is there. It returns nil when the content is the head's already.
-func (a *Agent) produce(ctx context.Context, s Source, commit string, head *Head, made map[string]built) (*Artifact, error) {
+func (a *Agent) produce(ctx context.Context, s record.Source, commit string, head *record.Head, made map[string]built) (*record.Artifact, error) {
 	m, reader, _ := a.copy()
 	c, err := m.Commit(ctx, commit)
 	if err != nil {
@@ -142,8 +143,8 @@ func (a *Agent) produce(ctx context.Context, s Source, commit string, head *Head
 	}
 	head.Revision, head.Message, head.Author, head.CommittedAt = c.ID, c.Message, c.Author, c.Time
 	head.Digest, head.Size, head.Entry, head.Key = b.digest, b.size, content.Entry, content.Key
-	return &Artifact{Digest: b.digest, Size: b.size, Files: b.stats.Files, Bytes: b.stats.Bytes,
-		Recipe: Recipe{Kind: Git, RepositoryID: s.RepositoryID, Commit: c.ID, Tree: c.Tree, Folder: s.Folder, Files: s.Files}}, nil
+	return &record.Artifact{Digest: b.digest, Size: b.size, Files: b.stats.Files, Bytes: b.stats.Bytes,
+		Recipe: record.Recipe{Kind: record.Git, RepositoryID: s.RepositoryID, Commit: c.ID, Tree: c.Tree, Folder: s.Folder, Files: s.Files}}, nil
 }
 
 func (a *Agent) build(ctx context.Context, reader *upstream.Reader, content *upstream.Content) (b built, err error) {
@@ -168,12 +169,12 @@ func refused(err error) error {
 type headWriter struct {
 	agent     *Agent
 	began     time.Time // of the oldest head that waits
-	heads     []Head
-	artifacts []Artifact
+	heads     []record.Head
+	artifacts []record.Artifact
 	built     map[string]built
 }
 
-func (w *headWriter) add(ctx context.Context, h Head, a *Artifact) error {
+func (w *headWriter) add(ctx context.Context, h record.Head, a *record.Artifact) error {
 	if len(w.heads) == 0 {
 		w.began = w.agent.config.Clock.Now()
 	}
@@ -250,7 +251,7 @@ func (a *Agent) sourcesChanged(ctx context.Context) {
 // evaluateFromMirror gives sources that have no content yet what the mirror
 // has, while upstream cannot be read. Sources with content keep it: what the
 // mirror shows may be older than what another owner saw.
-func (a *Agent) evaluateFromMirror(ctx context.Context, sources []Source, cause error) error {
+func (a *Agent) evaluateFromMirror(ctx context.Context, sources []record.Source, cause error) error {
 	if err := a.loadHeads(ctx); err != nil {
 		return err
 	}

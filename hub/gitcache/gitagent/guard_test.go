@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache/gitagent"
+	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/internal/eventually"
 )
@@ -151,7 +152,7 @@ func TestGuardEndsGitOfAFrozenHub(t *testing.T) {
 	if d := time.Since(frozen); d < gitagent.GuardTimeout-3*time.Second {
 		t.Errorf("ended after %v already", d)
 	}
-	if gitagent.GuardTimeout >= gitagent.LeaseTTL+gitagent.TakeOverGrace {
+	if gitagent.GuardTimeout >= record.LeaseTTL+record.TakeOverGrace {
 		t.Error("a frozen hub's fetch would live longer than its lease")
 	}
 }

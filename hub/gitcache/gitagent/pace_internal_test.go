@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -49,7 +50,7 @@ func TestPollsNeedNoToken(t *testing.T) {
 		if _, ok := a.startAt(pending{again: true}); ok {
 			t.Fatal("two starts at once")
 		}
-		now.Advance(FetchGap)
+		now.Advance(record.FetchGap)
 	}
 }
 

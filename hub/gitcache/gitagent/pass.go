@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
@@ -76,7 +77,7 @@ func (a *Agent) start(ctx context.Context) error {
 }
 
 // read brings the mirror up to date with upstream.
-func (a *Agent) read(ctx context.Context) (sources []Source, fetched bool, err error) {
+func (a *Agent) read(ctx context.Context) (sources []record.Source, fetched bool, err error) {
 	if sources, err = a.config.Store.Sources(ctx, a.config.RepositoryID); err != nil {
 		return nil, false, err
 	}
@@ -118,7 +119,7 @@ func (a *Agent) read(ctx context.Context) (sources []Source, fetched bool, err e
 // update fetches what the listing has and the mirror lacks, and sets its refs.
 // There is at most one fetch in a pass, so that the starts of two are as far
 // apart as the starts of passes.
-func (a *Agent) update(ctx context.Context, m *upstream.Mirror, t *upstream.Table, l upstream.Listing, prefixes []string, sources []Source) (bool, error) {
+func (a *Agent) update(ctx context.Context, m *upstream.Mirror, t *upstream.Table, l upstream.Listing, prefixes []string, sources []record.Source) (bool, error) {
 	var wants []string
 	for _, r := range l.Refs {
 		if t.Raw(r.Name) != r.ID {
@@ -167,7 +168,7 @@ func (a *Agent) update(ctx context.Context, m *upstream.Mirror, t *upstream.Tabl
 }
 
 // missingIDs returns the commits that sources name and the mirror lacks.
-func (a *Agent) missingIDs(ctx context.Context, m *upstream.Mirror, sources []Source) ([]string, error) {
+func (a *Agent) missingIDs(ctx context.Context, m *upstream.Mirror, sources []record.Source) ([]string, error) {
 	var ids []string
 	for _, s := range sources {
 		if upstream.IsID(s.Ref) && a.config.Clock.Now().Sub(a.idTried[s.Ref]) >= retryIDs && len(s.Ref) == map[string]int{"sha1": 40, "sha256": 64}[m.Format()] {
@@ -225,9 +226,9 @@ func (a *Agent) connect(ctx context.Context) error {
 	}
 	access := upstream.Access{URL: r.URL, CA: c.CA}
 	switch r.Auth {
-	case AuthBasic, AuthToken:
+	case record.AuthBasic, record.AuthToken:
 		access.Username, access.Password = c.Username, c.Password
-	case AuthSSH:
+	case record.AuthSSH:
 		access.PrivateKey, access.Passphrase, access.KnownHosts = c.PrivateKey, c.Passphrase, c.KnownHosts
 	}
 	s, err := a.config.Git.Server(access)
@@ -245,12 +246,12 @@ func (a *Agent) recordHealth(ctx context.Context, err error) error {
 	h := a.health
 	switch {
 	case err == nil:
-		h.State, h.Message, h.CheckedAt, h.FailedSince = Pullable, "", now, time.Time{}
+		h.State, h.Message, h.CheckedAt, h.FailedSince = record.Pullable, "", now, time.Time{}
 	default:
-		if h.State != Failed || h.FailedSince.IsZero() {
+		if h.State != record.Failed || h.FailedSince.IsZero() {
 			h.FailedSince = now
 		}
-		h.State, h.Message = Failed, errcode.Message(err)
+		h.State, h.Message = record.Failed, errcode.Message(err)
 		a.config.Log.Warn("upstream cannot be read", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
 	}
 	if m, _, _ := a.copy(); m != nil {
@@ -300,7 +301,7 @@ func (a *Agent) dropKept(ctx context.Context, m *upstream.Mirror) error {
 }
 
 // inUse returns the prefixes of the refs that sources follow.
-func inUse(sources []Source) []string {
+func inUse(sources []record.Source) []string {
 	refs := make([]string, len(sources))
 	for i, s := range sources {
 		refs[i] = s.Ref

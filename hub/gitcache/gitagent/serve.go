@@ -4,18 +4,19 @@ import (
 	"context"
 	"io"
 
+	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/tarball"
 )
 
 // Rebuild writes the tarball of a recipe out of the mirror.
-func (a *Agent) Rebuild(ctx context.Context, r Recipe, w io.Writer) (digest.Digest, error) {
+func (a *Agent) Rebuild(ctx context.Context, r record.Recipe, w io.Writer) (digest.Digest, error) {
 	m, reader, _ := a.copy()
 	if m == nil {
 		return "", errcode.New(errcode.Unavailable, "the repository is not copied yet")
 	}
-	if r.Kind != Git || len(r.Parts) > 0 {
+	if r.Kind != record.Git || len(r.Parts) > 0 {
 		return "", errcode.New(errcode.Unprocessable, "content of kind %q with %d parts cannot be made by this version", r.Kind, len(r.Parts))
 	}
 	c, err := m.Commit(ctx, r.Commit)
@@ -31,19 +32,19 @@ func (a *Agent) Rebuild(ctx context.Context, r Recipe, w io.Writer) (digest.Dige
 }
 
 // Resolve evaluates a source at the refs as last read, without following it.
-func (a *Agent) Resolve(ctx context.Context, s Source) (Head, error) {
+func (a *Agent) Resolve(ctx context.Context, s record.Source) (record.Head, error) {
 	m, _, t := a.copy()
 	a.mu.Lock()
 	last := a.last
 	a.mu.Unlock()
 	if m == nil {
-		return Head{}, last
+		return record.Head{}, last
 	}
 	commit, err := t.Resolve(s.Ref)
 	if err != nil {
-		return Head{}, err
+		return record.Head{}, err
 	}
-	head := Head{SourceID: s.ID, RepositoryID: s.RepositoryID}
+	head := record.Head{SourceID: s.ID, RepositoryID: s.RepositoryID}
 	_, err = a.produce(ctx, s, commit, &head, map[string]built{})
 	return head, err
 }

@@ -2,13 +2,14 @@ package gitcachetest
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache"
-	"github.com/axle-cd/axle/hub/gitcache/gitagent"
+	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -210,7 +211,7 @@ func (m *Memory) CreateRepository(ctx context.Context, r gitcache.Repository, c 
 		return gitcache.Repository{}, err
 	}
 	r.CreatedAt, r.UpdatedAt, r.Generation = now, now, 1
-	r.Health = gitcache.Health{State: gitagent.Unknown}
+	r.Health = gitcache.Health{State: record.Unknown}
 	m.repos[r.ID] = &repo{row: r, creds: c}
 	m.announce("repository", r.ID)
 	return r, nil
@@ -232,13 +233,13 @@ func (m *Memory) UpdateRepository(ctx context.Context, n gitcache.Repository, c 
 			return gitcache.Repository{}, err
 		}
 	}
-	if n.URL != r.row.URL || n.Auth != r.row.Auth || c != nil {
+	if n.URL != r.row.URL || n.Auth != r.row.Auth || !reflect.DeepEqual(n.Options, r.row.Options) || c != nil {
 		r.row.Generation++
 	}
 	if c != nil {
 		r.creds = *c
 	}
-	r.row.Name, r.row.ProjectID, r.row.URL, r.row.Auth, r.row.UpdatedAt = n.Name, n.ProjectID, n.URL, n.Auth, now
+	r.row.Name, r.row.ProjectID, r.row.URL, r.row.Auth, r.row.Options, r.row.UpdatedAt = n.Name, n.ProjectID, n.URL, n.Auth, n.Options, now
 	m.announce("repository", n.ID)
 	return r.row, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Acquire implements gitagent.Lease.
+// Acquire implements record.Lease.
 func (m *Memory) Acquire(ctx context.Context, repositoryID string, h gitcache.Holder, ttl, grace time.Duration) (int64, error) {
 	now, err := m.enter(ctx, "Acquire")
 	if err != nil {
@@ -30,7 +30,7 @@ func (m *Memory) Acquire(ctx context.Context, repositoryID string, h gitcache.Ho
 	return r.epoch, nil
 }
 
-// Renew implements gitagent.Lease.
+// Renew implements record.Lease.
 func (m *Memory) Renew(ctx context.Context, h gitcache.Holder, ttl time.Duration) ([]gitcache.Held, error) {
 	now, err := m.enter(ctx, "Renew")
 	if err != nil {
@@ -48,7 +48,7 @@ func (m *Memory) Renew(ctx context.Context, h gitcache.Holder, ttl time.Duration
 	return out, nil
 }
 
-// Release implements gitagent.Lease.
+// Release implements record.Lease.
 func (m *Memory) Release(ctx context.Context, repositoryID string, h gitcache.Holder, epoch int64) error {
 	if _, err := m.enter(ctx, "Release"); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (m *Memory) Release(ctx context.Context, repositoryID string, h gitcache.Ho
 	return nil
 }
 
-// StartFetch implements gitagent.Lease.
+// StartFetch implements record.Lease.
 func (m *Memory) StartFetch(ctx context.Context, repositoryID string, epoch int64, gap time.Duration) error {
 	now, err := m.enter(ctx, "StartFetch")
 	if err != nil {
@@ -80,7 +80,7 @@ func (m *Memory) StartFetch(ctx context.Context, repositoryID string, epoch int6
 	return nil
 }
 
-// RequestKick implements gitagent.Lease.
+// RequestKick implements record.Lease.
 func (m *Memory) RequestKick(ctx context.Context, repositoryID string) error {
 	now, err := m.enter(ctx, "RequestKick")
 	if err != nil {

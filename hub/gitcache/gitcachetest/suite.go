@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/axle-cd/axle/hub/gitcache"
-	"github.com/axle-cd/axle/hub/gitcache/gitagent"
+	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
@@ -93,8 +93,8 @@ func equal(t *testing.T, want, got any) {
 
 func create(t *testing.T, s gitcache.Store, id string) gitcache.Repository {
 	t.Helper()
-	r, err := s.CreateRepository(t.Context(), gitcache.Repository{ID: id, Name: "name-" + id, Kind: gitagent.Git,
-		URL: "https://git.example.test/" + id, Auth: gitagent.AuthBasic}, gitcache.Credentials{Username: "u", Password: "secret-" + id})
+	r, err := s.CreateRepository(t.Context(), gitcache.Repository{ID: id, Name: "name-" + id, Kind: record.Git,
+		URL: "https://git.example.test/" + id, Auth: record.AuthBasic}, gitcache.Credentials{Username: "u", Password: "secret-" + id})
 	check(t, err)
 	return r
 }
@@ -122,13 +122,13 @@ func someHead(src gitcache.Source, content string) (gitcache.Head, gitcache.Arti
 	return gitcache.Head{SourceID: src.ID, RepositoryID: src.RepositoryID, Revision: commit, Message: "say " + content, Author: "A <a@example.test>",
 			CommittedAt: at, Digest: b.Digest(), Size: 12, Entry: "overlays/prod", Key: "k1:" + content, FetchSeq: 3, FetchedAt: at},
 		gitcache.Artifact{Digest: b.Digest(), Size: 12, Files: 1, Bytes: 34,
-			Recipe: gitcache.Recipe{Kind: gitagent.Git, RepositoryID: src.RepositoryID, Commit: commit, Folder: src.Folder, Files: src.Files}}
+			Recipe: gitcache.Recipe{Kind: record.Git, RepositoryID: src.RepositoryID, Commit: commit, Folder: src.Folder, Files: src.Files}}
 }
 
 func suiteRepositories(t *testing.T, f Fixture) {
 	ctx, s := t.Context(), f.Store
 	a := create(t, s, "a")
-	if a.CreatedAt.IsZero() || a.UpdatedAt.IsZero() || a.Generation != 1 || a.Health.State != gitagent.Unknown {
+	if a.CreatedAt.IsZero() || a.UpdatedAt.IsZero() || a.Generation != 1 || a.Health.State != record.Unknown {
 		t.Fatalf("new repository is %+v", a)
 	}
 	got, err := s.Repository(ctx, "a")
@@ -297,7 +297,7 @@ func suiteOldEpoch(t *testing.T, f Fixture) {
 	}
 	h, a := someHead(src, "one")
 	wantCode(t, s.WriteHeads(ctx, "a", old, []gitcache.Head{h}, []gitcache.Artifact{a}), errcode.Conflict)
-	wantCode(t, s.WriteHealth(ctx, "a", old, gitcache.Health{State: gitagent.Failed}), errcode.Conflict)
+	wantCode(t, s.WriteHealth(ctx, "a", old, gitcache.Health{State: record.Failed}), errcode.Conflict)
 	if _, err := s.Artifact(ctx, a.Digest); !errcode.Is(err, errcode.NotFound) {
 		t.Fatalf("a refused write left its artifact: %v", err)
 	}
@@ -347,7 +347,7 @@ func suitePins(t *testing.T, f Fixture) {
 	src := put(t, s, "a", "x")
 	epoch := acquire(t, s, "a", first)
 	h, a := someHead(src, "one")
-	a.Recipe.Parts = []gitagent.Part{{Path: "charts/x", Recipe: gitcache.Recipe{Kind: gitagent.Git, RepositoryID: "b"}}}
+	a.Recipe.Parts = []record.Part{{Path: "charts/x", Recipe: gitcache.Recipe{Kind: record.Git, RepositoryID: "b"}}}
 	check(t, s.WriteHeads(ctx, "a", epoch, []gitcache.Head{h}, []gitcache.Artifact{a}))
 	got, err := s.Artifact(ctx, a.Digest)
 	check(t, err)
@@ -379,7 +379,7 @@ func suiteHealth(t *testing.T, f Fixture) {
 	create(t, s, "a")
 	epoch := acquire(t, s, "a", first)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	want := gitcache.Health{State: gitagent.Failed, Message: "could not resolve host", CheckedAt: at, FetchedAt: at, FailedSince: at, Bytes: 7}
+	want := gitcache.Health{State: record.Failed, Message: "could not resolve host", CheckedAt: at, FetchedAt: at, FailedSince: at, Bytes: 7}
 	before := f.Announced(t)
 	check(t, s.WriteHealth(ctx, "a", epoch, want))
 	r, err := s.Repository(ctx, "a")

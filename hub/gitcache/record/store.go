@@ -1,4 +1,4 @@
-package gitagent
+package record
 
 import (
 	"context"
@@ -66,7 +66,7 @@ type Lease interface {
 	RequestKick(ctx context.Context, repositoryID string) error
 }
 
-// Store is what a git agent reads and writes. Writes carry the epoch and are
+// Store is what the agent of a repository reads and writes. Writes carry the epoch and are
 // refused with errcode.Conflict when the row, or the repository's lease, has
 // seen a later one.
 type Store interface {

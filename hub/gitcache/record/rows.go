@@ -1,4 +1,4 @@
-package gitagent
+package record
 
 import (
 	"crypto/sha256"
@@ -16,19 +16,29 @@ import (
 // Kind says what sort of upstream a repository is.
 type Kind string
 
-// Git is the one kind so far. Recipes and rows carry the kind, so that charts
-// and images can come beside it.
-const Git Kind = "git"
+// The kinds. Recipes and rows carry the kind, so that each is followed and
+// rebuilt by its own sort of agent.
+const (
+	Git    Kind = "git"
+	Helm   Kind = "helm"   // an HTTP chart repository with an index.yaml
+	OCI    Kind = "oci"    // a registry's repository: charts, or plain manifests
+	Bucket Kind = "bucket" // an S3-compatible bucket
+)
 
 // AuthKind says which of the credentials an upstream is offered.
 type AuthKind string
 
-// The ways to authenticate to a Git server.
+// The ways to authenticate.
 const (
-	AuthNone  AuthKind = ""
-	AuthBasic AuthKind = "basic" // Username and Password
-	AuthToken AuthKind = "token" // Password is a token; Username may be empty
-	AuthSSH   AuthKind = "ssh"   // PrivateKey, and KnownHosts
+	AuthNone   AuthKind = ""
+	AuthBasic  AuthKind = "basic"  // Username and Password
+	AuthToken  AuthKind = "token"  // Password is a token; Username may be empty
+	AuthSSH    AuthKind = "ssh"    // PrivateKey, and KnownHosts
+	AuthApp    AuthKind = "app"    // a GitHub App: AppID, InstallationID, PrivateKey
+	AuthBearer AuthKind = "bearer" // Password is sent as a bearer token
+	AuthAWS    AuthKind = "aws"    // AccessKeyID and SecretAccessKey, else the hub's own role
+	AuthGCP    AuthKind = "gcp"    // ServiceAccountJSON, else the hub's own account
+	AuthAzure  AuthKind = "azure"  // TenantID, ClientID, ClientSecret, else the hub's own identity
 )
 
 // Credentials are the secrets of one repository. They are stored sealed, are
@@ -40,6 +50,27 @@ type Credentials struct {
 	Passphrase string `json:"passphrase,omitempty"` // of PrivateKey
 	KnownHosts string `json:"knownHosts,omitempty"` // lines of known_hosts
 	CA         string `json:"ca,omitempty"`         // PEM; empty is the system's
+
+	// ClientCertificate and ClientKey are shown to servers that ask; PEM.
+	ClientCertificate string `json:"clientCertificate,omitempty"`
+	ClientKey         string `json:"clientKey,omitempty"`
+	// ProxyUsername and ProxyPassword go to Options.Proxy.
+	ProxyUsername string `json:"proxyUsername,omitempty"`
+	ProxyPassword string `json:"proxyPassword,omitempty"`
+
+	// AppID and InstallationID name a GitHub App; PrivateKey is the App's.
+	AppID          string `json:"appId,omitempty"`
+	InstallationID string `json:"installationId,omitempty"`
+
+	AccessKeyID     string `json:"accessKeyId,omitempty"`
+	SecretAccessKey string `json:"secretAccessKey,omitempty"`
+	SessionToken    string `json:"sessionToken,omitempty"`
+	// AssumeRoleARN is taken on with the keys, or the hub's own role.
+	AssumeRoleARN      string `json:"assumeRoleArn,omitempty"`
+	ServiceAccountJSON string `json:"serviceAccountJson,omitempty"`
+	TenantID           string `json:"tenantId,omitempty"`
+	ClientID           string `json:"clientId,omitempty"`
+	ClientSecret       string `json:"clientSecret,omitempty"`
 }
 
 // String keeps the secrets out of logs and messages.
@@ -57,14 +88,49 @@ type Repository struct {
 	Kind      Kind
 	URL       string // without user or password
 	Auth      AuthKind
+	Options   Options
 	CreatedAt time.Time
 	UpdatedAt time.Time
 
-	// Generation counts changes of URL, auth and credentials, so that an
-	// agent notices them.
+	// Generation counts changes of URL, auth, options and credentials, so
+	// that an agent notices them.
 	Generation int64
 
 	Health Health
+}
+
+// Options of a repository that are no secrets. They are stored as JSON; fields
+// may be added, never change their meaning. The zero value asks for nothing.
+type Options struct {
+	// Proxy is the URL of an HTTP, HTTPS or SOCKS5 proxy, without user or
+	// password; empty takes the hub's environment.
+	Proxy string `json:"proxy,omitempty"`
+	// APIURL is where a GitHub App gets its tokens; empty is derived from URL.
+	APIURL string `json:"apiUrl,omitempty"`
+	// Region and Endpoint of a bucket or cloud registry.
+	Region   string `json:"region,omitempty"`
+	Endpoint string `json:"endpoint,omitempty"`
+	// PassCredentials sends credentials to other hosts that a chart index
+	// names.
+	PassCredentials bool `json:"passCredentials,omitempty"`
+	// MaxBytes bounds the mirror or the kept files on disk; zero is the hub's
+	// own bound.
+	MaxBytes int64 `json:"maxBytes,omitempty"`
+	// Internal marks a repository that the hub follows for others, a
+	// submodule or a chart's dependency; lists leave it out.
+	Internal bool   `json:"internal,omitempty"`
+	Verify   Verify `json:"verify,omitzero"`
+}
+
+// Verify says what must be signed by whom before a head moves. The zero value
+// asks for nothing.
+type Verify struct {
+	// Mode is "head" or "tag" for Git, "cosign" for OCI, "provenance" for
+	// Helm charts; empty verifies nothing.
+	Mode string `json:"mode,omitempty"`
+	// Keys are trusted public keys: OpenPGP armor, allowed-signers lines of
+	// SSH, or PEM, each text may hold several.
+	Keys []string `json:"keys,omitempty"`
 }
 
 // HealthState says whether the upstream could be read when last tried.
@@ -88,41 +154,68 @@ type Health struct {
 	Bytes       int64     // of the mirror on disk
 }
 
-// Source is what services follow: a folder at a ref of a repository. Services
-// that follow the same thing share one source. Make it with NewSource.
+// Source is what services follow. Services that follow the same thing share
+// one source. What the fields say depends on the repository's kind:
+//
+//	git     Ref a branch, tag or full object id; Folder and Files in the tree
+//	helm    Ref a version or range, empty is the newest; Folder the chart
+//	oci     Ref a tag, range or digest; Folder the path inside
+//	bucket  Ref empty; Folder the prefix
+//
+// Make it with NewSource, or settle one.
 type Source struct {
 	ID           string
 	RepositoryID string
-	Ref          string   // branch, tag, or full object id; refs/... is exact
+	Ref          string   // of Git: refs/... is exact
 	Folder       string   // clean, without slashes around; empty is the root
 	Files        []string // further files and folders, from the root; sorted
+	Options      SourceOptions
 }
 
-// NewSource normalises the parts of a source and derives its ID from them: the
-// same source has the same ID in every process.
+// SourceOptions change what a source's content is. They are stored as JSON.
+type SourceOptions struct {
+	// Submodules puts the content of submodules in their places.
+	Submodules bool `json:"submodules,omitempty"`
+	// LFS puts the files in the places of their pointers.
+	LFS bool `json:"lfs,omitempty"`
+}
+
+// NewSource settles a source of a Git repository without options.
 func NewSource(repositoryID, ref, folder string, files []string) (Source, error) {
-	s := Source{RepositoryID: repositoryID, Ref: strings.TrimSpace(ref)}
-	if repositoryID == "" {
+	return Source{RepositoryID: repositoryID, Ref: ref, Folder: folder, Files: files}.Settle(Git)
+}
+
+// Settle normalises the parts of a source and derives its ID from them: the
+// same source has the same ID in every process.
+func (s Source) Settle(kind Kind) (Source, error) {
+	s.Ref = strings.TrimSpace(s.Ref)
+	if s.RepositoryID == "" {
 		return Source{}, errcode.New(errcode.Invalid, "source has no repository; set one")
 	}
-	if s.Ref == "" {
+	switch {
+	case kind == Git && s.Ref == "":
 		return Source{}, errcode.New(errcode.Invalid, "source has no ref; set a branch, a tag or a full commit id")
+	case kind == OCI && s.Ref == "":
+		return Source{}, errcode.New(errcode.Invalid, "source has no ref; set a tag, a version range or a digest")
+	case kind == Helm && s.Folder == "":
+		return Source{}, errcode.New(errcode.Invalid, "source has no chart; set its name")
 	}
 	var err error
-	if s.Folder, err = cleanPath(folder); err != nil {
+	if s.Folder, err = cleanPath(s.Folder); err != nil {
 		return Source{}, err
 	}
-	for _, f := range files {
+	var files []string
+	for _, f := range s.Files {
 		f, err := cleanPath(f)
 		if err != nil {
 			return Source{}, err
 		}
 		if f != "" {
-			s.Files = append(s.Files, f)
+			files = append(files, f)
 		}
 	}
-	slices.Sort(s.Files)
-	s.Files = slices.Compact(s.Files)
+	slices.Sort(files)
+	s.Files = slices.Compact(files)
 	s.ID = s.id()
 	return s, nil
 }
@@ -141,7 +234,15 @@ func cleanPath(p string) (string, error) {
 
 func (s Source) id() string {
 	h := sha256.New()
-	for _, part := range append([]string{"source 1", s.RepositoryID, s.Ref, s.Folder}, s.Files...) {
+	parts := append([]string{"source 1", s.RepositoryID, s.Ref, s.Folder}, s.Files...)
+	// A NUL is in no path, so options are no file's name.
+	if s.Options.Submodules {
+		parts = append(parts, "\x00submodules")
+	}
+	if s.Options.LFS {
+		parts = append(parts, "\x00lfs")
+	}
+	for _, part := range parts {
 		h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(part))))
 		h.Write([]byte(part))
 	}
@@ -202,6 +303,8 @@ type Recipe struct {
 	Tree         string   `json:"tree,omitempty"` // of the commit
 	Folder       string   `json:"folder,omitempty"`
 	Files        []string `json:"files,omitempty"`
+	// Options of the source that it was made for.
+	Options SourceOptions `json:"options,omitzero"`
 	// Parts are further sources whose content lies under a path of this one.
 	Parts []Part `json:"parts,omitempty"`
 }
