@@ -33,22 +33,42 @@ type Event struct {
 	Prefixes []string
 	// Wants are the objects of a fetch.
 	Wants []string
+	// Haves is how many objects the client of a fetch said it has; a clone has
+	// none.
+	Haves int
+	// Peer is the client's end of the connection. All that one git process asks
+	// comes from one peer.
+	Peer string
 }
 
 func (s *Server) begin(repo string, kind Kind, body []byte) *Event {
 	e := &Event{Repo: repo, Kind: kind, Start: time.Now()}
 	e.Prefixes = lines(body, "ref-prefix ")
-	e.Wants = lines(body, "want ")
+	e.Wants, e.Haves = lines(body, "want "), len(lines(body, "have "))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = append(s.events, e)
 	return e
 }
 
+// from notes who asks.
+func (s *Server) from(e *Event, peer string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.Peer = peer
+}
+
 func (s *Server) end(e *Event, n int64, status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e.End, e.Bytes, e.Status = time.Now(), n, status
+}
+
+// note changes an event that others may read.
+func (s *Server) note(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
 }
 
 // Log returns all requests for a repository so far, in order of their start.

@@ -3,11 +3,13 @@ package gitserver
 import (
 	"errors"
 	"net/http"
+	"strconv"
 	"time"
 )
 
 // Fault makes the server fail for one repository. The zero value is none.
-// Faults act on HTTP; Server.Down is for refused connections.
+// Faults act on HTTP; Only, Hang, Delay, Reset, CutAt and Garbage act on SSH
+// too. Server.Down is for refused connections.
 type Fault struct {
 	Only    Kind          // act on requests of this kind alone; empty is all
 	Status  int           // answer with this status
@@ -18,6 +20,24 @@ type Fault struct {
 	CutAt   int64         // close the connection after so many bytes of a fetch
 	BytesPS int64         // send this many bytes a second
 	Reset   bool          // close the connection at once
+	// Garbage answers in Git's content type with bytes that mean nothing; to a
+	// fetch it sends a pack that begins well and then goes wrong.
+	Garbage bool
+	// Bomb answers a fetch with a pack that pretends to hold one blob of a
+	// terabyte, and sends this many bytes of it.
+	Bomb int64
+	// Redirect sends the client to the same path below this URL (scheme, host,
+	// port), with status 302.
+	Redirect string
+	// Limit lets the fault act on the next so many requests only; then it ends
+	// by itself. Zero is no limit.
+	Limit int
+}
+
+// TooMany is what a server answers that wants to be left alone for a time.
+func TooMany(wait time.Duration) Fault {
+	return Fault{Status: http.StatusTooManyRequests, Body: "slow down\n",
+		Header: http.Header{"Retry-After": {strconv.Itoa(int(wait / time.Second))}, "Content-Type": {"text/plain"}}}
 }
 
 // SetFault sets, or with the zero Fault ends, the fault of a repository. The
@@ -31,14 +51,33 @@ func (s *Server) SetFault(repo string, f Fault) {
 func (s *Server) fault(repo string, kind Kind) Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f, ok := s.faults[repo]
-	if !ok {
-		f = s.faults[""]
-	}
+	_, f := s.faultOf(repo)
 	if f.Only != "" && f.Only != kind {
 		return Fault{}
 	}
 	return f
+}
+
+func (s *Server) faultOf(repo string) (string, Fault) {
+	if f, ok := s.faults[repo]; ok {
+		return repo, f
+	}
+	return "", s.faults[""]
+}
+
+// spend counts one request against the limit of its fault.
+func (s *Server) spend(repo string, kind Kind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name, f := s.faultOf(repo)
+	if f.Limit == 0 || (f.Only != "" && f.Only != kind) {
+		return
+	}
+	if f.Limit--; f.Limit == 0 {
+		delete(s.faults, name)
+		return
+	}
+	s.faults[name] = f
 }
 
 // act carries out a fault and reports whether the request ended by it.
@@ -57,7 +96,17 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request, repo string, kind K
 		case <-poll.C:
 		}
 	}
-	if f.Status == 0 && f.Body == "" {
+	switch {
+	case f.Redirect != "":
+		http.Redirect(w, r, f.Redirect+r.URL.RequestURI(), http.StatusFound)
+		return true
+	case f.Garbage:
+		garbage(w, kind)
+		return true
+	case f.Bomb > 0 && kind == Fetch:
+		bomb(w, f.Bomb)
+		return true
+	case f.Status == 0 && f.Body == "":
 		return false
 	}
 	for k, v := range f.Header {

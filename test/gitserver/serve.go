@@ -36,7 +36,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		out.fault.CutAt, out.fault.BytesPS = 0, 0
 	}
 	e := s.begin(repo, kind, body)
+	s.from(e, r.RemoteAddr)
 	defer func() { s.end(e, out.n, out.status) }()
+	defer s.spend(repo, kind)
 	if s.act(out, r, repo, kind, f) {
 		return
 	}
@@ -85,12 +87,15 @@ func classify(r *http.Request, rest string) (raw []byte, kind Kind, plain []byte
 
 func (s *Server) allowed(r *http.Request) bool {
 	s.mu.Lock()
-	user, password := s.auth[0], s.auth[1]
+	user, password, check := s.auth[0], s.auth[1], s.check
 	s.mu.Unlock()
+	u, p, ok := r.BasicAuth()
+	if check != nil {
+		return ok && check(u, p)
+	}
 	if password == "" {
 		return true
 	}
-	u, p, ok := r.BasicAuth()
 	return ok && (user == "" || u == user) && subtle.ConstantTimeCompare([]byte(p), []byte(password)) == 1
 }
 

@@ -26,25 +26,32 @@ type Config struct {
 	SSH      bool // also serve SSH; AuthorizedKey may read and write
 	// AuthorizedKey is a line of authorized_keys.
 	AuthorizedKey string
+	// HostKeys are the kinds of keys that the SSH side shows: "ed25519" (the
+	// default), "rsa", "ecdsa".
+	HostKeys []string
+	// OldSSH makes the SSH side deaf to the wish for protocol version 2, as
+	// servers are that do not accept the variable GIT_PROTOCOL.
+	OldSSH bool
 }
 
 // Server is a running Git server. Close ends it.
 type Server struct {
-	config   Config
-	dir      string
-	ownDir   bool
-	backend  string // path of git-http-backend
-	ca       []byte
-	addr     string
-	tls      *tls.Config
-	ssh      *sshServer
-	mu       sync.Mutex
-	http     *http.Server
-	listener net.Listener
-	faults   map[string]Fault
-	events   []*Event
-	auth     [2]string
-	wg       sync.WaitGroup
+	config    Config
+	dir       string
+	ownDir    bool
+	backend   string // path of git-http-backend
+	authority *authority
+	addr      string
+	tls       *tls.Config
+	ssh       *sshServer
+	mu        sync.Mutex
+	http      *http.Server
+	listener  net.Listener
+	faults    map[string]Fault
+	events    []*Event
+	auth      [2]string
+	check     func(username, password string) bool
+	wg        sync.WaitGroup
 }
 
 // Start starts a server. ctx bounds the start only.
@@ -65,9 +72,10 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 		s.ownDir = true
 	}
 	if c.TLS {
-		if s.tls, s.ca, err = certificate(); err != nil {
+		if s.authority, err = newAuthority(); err != nil {
 			return nil, err
 		}
+		s.tls = s.authority.config()
 	}
 	listen := c.Listen
 	if listen == "" {
@@ -77,7 +85,7 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 		return nil, err
 	}
 	if c.SSH {
-		if s.ssh, err = startSSH(ctx, s, c.AuthorizedKey); err != nil {
+		if s.ssh, err = startSSH(ctx, s, c); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
@@ -160,7 +168,20 @@ func (s *Server) SSHURL(repo string) string {
 func (s *Server) Addr() string { return s.addr }
 
 // CA returns the PEM of the authority behind the TLS certificate.
-func (s *Server) CA() string { return string(s.ca) }
+func (s *Server) CA() string { return s.authority.pem }
+
+// Expire makes the TLS certificate one that ran out yesterday, or a good one
+// again. It acts on new connections.
+func (s *Server) Expire(expired bool) { s.authority.expired.Store(expired) }
+
+// RequireClientCertificate refuses TLS clients without a certificate of this
+// server's authority. It acts on new connections.
+func (s *Server) RequireClientCertificate(required bool) { s.authority.clients.Store(required) }
+
+// ClientCertificate makes one that RequireClientCertificate accepts, in PEM.
+func (s *Server) ClientCertificate() (certificate, key string, err error) {
+	return s.authority.client()
+}
 
 // KnownHosts returns the lines of known_hosts for the SSH side.
 func (s *Server) KnownHosts() string { return s.ssh.knownHosts }
@@ -170,6 +191,20 @@ func (s *Server) SetPassword(username, password string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.auth = [2]string{username, password}
+}
+
+// SetCheck makes basic auth ask check instead of comparing with one password;
+// nil ends it. It is how a server takes tokens that come and go.
+func (s *Server) SetCheck(check func(username, password string) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.check = check
+}
+
+// CloseConnections cuts the HTTP connections that clients keep, so that the
+// next request makes a new one.
+func (s *Server) CloseConnections(ctx context.Context) error {
+	return errors.Join(s.Down(), s.Up(ctx))
 }
 
 // Path returns the folder of a bare repository, for git commands by hand.

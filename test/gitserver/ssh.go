@@ -2,15 +2,20 @@ package gitserver
 
 import (
 	"context"
+	"crypto/ecdsa"
 	"crypto/ed25519"
+	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
@@ -28,16 +33,8 @@ type sshServer struct {
 }
 
 // startSSH serves git over SSH to the holder of one key.
-func startSSH(ctx context.Context, s *Server, authorized string) (*sshServer, error) {
-	_, hostKey, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	signer, err := ssh.NewSignerFromKey(hostKey)
-	if err != nil {
-		return nil, err
-	}
-	allowed, _, _, _, err := ssh.ParseAuthorizedKey([]byte(authorized))
+func startSSH(ctx context.Context, s *Server, c Config) (*sshServer, error) {
+	allowed, _, _, _, err := ssh.ParseAuthorizedKey([]byte(c.AuthorizedKey))
 	if err != nil {
 		return nil, fmt.Errorf("read the authorized key: %w", err)
 	}
@@ -47,16 +44,45 @@ func startSSH(ctx context.Context, s *Server, authorized string) (*sshServer, er
 		}
 		return nil, nil
 	}}
-	config.AddHostKey(signer)
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	ss := &sshServer{server: s, config: config, listener: l, addr: l.Addr().String(), conns: map[net.Conn]bool{}}
-	ss.knownHosts = knownhosts.Line([]string{ss.addr}, signer.PublicKey()) + "\n"
+	kinds := c.HostKeys
+	if len(kinds) == 0 {
+		kinds = []string{"ed25519"}
+	}
+	for _, kind := range kinds {
+		signer, err := hostKey(kind)
+		if err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+		config.AddHostKey(signer)
+		ss.knownHosts += knownhosts.Line([]string{ss.addr}, signer.PublicKey()) + "\n"
+	}
 	ss.wg.Go(ss.accept)
 	return ss, nil
+}
+
+func hostKey(kind string) (ssh.Signer, error) {
+	var key any
+	var err error
+	switch kind {
+	case "ed25519":
+		_, key, err = ed25519.GenerateKey(rand.Reader)
+	case "rsa":
+		key, err = rsa.GenerateKey(rand.Reader, 2048)
+	case "ecdsa":
+		key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	default:
+		return nil, fmt.Errorf("host key of kind %q; ed25519, rsa and ecdsa are known", kind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ssh.NewSignerFromKey(key)
 }
 
 func (s *sshServer) close() error {
@@ -119,7 +145,7 @@ func (s *sshServer) session(ch ssh.Channel, reqs <-chan *ssh.Request) {
 		switch req.Type {
 		case "env":
 			var kv struct{ Name, Value string }
-			if ssh.Unmarshal(req.Payload, &kv) == nil && kv.Name == "GIT_PROTOCOL" {
+			if ssh.Unmarshal(req.Payload, &kv) == nil && kv.Name == "GIT_PROTOCOL" && !s.server.config.OldSSH {
 				env = append(env, "GIT_PROTOCOL="+kv.Value)
 			}
 			_ = req.Reply(true, nil)
@@ -145,26 +171,90 @@ func (s *sshServer) run(ch ssh.Channel, line string, env []string) uint32 {
 	}
 	cmd := exec.Command("git", strings.TrimPrefix(program, "git-"), s.server.Path(repo))
 	cmd.Env, cmd.Stderr = env, ch.Stderr()
-	var events []*Event
-	watch := &tap{see: func(p []byte) {
-		if kind, ok := strings.CutPrefix(strings.TrimSpace(string(p)), "command="); ok {
-			events = append(events, s.server.begin(repo, Kind(kind), nil))
-		}
-	}}
-	cmd.Stdout = ch
+	w := &sshWatch{server: s.server, repo: repo, ch: ch}
+	defer w.close()
+	if !slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "GIT_PROTOCOL=version=2") }) {
+		w.begin(LsRefs) // older protocols list refs at once
+	}
+	cmd.Stdout = w
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return 1
 	}
+	watch := &tap{see: w.see}
 	go func() { _, _ = io.Copy(io.MultiWriter(watch, in), ch); _ = in.Close() }()
-	err = cmd.Run()
-	watch.mu.Lock()
-	defer watch.mu.Unlock()
-	for _, e := range events {
-		s.server.end(e, 0, 0)
-	}
-	if err != nil {
+	if cmd.Run() != nil {
 		return 1
 	}
 	return 0
+}
+
+// sshWatch logs what one session asks and carries out its faults.
+type sshWatch struct {
+	server *Server
+	repo   string
+	ch     ssh.Channel
+	mu     sync.Mutex
+	event  *Event // of the present request
+	sent   int64  // of it
+}
+
+func (w *sshWatch) see(p []byte) {
+	text := strings.TrimSpace(string(p))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch word, rest, _ := strings.Cut(text, " "); {
+	case strings.HasPrefix(text, "command="):
+		w.begin(Kind(strings.TrimPrefix(text, "command=")))
+	case word == "ref-prefix" && w.event != nil:
+		w.server.note(func() { w.event.Prefixes = append(w.event.Prefixes, rest) })
+	case word == "want":
+		if w.event == nil || w.event.Kind != Fetch {
+			w.begin(Fetch)
+		}
+		id, _, _ := strings.Cut(rest, " ")
+		w.server.note(func() { w.event.Wants = append(w.event.Wants, id) })
+	}
+}
+
+// begin ends the request before and starts one.
+func (w *sshWatch) begin(kind Kind) {
+	if w.event != nil {
+		w.server.end(w.event, w.sent, 0)
+	}
+	w.event, w.sent = w.server.begin(w.repo, kind, nil), 0
+}
+
+func (w *sshWatch) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.event != nil {
+		w.server.end(w.event, w.sent, 0)
+	}
+}
+
+// Write sends to the client, as far as the fault of the request lets it.
+func (w *sshWatch) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	kind := Connect
+	if w.event != nil {
+		kind = w.event.Kind
+	}
+	f := w.server.fault(w.repo, kind)
+	sent := w.sent
+	w.sent += int64(len(p))
+	w.mu.Unlock()
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for began := time.Now(); f.Hang && w.server.fault(w.repo, kind).Hang || time.Since(began) < f.Delay; {
+		<-poll.C
+	}
+	switch {
+	case f.Reset, f.CutAt > 0 && kind == Fetch && sent+int64(len(p)) > f.CutAt:
+		_ = w.ch.Close()
+		return 0, errCut
+	case f.Garbage:
+		return len(p), writeGarbage(w.ch, kind)
+	}
+	return w.ch.Write(p)
 }
