@@ -1,10 +1,16 @@
 package hub
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
 
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -14,25 +20,76 @@ type sources struct{ cache *gitcache.Cache }
 
 var _ fleet.Sources = sources{}
 
-// RepositoryID implements fleet.Sources.
-func (s sources) RepositoryID(ctx context.Context, name, url string) (string, error) {
-	r, err := s.cache.FindRepository(ctx, name, url)
-	if !errcode.Is(err, errcode.NotFound) {
-		return r.ID, err
+// Follow implements fleet.Sources.
+func (s sources) Follow(ctx context.Context, want fleet.SourceWant) (sourceID, repositoryID string, err error) {
+	r, err := s.repository(ctx, want)
+	if err != nil {
+		return "", "", err
 	}
-	if name == "" {
-		return "", errcode.New(errcode.NotFound, "no repository has the URL %.200q; add it with: axle repos add", url)
+	source, err := sourceOf(r, want)
+	if err != nil {
+		return "", "", err
 	}
-	return "", errcode.New(errcode.NotFound, "there is no repository %q; see axle repos list, or add it with: axle repos add", name)
+	return source.ID, r.ID, s.cache.Track(ctx, source)
 }
 
-// Track implements fleet.Sources.
-func (s sources) Track(ctx context.Context, want fleet.SourceWant) (string, error) {
-	source, err := gitcache.NewSource(want.RepositoryID, want.Ref, want.Folder, want.Files)
-	if err != nil {
-		return "", err
+// repository finds the repository that a source is in.
+func (s sources) repository(ctx context.Context, want fleet.SourceWant) (gitcache.Repository, error) {
+	r, err := s.cache.FindRepository(ctx, want.Repository, want.URL)
+	if !errcode.Is(err, errcode.NotFound) {
+		return r, err
 	}
-	return source.ID, s.cache.Track(ctx, source)
+	if want.Repository == "" {
+		return r, invalid(want.At, "url", "no repository has the URL %.200q; add it with: axle repos add", want.URL)
+	}
+	return r, invalid(want.At, "repository", "there is no repository %q; see axle repos list, or add it with: axle repos add", want.Repository)
+}
+
+// sourceOf says what a wanted source is in a repository of its kind.
+func sourceOf(r gitcache.Repository, want fleet.SourceWant) (gitcache.Source, error) {
+	source := gitcache.Source{
+		RepositoryID: r.ID, Ref: strings.TrimSpace(want.Ref), Folder: want.Folder, Files: want.Files,
+		Options: record.SourceOptions{Submodules: want.Submodules, LFS: want.LFS},
+	}
+	switch {
+	case want.Chart != "" && r.Kind == record.Git:
+		return source, invalid(want.At, "repository", "%q is a Git repository; name the chart's folder and ref in helm.git, or a repository of charts", r.Name)
+	case want.Chart != "" && r.Kind == record.Bucket:
+		return source, invalid(want.At, "repository", "%q is a bucket, not a repository of charts", r.Name)
+	case want.Chart != "" && r.Kind == record.OCI:
+		if path.Base(r.URL) != want.Chart {
+			return source, invalid(want.At, "chart", "repository %q holds %q alone; add %s/%s as a repository of type oci", r.Name, path.Base(r.URL), r.URL, want.Chart)
+		}
+		source.Ref = cmp.Or(want.Version, newestVersion)
+	case want.Chart != "":
+		source.Folder, source.Ref = want.Chart, want.Version
+	case r.Kind == record.Git && source.Ref == "":
+		return source, invalid(want.At, "ref", "is needed: a branch, a tag or a full commit id")
+	case r.Kind == record.OCI && source.Ref == "":
+		return source, invalid(want.At, "ref", "is needed: a tag, a range of versions or a digest")
+	case r.Kind == record.Bucket && source.Ref != "":
+		return source, invalid(want.At, "ref", "a bucket has no refs; leave it out")
+	case r.Kind != record.Git && source.Options != (record.SourceOptions{}):
+		return source, invalid(want.At, "submodules", "submodules and lfs are for Git repositories; %q is of type %s", r.Name, r.Kind)
+	}
+	settled, err := source.Settle(r.Kind)
+	if err != nil {
+		return source, errcode.New(errcode.Invalid, "%s: %w", want.At, err)
+	}
+	return settled, nil
+}
+
+// newestVersion is the range that every version is in.
+const newestVersion = "*"
+
+// invalid names the field of a source. The repository of "x.git" is beside it,
+// and its URL inside.
+func invalid(at, name, format string, args ...any) error {
+	if name == "repository" {
+		at = strings.TrimSuffix(at, "git")
+	}
+	field := strings.TrimSuffix(at, ".") + "." + name
+	return errcode.New(errcode.Invalid, "%s: %s", strings.TrimPrefix(field, "."), fmt.Sprintf(format, args...))
 }
 
 // Heads implements fleet.Sources.
@@ -55,6 +112,29 @@ func fleetHead(h gitcache.Head) fleet.Head {
 			RepositoryID: h.RepositoryID, SourceRevision: h.Revision, Digest: h.Digest.String(), Entry: h.Entry, Size: h.Size,
 			Message: h.Message, Author: h.Author, CommittedAt: clock.Micros(h.CommittedAt),
 		},
-		Error: h.Error, ErrorAt: clock.Micros(h.ErrorSince),
+		Error: h.Error, ErrorAt: clock.Micros(h.ErrorSince), FetchedAt: clock.Micros(h.FetchedAt),
 	}
+}
+
+// Upstreams implements fleet.Sources.
+func (s sources) Upstreams(ctx context.Context, repositoryIDs []string) (map[string]fleet.Upstream, error) {
+	all, err := s.cache.Repositories(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]fleet.Upstream, len(repositoryIDs))
+	for _, r := range all {
+		if !slices.Contains(repositoryIDs, r.ID) {
+			continue
+		}
+		u := fleet.Upstream{Name: r.Name, Kind: string(r.Kind)}
+		if r.Options.Internal {
+			u.Name = r.URL
+		}
+		if r.Health.State == record.Failed {
+			u.FailingSince, u.Message = clock.Micros(r.Health.FailedSince), r.Health.Message
+		}
+		found[r.ID] = u
+	}
+	return found, nil
 }

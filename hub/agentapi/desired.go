@@ -118,10 +118,16 @@ func listMessage(list desired.List) *agentv1.Desired {
 		Services: make([]*agentv1.DesiredService, 0, len(list.Services)),
 	}
 	for _, v := range list.Services {
-		m.Services = append(m.Services, &agentv1.DesiredService{
+		one := &agentv1.DesiredService{
 			Id: v.ID, Name: v.Name, Namespace: v.Namespace, TarballDigest: v.TarballDigest,
 			SpecDigest: v.SpecDigest, Paused: v.Paused, TarballBytes: v.TarballBytes,
-		})
+		}
+		for _, p := range v.Parts {
+			// An agent that knows no parts must not take one for the whole.
+			one.TarballDigest, one.TarballBytes = "", 0
+			one.Parts = append(one.Parts, &agentv1.Part{Path: p.Path, Digest: p.Digest, Entry: p.Entry, Bytes: p.Bytes})
+		}
+		m.Services = append(m.Services, one)
 	}
 	for _, t := range list.Tombstones {
 		m.Tombstones = append(m.Tombstones, &agentv1.Tombstone{

@@ -10,7 +10,7 @@ func specMessage(a fleet.AgentSpec) *agentv1.ServiceSpec {
 	v, spec := a.Service, a.Service.Spec
 	return &agentv1.ServiceSpec{
 		Id: v.ID, Name: v.Name, Namespace: v.Namespace, SpecDigest: v.SpecDigest, Project: v.Project,
-		Entry: v.Desired.Entry, Render: renderMessage(spec), SyncConfig: syncMessage(spec.SyncConfig),
+		Entry: v.Desired.Entry, Render: renderMessage(spec, v.Parts), SyncConfig: syncMessage(spec.SyncConfig),
 		Configuration: spec.Configuration, Secrets: a.Secrets, Dependencies: dependencyMessages(spec.Dependencies),
 		Cluster: &agentv1.ClusterData{
 			Id: a.Cluster.ID, Handle: a.Cluster.Handle, Name: a.Cluster.Name, Tags: a.Cluster.Tags,
@@ -25,8 +25,11 @@ func specMessage(a fleet.AgentSpec) *agentv1.ServiceSpec {
 	}
 }
 
-func renderMessage(spec fleet.Spec) *agentv1.Render {
+func renderMessage(spec fleet.Spec, parts []fleet.Part) *agentv1.Render {
 	out := &agentv1.Render{Helm: helmMessage(spec.Helm), Templated: spec.Templated}
+	if out.Helm != nil && fleet.HasChartPart(parts) {
+		out.Helm.ChartPath = fleet.ChartPath
+	}
 	if k := spec.Kustomize; k != nil {
 		out.Kustomize = &agentv1.Kustomize{Path: k.Path, EnableHelm: k.EnableHelm, Envsubst: k.Envsubst}
 	}

@@ -61,10 +61,22 @@ func (x *Index) For(clusterID string) (List, error) {
 		}
 		list.Services = append(list.Services, Service{
 			ID: e.id, Name: e.name, Namespace: e.namespace,
-			TarballDigest: e.tarball.String(), TarballBytes: e.bytes, SpecDigest: e.spec.String(), Paused: e.paused,
+			TarballDigest: e.tarball.String(), TarballBytes: e.bytes, SpecDigest: e.spec.String(), Paused: e.paused, Parts: e.partList(),
 		})
 	}
 	return list, nil
+}
+
+// partList is what a list says of a service's parts.
+func (e *entry) partList() []Part {
+	if len(e.parts) == 0 {
+		return nil
+	}
+	parts := make([]Part, len(e.parts))
+	for i, p := range e.parts {
+		parts[i] = Part{Path: p.path, Digest: p.tarball.String(), Entry: p.entry, Bytes: p.bytes}
+	}
+	return parts
 }
 
 // MayFetch reports whether a tarball is in the cluster's present list, or in

@@ -49,6 +49,21 @@ type entry struct {
 	bytes               int64
 	tarball, spec       sum
 	paused              bool
+	// parts are the tarballs of a service that is made of several, the one of
+	// tarball among them; nil for most.
+	parts []part
+}
+
+// part is one tarball of a service.
+type part struct {
+	path, entry string
+	bytes       int64
+	tarball     sum
+}
+
+// holds reports whether the service has a tarball.
+func (e *entry) holds(s sum) bool {
+	return e.mode == "" && (e.tarball == s || slices.ContainsFunc(e.parts, func(p part) bool { return p.tarball == s }))
 }
 
 // cluster is one cluster with its entries in order of id.
@@ -127,6 +142,11 @@ func (c *cluster) tarballs() []sum {
 		if e.mode == "" && e.tarball != (sum{}) {
 			all = append(all, e.tarball)
 		}
+		for _, p := range e.parts {
+			if e.mode == "" {
+				all = append(all, p.tarball)
+			}
+		}
 	}
 	slices.SortFunc(all, compareSums)
 	return slices.Clip(slices.Compact(all))
@@ -137,7 +157,7 @@ func compareSums(a, b sum) int { return strings.Compare(string(a[:]), string(b[:
 // has reports whether the cluster may fetch a tarball.
 func (c *cluster) has(s sum) bool {
 	for _, e := range c.entries {
-		if e.mode == "" && e.tarball == s {
+		if e.holds(s) {
 			return true
 		}
 	}
@@ -157,9 +177,28 @@ func (t *table) newEntry(r fleet.Row) (*entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("service %s: spec: %w", r.ID, err)
 	}
+	parts, err := t.newParts(r.Parts)
+	if err != nil {
+		return nil, fmt.Errorf("service %s: %w", r.ID, err)
+	}
 	return &entry{
 		id: r.ID, name: r.Name, namespace: t.intern(r.Namespace), cluster: t.cluster(r.ClusterID),
 		tombstoneID: r.TombstoneID, mode: t.intern(string(r.Deleting)), bytes: r.TarballBytes,
-		tarball: tarball, spec: spec, paused: r.Paused,
+		tarball: tarball, spec: spec, paused: r.Paused, parts: parts,
 	}, nil
+}
+
+func (t *table) newParts(from []fleet.Part) ([]part, error) {
+	if len(from) == 0 {
+		return nil, nil
+	}
+	parts := make([]part, len(from))
+	for i, p := range from {
+		tarball, err := packSum(p.Digest)
+		if err != nil {
+			return nil, fmt.Errorf("part %d: tarball: %w", i, err)
+		}
+		parts[i] = part{path: t.intern(p.Path), entry: t.intern(p.Entry), bytes: p.Size, tarball: tarball}
+	}
+	return parts, nil
 }

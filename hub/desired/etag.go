@@ -33,6 +33,12 @@ func (c *cluster) makeETag(l life) string {
 			h.buf = append(h.buf, e.tarball[:]...)
 			h.buf = append(h.buf, e.spec[:]...)
 			h.flag(e.paused)
+			// A service of one part is hashed as before there were parts.
+			for _, p := range e.parts {
+				h.text(p.path)
+				h.text(p.entry)
+				h.buf = append(h.buf, p.tarball[:]...)
+			}
 		}
 	}
 	full := sha256.Sum256(h.buf)

@@ -28,8 +28,21 @@ type Service struct {
 	// TarballDigest is empty while the source was never produced.
 	TarballDigest string
 	TarballBytes  int64
-	SpecDigest    string
-	Paused        bool
+	// Parts are the tarballs of a service that is made of several, in order;
+	// TarballDigest is the first of them. Nil for a service of one.
+	Parts      []Part
+	SpecDigest string
+	Paused     bool
+}
+
+// Part is one tarball of a service.
+type Part struct {
+	// Path is where its files lie below the service's folder.
+	Path   string
+	Digest string
+	// Entry is the folder inside the tarball that lies there.
+	Entry string
+	Bytes int64
 }
 
 // Tombstone makes a service leave its cluster; it is repeated until the agent

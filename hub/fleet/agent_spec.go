@@ -19,9 +19,12 @@ type Row struct {
 	// was never produced; TarballBytes its size, 0 when unknown.
 	Digest       string
 	TarballBytes int64
-	SpecDigest   string
-	Paused       bool
-	Pinned       bool
+	// Parts are the tarballs of a service that is made of several, Digest's
+	// among them; nil otherwise.
+	Parts      []Part
+	SpecDigest string
+	Paused     bool
+	Pinned     bool
 	// Deleting makes the row a tombstone.
 	Deleting    Deletion
 	TombstoneID string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 )
 
 // headBatch is how many services one transaction revises: a repository that a
@@ -18,30 +19,37 @@ type Head struct {
 	// is then the last good one.
 	Error   string
 	ErrorAt int64
+	// FetchedAt is when the content was fetched.
+	FetchedAt int64
 }
 
 // HeadMoved gives every service that follows the source a revision with the
-// content of its head. This is where a change upstream becomes a change of a
+// content of its heads. This is where a change upstream becomes a change of a
 // service: those that have the content already, that a rollback pins, or that
 // are being deleted are not touched.
 //
-// The head is read inside the transaction, so that a caller who is late never
-// takes services back to an older one.
+// All heads of a service are read inside the transaction, so that a caller who
+// is late never takes services back to an older one, and several that moved at
+// once make one revision.
 func (f *Fleet) HeadMoved(ctx context.Context, sourceID string) error {
+	after := ""
 	for {
-		n, err := f.reviseBatch(ctx, sourceID)
+		last, err := f.reviseBatch(ctx, sourceID, after)
 		if err != nil {
 			return fmt.Errorf("revise the services of source %s: %w", sourceID, err)
 		}
-		if n < headBatch {
+		if last == "" {
 			return nil
 		}
+		after = last
 	}
 }
 
-func (f *Fleet) reviseBatch(ctx context.Context, sourceID string) (n int, err error) {
+// reviseBatch looks at the services after an id and returns the last that it
+// looked at, empty when there are no more.
+func (f *Fleet) reviseBatch(ctx context.Context, sourceID, after string) (last string, err error) {
 	err = f.writer.Write(ctx, func(ctx context.Context) error {
-		n = 0
+		last = ""
 		heads, err := f.sources.Heads(ctx, []string{sourceID})
 		if err != nil {
 			return err
@@ -50,8 +58,11 @@ func (f *Fleet) reviseBatch(ctx context.Context, sourceID string) (n int, err er
 		if !ok || head.Digest == "" {
 			return nil
 		}
-		services, err := f.store.ServicesBehind(ctx, head, headBatch)
+		services, err := f.store.ServicesBehind(ctx, head, after, headBatch)
 		if err != nil {
+			return err
+		}
+		if err := f.otherHeads(ctx, services, heads); err != nil {
 			return err
 		}
 		clusters, err := f.clustersOf(ctx, services)
@@ -59,21 +70,52 @@ func (f *Fleet) reviseBatch(ctx context.Context, sourceID string) (n int, err er
 			return err
 		}
 		for _, s := range services {
-			cluster, ok := clusters[s.ClusterID]
-			if !ok {
-				continue
+			if cluster, ok := clusters[s.ClusterID]; ok {
+				if err := f.revise(ctx, s, cluster, heads); err != nil {
+					return err
+				}
 			}
-			if err := f.revise(ctx, s, cluster, head); err != nil {
-				return err
-			}
-			n++
+		}
+		if len(services) == headBatch {
+			last = services[headBatch-1].ID
 		}
 		return nil
 	})
-	return n, err
+	return last, err
 }
 
-func (f *Fleet) revise(ctx context.Context, s StoredService, cluster Cluster, head Head) error {
+// otherHeads adds the heads of everything else that the services follow.
+func (f *Fleet) otherHeads(ctx context.Context, services []StoredService, heads map[string]Head) error {
+	seen := map[string]bool{}
+	var ids []string
+	for _, s := range services {
+		for _, p := range s.Places {
+			if _, known := heads[p.SourceID]; !known && !seen[p.SourceID] {
+				seen[p.SourceID] = true
+				ids = append(ids, p.SourceID)
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	more, err := f.sources.Heads(ctx, ids)
+	maps.Copy(heads, more)
+	return err
+}
+
+// revise takes a service to its heads. One that is made of several parts waits
+// until each was produced, and stays whole as it is while one of them fails.
+func (f *Fleet) revise(ctx context.Context, s StoredService, cluster Cluster, heads map[string]Head) error {
+	now := presentOf(s.Follows(), heads)
+	settled := s.Revision > 0 && !s.Undelivered
+	switch {
+	case now.missing >= 0,
+		settled && now.failing && len(now.parts) > 1,
+		settled && sameFiles(now.parts, s.contents()):
+		return nil
+	}
+	what := moved(s.contents(), now.parts)
 	cause := CauseCommit
 	switch {
 	case s.Revision == 0:
@@ -81,7 +123,8 @@ func (f *Fleet) revise(ctx context.Context, s StoredService, cluster Cluster, he
 	case s.Undelivered:
 		cause = CauseUpdate
 	}
-	s.Desired, s.Undelivered = head.Content, false
+	s.take(now.parts)
+	s.Undelivered = false
 	if err := f.settle(&s, s.Spec, s.Secrets, cluster); err != nil {
 		return err
 	}
@@ -91,7 +134,7 @@ func (f *Fleet) revise(ctx context.Context, s StoredService, cluster Cluster, he
 	if err := f.store.UpdateService(ctx, s); err != nil {
 		return err
 	}
-	message := fmt.Sprintf("revision %d: %s %s", s.Revision, short(head.SourceRevision), head.Message)
+	message := fmt.Sprintf("revision %d: %s %s", s.Revision, short(what.SourceRevision), what.Message)
 	return recordService(ctx, s.Service, "service.revised", "hub", message)
 }
 
@@ -135,7 +178,7 @@ func (f *Fleet) ReconcileHeads(ctx context.Context) error {
 			if !ok || head.Digest == "" {
 				continue
 			}
-			behind, err := f.store.ServicesBehind(ctx, head, 1)
+			behind, err := f.store.ServicesBehind(ctx, head, "", 1)
 			if err == nil && len(behind) > 0 {
 				err = f.HeadMoved(ctx, id)
 			}

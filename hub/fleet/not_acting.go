@@ -11,10 +11,25 @@ func NotActing(s Spec) []string {
 			paths = append(paths, path)
 		}
 	}
-	add("sources", len(s.Sources) > 0)
-	helmNotActing("helm", s.Helm, s.Git != nil, add)
+	if h := s.Helm; h != nil {
+		// A chart needs a repository, its version a chart; of two places where
+		// the chart might come from the repository of charts counts.
+		elsewhere := h.chartElsewhere()
+		add("helm.chart", h.Chart != "" && !elsewhere)
+		add("helm.version", h.Version != "" && !elsewhere)
+		add("helm.git", h.Git != nil && elsewhere)
+		changesNotActing("helm", h, add)
+	}
 	for i, r := range s.Renderers {
-		helmNotActing(fmt.Sprintf("renderers[%d].helm", i), r.Helm, true, add)
+		if h := r.Helm; h != nil {
+			at := fmt.Sprintf("renderers[%d].helm", i)
+			add(at+".url", h.URL != "")
+			add(at+".chart", h.Chart != "")
+			add(at+".version", h.Version != "")
+			add(at+".repository", h.Repository != "")
+			add(at+".git", h.Git != nil)
+			changesNotActing(at, h, add)
+		}
 	}
 	// A kustomization that inflates charts is refused by the agent, with or
 	// without it.
@@ -29,31 +44,11 @@ func NotActing(s Spec) []string {
 	return paths
 }
 
-// helmNotActing adds what of a Helm block does nothing. Its own Git source
-// acts when the service has no other.
-func helmNotActing(at string, h *Helm, otherSource bool, add func(string, bool)) {
-	if h == nil {
-		return
-	}
-	add(at+".url", h.URL != "")
-	add(at+".chart", h.Chart != "")
-	add(at+".version", h.Version != "")
-	add(at+".repository", h.Repository != "" && otherSource)
-	add(at+".git", h.Git != nil && otherSource)
+// changesNotActing adds what of a Helm block would change what the chart
+// renders.
+func changesNotActing(at string, h *Helm, add func(string, bool)) {
 	add(at+".luaScript", h.LuaScript != "")
 	add(at+".luaFile", h.LuaFile != "")
 	add(at+".luaFolder", h.LuaFolder != "")
 	add(at+".kustomizePostrender", h.KustomizePostrender != "")
-}
-
-// mainSource returns the Git source that the service's files come from, nil
-// when it has none that acts.
-func mainSource(s Spec) (repository string, git *Git) {
-	switch {
-	case s.Git != nil:
-		return s.Repository, s.Git
-	case s.Helm != nil && s.Helm.Git != nil:
-		return s.Helm.Repository, s.Helm.Git
-	}
-	return "", nil
 }

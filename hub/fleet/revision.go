@@ -41,7 +41,7 @@ func (f *Fleet) addRevision(ctx context.Context, s *StoredService, spec Spec, se
 	s.RevisedAt = f.now()
 	err := f.store.InsertRevision(ctx, StoredRevision{
 		Revision: Revision{
-			ServiceID: s.ID, Number: s.Revision, Content: s.Desired, SpecDigest: s.SpecDigest,
+			ServiceID: s.ID, Number: s.Revision, Content: s.Desired, Parts: s.Parts, SpecDigest: s.SpecDigest,
 			Cause: cause, By: by, CreatedAt: s.RevisedAt, Spec: spec,
 		},
 		Secrets: sealed,

@@ -31,14 +31,21 @@ type Service struct {
 	Project string
 	// Spec has its secrets' keys with empty values.
 	Spec Spec
-	// SourceID names the source that is followed; RepositoryID is whose.
+	// SourceID names the source that is followed, of several the first;
+	// RepositoryID is whose.
 	SourceID     string
 	RepositoryID string
+	// Places are the sources of a service that is made of several, or whose
+	// one source lies under a path; nil otherwise. See Follows.
+	Places []Place
 	// Revision counts the service's own revisions; 0 while the source was
 	// never produced. It grows with every revision.
 	Revision int64
-	// Desired is the content of that revision.
+	// Desired is the content of that revision, of several parts the first.
 	Desired Content
+	// Parts are the contents of that revision where Places would list more
+	// than one source at the root; nil otherwise.
+	Parts []Part
 	// SpecDigest is "s1:…" over the spec, the secrets, the entry and the
 	// cluster's data.
 	SpecDigest string
@@ -66,18 +73,18 @@ func (s Service) Ref() Ref { return Ref{s.Cluster, s.Name} }
 // Content is what one revision of upstream is.
 type Content struct {
 	// RepositoryID is where it came from.
-	RepositoryID string
-	// SourceRevision is upstream's name: a commit.
-	SourceRevision string
+	RepositoryID string `json:"repository,omitempty"`
+	// SourceRevision is upstream's name: a commit, a chart's version.
+	SourceRevision string `json:"revision,omitempty"`
 	// Digest is "axle1:…", empty while nothing was produced.
-	Digest string
+	Digest string `json:"digest,omitempty"`
 	// Entry is where rendering starts inside the tarball.
-	Entry string
+	Entry string `json:"entry,omitempty"`
 	// Size is the stored tarball's, 0 when unknown.
-	Size        int64
-	Message     string
-	Author      string
-	CommittedAt int64
+	Size        int64  `json:"size,omitempty"`
+	Message     string `json:"message,omitempty"`
+	Author      string `json:"author,omitempty"`
+	CommittedAt int64  `json:"committedAt,omitempty"`
 }
 
 // Cause says what made a revision.
@@ -97,6 +104,8 @@ type Revision struct {
 	// Number counts from 1 within the service.
 	Number int64
 	Content
+	// Parts are as in Service.
+	Parts      []Part
 	SpecDigest string
 	Cause      Cause
 	By         string
@@ -158,9 +167,35 @@ type ServiceView struct {
 	Message   string
 	Freshness Freshness
 	PolledAt  int64
-	// SourceError is why the source as it is now cannot be produced.
+	// Sources are what the service is made of, in order.
+	Sources []SourceView
+	// SourceError is why a source as it is now cannot be produced, of several
+	// the first.
 	SourceError   string
 	SourceErrorAt int64
 	// NotActing are paths of fields that are kept but do nothing yet.
 	NotActing []string
+}
+
+// SourceView is one source of a service with what is known of it now.
+type SourceView struct {
+	// Field names it in the spec: "git", "sources[0]", "helm".
+	Field string
+	Path  string
+	// Repository is the repository's name, or the URL that found it; Kind is
+	// git, helm, oci or bucket.
+	Repository string
+	Kind       string
+	Ref        string
+	Folder     string
+	Chart      string
+	Version    string
+	// Delivered is what the present revision has of it.
+	Delivered Content
+	// FetchedAt is when what it points at now was fetched.
+	FetchedAt int64
+	// Error is why it cannot be produced as it is now, with the time since
+	// when; of the source itself or, when that is well, of its repository.
+	Error   string
+	ErrorAt int64
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -127,8 +128,12 @@ func (f *Fleet) create(ctx context.Context, by string, r ServiceRequest) (Stored
 	if err := f.declare(ctx, &s, r.Project, cluster); err != nil {
 		return StoredService{}, err
 	}
-	if s.Desired, err = f.headContent(ctx, s.SourceID); err != nil {
+	now, err := f.presentContent(ctx, s.Service)
+	if err != nil {
 		return StoredService{}, err
+	}
+	if now.missing < 0 {
+		s.take(now.parts)
 	}
 	if err := f.settle(&s, s.Spec, s.Secrets, cluster); err != nil {
 		return StoredService{}, err
@@ -183,19 +188,22 @@ func (f *Fleet) update(ctx context.Context, by string, before StoredService, r S
 	return s, true, recordService(ctx, s.Service, "service.updated", by, message)
 }
 
-// redeliver gives the cluster what is declared now: the head of the source
-// with the declared spec, as a new revision when either differs. While the
-// source was not produced, the present revision stays.
+// redeliver gives the cluster what is declared now: the heads of the sources
+// with the declared spec, as a new revision when either differs. While a source
+// was not produced, the present revision stays; while one of several fails, its
+// files do, so that parts of different times are not mixed.
 func (f *Fleet) redeliver(ctx context.Context, s *StoredService, before StoredService, cluster Cluster, cause Cause, by string) error {
-	head, err := f.headContent(ctx, s.SourceID)
+	now, err := f.presentContent(ctx, s.Service)
 	if err != nil {
 		return err
 	}
-	if s.Undelivered = head.Digest == "" && s.Revision > 0; s.Undelivered {
+	if s.Undelivered = (now.missing >= 0 || len(now.parts) == 0) && s.Revision > 0; s.Undelivered {
 		return nil
 	}
-	if head.Digest != s.Desired.Digest || s.SourceID != before.SourceID {
-		s.Desired = head
+	samePlaces := slices.Equal(s.Follows(), before.Follows())
+	hold := now.failing && len(now.parts) > 1 && samePlaces && before.Revision > 0 && before.PinnedRevision == 0 && !before.Undelivered
+	if now.missing < 0 && !hold && (!samePlaces || !sameFiles(now.parts, s.contents())) {
+		s.take(now.parts)
 	}
 	if err := f.settle(s, s.Spec, s.Secrets, cluster); err != nil {
 		return err
@@ -231,28 +239,32 @@ func (f *Fleet) declare(ctx context.Context, s *StoredService, project string, c
 	if err := f.takeSecrets(s); err != nil {
 		return err
 	}
-	s.SourceID, s.RepositoryID = "", ""
-	repository, git := mainSource(s.Spec)
-	if git == nil {
-		return nil
+	var places []Place
+	for _, d := range s.Spec.declared() {
+		sourceID, repositoryID, err := f.sources.Follow(ctx, d.SourceWant)
+		if err != nil {
+			return err
+		}
+		places = append(places, Place{Path: d.path, SourceID: sourceID, RepositoryID: repositoryID})
 	}
-	id, err := f.sources.RepositoryID(ctx, repository, git.URL)
-	if errcode.Is(err, errcode.NotFound) {
-		return errcode.New(errcode.Invalid, "repository: %.200q is not registered; axle repos add does that", repository+git.URL)
-	}
-	if err != nil {
-		return err
-	}
-	s.RepositoryID = id
-	s.SourceID, err = f.sources.Track(ctx, SourceWant{RepositoryID: id, Ref: git.Ref, Folder: git.Folder, Files: git.Files})
-	return err
+	s.follow(places)
+	return nil
 }
 
-// headContent returns what a source points at, zero when nothing was produced.
-func (f *Fleet) headContent(ctx context.Context, sourceID string) (Content, error) {
-	if sourceID == "" {
-		return Content{}, nil
+// presentContent returns what the sources of a service point at.
+func (f *Fleet) presentContent(ctx context.Context, s Service) (present, error) {
+	places := s.Follows()
+	if len(places) == 0 {
+		return presentOf(nil, nil), nil
 	}
-	heads, err := f.sources.Heads(ctx, []string{sourceID})
-	return heads[sourceID].Content, err
+	heads, err := f.sources.Heads(ctx, sourceIDs(places))
+	return presentOf(places, heads), err
+}
+
+func sourceIDs(places []Place) []string {
+	ids := make([]string, len(places))
+	for i, p := range places {
+		ids[i] = p.SourceID
+	}
+	return ids
 }

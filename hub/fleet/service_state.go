@@ -96,7 +96,7 @@ func (f *Fleet) RollbackService(ctx context.Context, by string, ref Ref, number 
 			return false, "", err
 		}
 		message := fmt.Sprintf("pinned to revision %d (%s) until it is resumed", target.Number, short(target.SourceRevision))
-		s.Desired, s.PinnedRevision = target.Content, target.Number
+		s.Desired, s.Parts, s.PinnedRevision = target.Content, target.Parts, target.Number
 		if err := f.settle(s, target.Spec, target.Secrets, c); err != nil {
 			return false, "", err
 		}

@@ -19,6 +19,7 @@ const (
 	ReasonSourceError = "SourceError"
 	ReasonNoAgent     = "NoAgent"
 	ReasonDeleting    = "Deleting"
+	ReasonOldAgent    = "AgentTooOld"
 )
 
 // Service returns a service with its components.
@@ -91,13 +92,19 @@ func parsePageToken(token string) (Ref, error) {
 
 // views adds to services what is known of them now.
 func (f *Fleet) views(ctx context.Context, services []Service) ([]ServiceView, error) {
-	var ids, sources, clusterIDs []string
+	var ids, sources, repositories, clusterIDs []string
 	seen := map[string]bool{}
 	for _, s := range services {
 		ids = append(ids, s.ID)
-		if s.SourceID != "" && !seen[s.SourceID] {
-			seen[s.SourceID] = true
-			sources = append(sources, s.SourceID)
+		for _, p := range s.Follows() {
+			if !seen[p.SourceID] {
+				seen[p.SourceID] = true
+				sources = append(sources, p.SourceID)
+			}
+			if !seen[p.RepositoryID] {
+				seen[p.RepositoryID] = true
+				repositories = append(repositories, p.RepositoryID)
+			}
 		}
 		if !seen[s.ClusterID] {
 			seen[s.ClusterID] = true
@@ -108,9 +115,12 @@ func (f *Fleet) views(ctx context.Context, services []Service) ([]ServiceView, e
 	if err != nil {
 		return nil, err
 	}
-	heads := map[string]Head{}
+	var known upstreams
 	if len(sources) > 0 {
-		if heads, err = f.sources.Heads(ctx, sources); err != nil {
+		if known.heads, err = f.sources.Heads(ctx, sources); err != nil {
+			return nil, err
+		}
+		if known.repositories, err = f.sources.Upstreams(ctx, repositories); err != nil {
 			return nil, err
 		}
 	}
@@ -124,16 +134,13 @@ func (f *Fleet) views(ctx context.Context, services []Service) ([]ServiceView, e
 	}
 	views := make([]ServiceView, len(services))
 	for i, s := range services {
-		views[i] = f.view(s, byID[s.ClusterID], statuses[s.ID], heads[s.SourceID])
+		views[i] = f.view(s, byID[s.ClusterID], statuses[s.ID], known)
 	}
 	return views, nil
 }
 
-func (f *Fleet) view(s Service, c Cluster, status StoredStatus, head Head) ServiceView {
-	v := ServiceView{
-		Service: s, Status: status.Status, ReportedAt: status.ReportedAt, Freshness: Unknown,
-		SourceError: head.Error, SourceErrorAt: head.ErrorAt, NotActing: NotActing(s.Spec),
-	}
+func (f *Fleet) view(s Service, c Cluster, status StoredStatus, known upstreams) ServiceView {
+	v := ServiceView{Service: s, Status: status.Status, ReportedAt: status.ReportedAt, Freshness: Unknown, NotActing: notActing(s)}
 	if v.Status.Health == "" {
 		v.Status.Health = HealthUnknown
 	}
@@ -142,18 +149,7 @@ func (f *Fleet) view(s Service, c Cluster, status StoredStatus, head Head) Servi
 		v.Freshness, v.PolledAt = f.Freshness(c.ID)
 	}
 	v.Sync, v.Reason, v.Message = effective(s, c, status)
-	if s.Undelivered && s.PinnedRevision == 0 && s.Deleting == "" && !s.Paused {
-		v.Sync, v.Reason, v.Message = Pending, "", "what is declared waits for its source, which has not been produced yet"
-	}
-	if head.Error == "" || s.Deleting != "" {
-		return v
-	}
-	v.Status.Errors = append([]StatusError{{Source: "source", Message: head.Error, Since: head.ErrorAt}}, v.Status.Errors...)
-	if s.Desired.Digest == "" || s.Undelivered {
-		v.Sync, v.Reason, v.Message = Failed, ReasonSourceError, head.Error
-	} else if !status.bad() {
-		v.Reason, v.Message = ReasonSourceError, head.Error
-	}
+	f.viewSources(&v, c, status, known)
 	return v
 }
 

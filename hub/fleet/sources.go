@@ -2,25 +2,48 @@ package fleet
 
 import "context"
 
-// SourceWant is a source that a service follows.
+// SourceWant is a source that a service wants to follow. What Ref and Folder
+// say depends on the repository's kind; docs/spec/servicedeployment.md lists
+// it.
 type SourceWant struct {
-	RepositoryID string
-	Ref          string
-	Folder       string
-	Files        []string
+	// At is the field of the spec that names it, for errors.
+	At string
+	// Repository is its name; when empty, URL finds it.
+	Repository string
+	URL        string
+	Ref        string
+	Folder     string
+	Files      []string
+	// Submodules and LFS are for Git.
+	Submodules bool
+	LFS        bool
+	// Chart and Version name a chart in place of Ref and Folder.
+	Chart   string
+	Version string
+}
+
+// Upstream is how a repository does.
+type Upstream struct {
+	Name string
+	// Kind is git, helm, oci or bucket.
+	Kind string
+	// FailingSince is zero while it can be read; Message are its words.
+	FailingSince int64
+	Message      string
 }
 
 // Sources is where services get their content from; the hub's wiring makes it
 // of the git cache.
 type Sources interface {
-	// RepositoryID finds a repository by name, or by URL when the name is
-	// empty. NotFound.
-	RepositoryID(ctx context.Context, name, url string) (string, error)
-	// Track follows a source in the transaction of the context and returns
-	// its id. Invalid when the parts make no source.
-	Track(ctx context.Context, want SourceWant) (string, error)
+	// Follow finds the repository and follows the source in the transaction of
+	// the context. A chart's URL that no repository has is followed as well.
+	// Invalid, with the field, when there is no such repository or when the
+	// parts make no source.
+	Follow(ctx context.Context, want SourceWant) (sourceID, repositoryID string, err error)
 	// Heads returns the heads that exist of some sources, by source id.
 	Heads(ctx context.Context, sourceIDs []string) (map[string]Head, error)
+	// Upstreams returns those of the repositories that exist, by id.
+	Upstreams(ctx context.Context, repositoryIDs []string) (map[string]Upstream, error)
 }
 
 // Sealer keeps secrets unreadable at rest. The purpose is bound to what is

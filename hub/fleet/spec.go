@@ -46,13 +46,22 @@ type Git struct {
 	Files  []string `json:"files,omitempty"`
 	// URL names a registered repository in place of Repository.
 	URL string `json:"url,omitempty"`
+	// Submodules brings the files of submodules, LFS those behind pointers.
+	Submodules bool `json:"submodules,omitempty"`
+	LFS        bool `json:"lfs,omitempty"`
 }
 
-// Source is one of several sources, put under a path.
+// Source is one of several sources, put under a path: a folder of a
+// repository, or a chart.
 type Source struct {
 	Path       string `json:"path,omitempty"`
 	Repository string `json:"repository,omitempty"`
 	Git        *Git   `json:"git,omitempty"`
+	// Chart with Version is taken from a repository of charts: Repository, or
+	// the one at URL.
+	Chart   string `json:"chart,omitempty"`
+	Version string `json:"version,omitempty"`
+	URL     string `json:"url,omitempty"`
 }
 
 // Helm says how a chart is found and rendered.

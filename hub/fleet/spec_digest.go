@@ -38,6 +38,10 @@ func specDigest(key []byte, in specInputs) (string, error) {
 		"pruneApproval": number(in.service.PruneApproval),
 		"syncRequest":   number(in.service.SyncRequest),
 	}
+	for i, p := range in.service.Parts {
+		at := "parts/" + strconv.Itoa(i) + "/"
+		fields[at+"path"], fields[at+"digest"], fields[at+"entry"] = text(p.Path), text(p.Digest), text(p.Entry)
+	}
 	covered := in.spec.covered()
 	covered.Secrets = in.secrets
 	if err := flatten(fields, "spec", covered); err != nil {

@@ -104,25 +104,40 @@ func TestValidateNamesTheField(t *testing.T) {
 		"no repository":      {func(s *fleet.Spec) { s.Repository = "" }, "repository"},
 		"url":                {func(s *fleet.Spec) { s.Repository, s.Git.URL = "", "https://example.com/a" }, ""},
 		"url and repository": {func(s *fleet.Spec) { s.Git.URL = "https://example.com/a" }, "git.url"},
-		"no ref":             {func(s *fleet.Spec) { s.Git.Ref = " " }, "git.ref"},
 		"folder outside":     {func(s *fleet.Spec) { s.Git.Folder = "a/../../b" }, "git.folder"},
 		"folder up and down": {func(s *fleet.Spec) { s.Git.Folder = "a/../b" }, ""},
 		"file outside":       {func(s *fleet.Spec) { s.Git.Files = []string{"a", "../b"} }, "git.files[1]"},
 		"chart from git": {func(s *fleet.Spec) {
 			*s = fleet.Spec{Helm: &fleet.Helm{Repository: "main", Git: &fleet.Git{Ref: "main"}}}
 		}, ""},
-		"chart from git, noref": {func(s *fleet.Spec) { *s = fleet.Spec{Helm: &fleet.Helm{Repository: "main", Git: &fleet.Git{}}} }, "helm.git.ref"},
-		"chart repository":      {func(s *fleet.Spec) { *s = fleet.Spec{Helm: &fleet.Helm{URL: "https://example.com", Chart: "web"}} }, ""},
-		"url without chart":     {func(s *fleet.Spec) { *s = fleet.Spec{Helm: &fleet.Helm{URL: "https://example.com"}} }, "helm.chart"},
-		"release":               {func(s *fleet.Spec) { s.Helm = &fleet.Helm{Release: "Web"} }, "helm.release"},
-		"values file outside":   {func(s *fleet.Spec) { s.Helm = &fleet.Helm{ValuesFiles: []string{"/etc/passwd"}} }, "helm.valuesFiles[0]"},
-		"renderer type":         {func(s *fleet.Spec) { s.Renderers = []fleet.Renderer{{Type: "RAW"}, {Type: "JSONNET"}} }, "renderers[1].type"},
-		"renderer helm":         {func(s *fleet.Spec) { s.Renderers = []fleet.Renderer{{Type: "RAW", Helm: &fleet.Helm{}}} }, "renderers[0].helm"},
-		"namespace":             {func(s *fleet.Spec) { s.Namespace = "a.b" }, "namespace"},
-		"long namespace":        {func(s *fleet.Spec) { s.Namespace = strings.Repeat("a", 64) }, "namespace"},
-		"itself":                {func(s *fleet.Spec) { s.Dependencies = []fleet.Dependency{{Name: "web"}} }, "dependencies[0].name"},
-		"itself elsewhere":      {func(s *fleet.Spec) { s.Dependencies = []fleet.Dependency{{Name: "web", Cluster: "edge-2"}} }, ""},
-		"drift":                 {func(s *fleet.Spec) { s.Drift = "loose" }, "drift"},
+		"chart repository":   {func(s *fleet.Spec) { *s = fleet.Spec{Helm: &fleet.Helm{URL: "https://example.com", Chart: "web"}} }, ""},
+		"chart from nowhere": {func(s *fleet.Spec) { *s = fleet.Spec{Helm: &fleet.Helm{Chart: "web"}} }, "git"},
+		"chart twice": {func(s *fleet.Spec) {
+			*s = fleet.Spec{Helm: &fleet.Helm{URL: "https://example.com", Repository: "charts", Chart: "web"}}
+		}, "helm.url"},
+		"source without anything": {func(s *fleet.Spec) { s.Sources = []fleet.Source{{Path: "a"}} }, "sources[0].git"},
+		"source with a chart":     {func(s *fleet.Spec) { s.Sources = []fleet.Source{{Path: "a", Repository: "charts", Chart: "web"}} }, ""},
+		"source with both": {func(s *fleet.Spec) {
+			s.Sources = []fleet.Source{{Chart: "web", Repository: "charts", Git: &fleet.Git{}}}
+		}, "sources[0].git"},
+		"source of a chart of nowhere": {func(s *fleet.Spec) { s.Sources = []fleet.Source{{Chart: "web"}} }, "sources[0].repository"},
+		"source outside": {func(s *fleet.Spec) {
+			s.Sources = []fleet.Source{{Path: "../a", Repository: "main", Git: &fleet.Git{Ref: "main"}}}
+		}, "sources[0].path"},
+		"source in the hub's place": {func(s *fleet.Spec) {
+			s.Sources = []fleet.Source{{Path: ".helm-chart/x", Repository: "main", Git: &fleet.Git{Ref: "main"}}}
+		}, "sources[0].path"},
+		"too many sources":    {func(s *fleet.Spec) { s.Sources = make([]fleet.Source, 33) }, "sources"},
+		"url without chart":   {func(s *fleet.Spec) { *s = fleet.Spec{Helm: &fleet.Helm{URL: "https://example.com"}} }, "helm.chart"},
+		"release":             {func(s *fleet.Spec) { s.Helm = &fleet.Helm{Release: "Web"} }, "helm.release"},
+		"values file outside": {func(s *fleet.Spec) { s.Helm = &fleet.Helm{ValuesFiles: []string{"/etc/passwd"}} }, "helm.valuesFiles[0]"},
+		"renderer type":       {func(s *fleet.Spec) { s.Renderers = []fleet.Renderer{{Type: "RAW"}, {Type: "JSONNET"}} }, "renderers[1].type"},
+		"renderer helm":       {func(s *fleet.Spec) { s.Renderers = []fleet.Renderer{{Type: "RAW", Helm: &fleet.Helm{}}} }, "renderers[0].helm"},
+		"namespace":           {func(s *fleet.Spec) { s.Namespace = "a.b" }, "namespace"},
+		"long namespace":      {func(s *fleet.Spec) { s.Namespace = strings.Repeat("a", 64) }, "namespace"},
+		"itself":              {func(s *fleet.Spec) { s.Dependencies = []fleet.Dependency{{Name: "web"}} }, "dependencies[0].name"},
+		"itself elsewhere":    {func(s *fleet.Spec) { s.Dependencies = []fleet.Dependency{{Name: "web", Cluster: "edge-2"}} }, ""},
+		"drift":               {func(s *fleet.Spec) { s.Drift = "loose" }, "drift"},
 		"value in two places": {func(s *fleet.Spec) {
 			s.Configuration, s.Secrets = map[string]string{"a": "1"}, map[string]string{"a": "2"}
 		}, "secrets.a"},
@@ -157,7 +172,7 @@ func TestNotActingNamesWhatDoesNothing(t *testing.T) {
 	if got := fleet.NotActing(s); got != nil {
 		t.Errorf("a plain spec: %v", got)
 	}
-	s.Helm = &fleet.Helm{Values: "a: 1", LuaScript: "x", Git: &fleet.Git{Ref: "main"}, Repository: "charts"}
+	s.Helm = &fleet.Helm{Values: "a: 1", LuaScript: "x", Chart: "web", Version: "1.x"}
 	s.Contexts = []string{"shared"}
 	s.Dependencies = []fleet.Dependency{{Name: "db"}, {Name: "db", Cluster: "edge-2"}}
 	s.Renderers = []fleet.Renderer{{Type: "HELM", Helm: &fleet.Helm{URL: "https://example.com", Chart: "a"}}}
@@ -165,14 +180,25 @@ func TestNotActingNamesWhatDoesNothing(t *testing.T) {
 	s.SyncConfig = &fleet.SyncConfig{Labels: map[string]string{"a": "b"}, DiffNormalizers: []fleet.DiffNormalizer{{JSONPointers: []string{"/spec"}}}}
 	s.Sources, s.Imports, s.DocsPath = []fleet.Source{{Path: "more"}}, []fleet.Import{{Stack: "net"}}, "docs"
 	want := []string{
-		"sources", "helm.repository", "helm.git", "helm.luaScript", "renderers[0].helm.url", "renderers[0].helm.chart",
+		"helm.chart", "helm.version", "helm.luaScript", "renderers[0].helm.url", "renderers[0].helm.chart",
 		"kustomize.enableHelm", "syncConfig.diffNormalizers", "contexts", "imports", "dependencies[1].cluster", "docsPath",
 	}
 	if diff := cmp.Diff(want, fleet.NotActing(s)); diff != "" {
 		t.Errorf("paths (-want +got):\n%s", diff)
 	}
-	own := fleet.Spec{Helm: &fleet.Helm{Git: &fleet.Git{Ref: "main"}, Repository: "charts"}}
-	if got := fleet.NotActing(own); got != nil {
-		t.Errorf("a chart's own source acts, got %v", got)
+	for name, acting := range map[string]fleet.Helm{
+		"from git":          {Git: &fleet.Git{Ref: "main"}, Repository: "charts"},
+		"from a repository": {Chart: "web", Version: "1.x", Repository: "charts"},
+		"by url":            {Chart: "web", Version: "1.x", URL: "https://example.com"},
+	} {
+		with := good()
+		with.Helm = &acting
+		if got := fleet.NotActing(with); got != nil {
+			t.Errorf("a chart %s acts beside files, got %v", name, got)
+		}
+	}
+	both := fleet.Spec{Helm: &fleet.Helm{Git: &fleet.Git{Ref: "main"}, Repository: "charts", Chart: "web"}}
+	if diff := cmp.Diff([]string{"helm.git"}, fleet.NotActing(both)); diff != "" {
+		t.Errorf("two places for a chart (-want +got):\n%s", diff)
 	}
 }

@@ -81,13 +81,15 @@ type ServiceReader interface {
 	ServicesByID(ctx context.Context, ids []string) ([]StoredService, error)
 	// ServicesOfCluster returns a cluster's services, deleting ones too.
 	ServicesOfCluster(ctx context.Context, clusterID string) ([]StoredService, error)
-	// ServicesBehind returns up to limit services that follow the source, are
-	// neither pinned nor deleting, and whose content is not the head's or who
-	// are undelivered.
-	ServicesBehind(ctx context.Context, head Head, limit int) ([]StoredService, error)
+	// ServicesBehind returns up to limit services after an id, in order of id,
+	// that follow the source, are neither pinned nor deleting, and whose
+	// content may not be what the heads say: of those with one source, those
+	// whose content is not the head's or who are undelivered; of those with
+	// several, all.
+	ServicesBehind(ctx context.Context, head Head, after string, limit int) ([]StoredService, error)
 	// ListServices returns a page after (cluster name, service name).
 	ListServices(ctx context.Context, f ServiceFilter, after Ref, limit int) ([]Service, error)
-	// SourceIDs returns the sources that services follow.
+	// SourceIDs returns the sources that services follow, in order.
 	SourceIDs(ctx context.Context) ([]string, error)
 	// EachRow streams all services.
 	EachRow(ctx context.Context, fn func(Row) error) error

@@ -20,6 +20,9 @@ const (
 	maxRelease = 53
 	// maxItems bounds each list of a spec.
 	maxItems = 200
+	// maxSources bounds what one service is made of: each source is a tarball
+	// that the agent fetches by itself.
+	maxSources = 32
 )
 
 var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
@@ -85,30 +88,65 @@ func checkSource(_ string, s Spec) error {
 	if err := checkGit("git", "repository", s.Git, s.Repository); err != nil {
 		return err
 	}
-	if s.Helm != nil {
-		if err := checkGit("helm.git", "helm.repository", s.Helm.Git, s.Helm.Repository); err != nil {
-			return err
-		}
-		if s.Helm.URL != "" && s.Helm.Chart == "" {
-			return field("helm.chart", "is needed beside helm.url")
-		}
+	if err := checkChart(s.Helm); err != nil {
+		return err
+	}
+	if len(s.Sources) > maxSources {
+		return field("sources", "lists more than %d", maxSources)
 	}
 	for i, source := range s.Sources {
-		at := fmt.Sprintf("sources[%d]", i)
-		if source.Git == nil {
-			return field(at+".git", "is needed")
-		}
-		if err := checkGit(at+".git", at+".repository", source.Git, source.Repository); err != nil {
-			return err
-		}
-		if err := checkInside(at+".path", source.Path); err != nil {
+		if err := checkOneSource(fmt.Sprintf("sources[%d]", i), source); err != nil {
 			return err
 		}
 	}
-	if s.Git == nil && len(s.Sources) == 0 && (s.Helm == nil || (s.Helm.Git == nil && s.Helm.URL == "" && s.Helm.Chart == "")) {
-		return field("git", "is needed: a service takes its files from git, helm or sources")
+	if len(s.declared()) == 0 {
+		return field("git", "is needed: a service takes its files from git, from sources, or from a chart that helm.repository or helm.url has")
 	}
 	return nil
+}
+
+// checkChart checks where a Helm block's chart comes from.
+func checkChart(h *Helm) error {
+	switch {
+	case h == nil:
+		return nil
+	case h.URL != "" && h.Chart == "":
+		return field("helm.chart", "is needed beside helm.url")
+	case h.chartElsewhere() && h.URL != "" && h.Repository != "":
+		return field("helm.url", "cannot be set beside helm.repository")
+	case h.chartElsewhere():
+		return nil
+	}
+	return checkGit("helm.git", "helm.repository", h.Git, h.Repository)
+}
+
+// checkOneSource checks one of several sources.
+func checkOneSource(at string, source Source) error {
+	if err := checkInside(at+".path", source.Path); err != nil {
+		return err
+	}
+	first, _, _ := strings.Cut(cleanPath(source.Path), "/")
+	if first == ChartPath || first == hiddenParts {
+		return field(at+".path", "%q is a name that is kept for the hub's own use", first)
+	}
+	switch {
+	case source.Chart != "" && source.Git != nil:
+		return field(at+".git", "cannot be set beside %s.chart", at)
+	case source.Chart != "" && (source.Repository == "") == (source.URL == ""):
+		return field(at+".repository", "or %s.url is needed beside %s.chart, not both", at, at)
+	case source.Chart != "":
+		return nil
+	case source.Version != "":
+		return field(at+".chart", "is needed beside %s.version", at)
+	case source.URL != "":
+		return field(at+".url", "is for charts; name the repository by %s.repository or %s.git.url", at, at)
+	case source.Git == nil && source.Repository != "":
+		// A bucket needs nothing more; whether this is one is known later.
+		return nil
+	case source.Git == nil:
+		return field(at+".git", "is needed, or %s.chart", at)
+	}
+	return checkGit(at+".git", at+".repository", source.Git, source.Repository)
 }
 
 // checkGit checks one Git source with the repository that goes with it.
@@ -122,8 +160,6 @@ func checkGit(at, repositoryAt string, g *Git, repository string) error {
 		return field(repositoryAt, "is needed, or %s.url of a repository that is registered", at)
 	case repository != "" && g.URL != "":
 		return field(at+".url", "cannot be set beside %s", repositoryAt)
-	case strings.TrimSpace(g.Ref) == "":
-		return field(at+".ref", "is needed: a branch, a tag or a full commit id")
 	case len(g.Files) > maxItems:
 		return field(at+".files", "lists more than %d files", maxItems)
 	}

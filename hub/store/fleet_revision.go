@@ -8,16 +8,19 @@ import (
 )
 
 const revisionColumns = `SELECT service_id, number, repository_id, source_revision, digest, entry, size, message, author,
-	committed_at, spec_digest, cause, actor, created_at, spec, secrets FROM revisions `
+	committed_at, spec_digest, cause, actor, created_at, spec, secrets, parts FROM revisions `
 
 func scanRevision(row scan) (r fleet.StoredRevision, err error) {
-	var spec string
+	var spec, parts string
 	err = row(&r.ServiceID, &r.Number, &r.RepositoryID, &r.SourceRevision, &r.Digest, &r.Entry, &r.Size, &r.Message, &r.Author,
-		&r.CommittedAt, &r.SpecDigest, &r.Cause, &r.By, &r.CreatedAt, &spec, &r.Secrets)
+		&r.CommittedAt, &r.SpecDigest, &r.Cause, &r.By, &r.CreatedAt, &spec, &r.Secrets, &parts)
 	if err != nil {
 		return r, err
 	}
-	return r, fromJSON(spec, &r.Spec)
+	if err := fromJSON(spec, &r.Spec); err != nil {
+		return r, err
+	}
+	return r, listFromText(parts, &r.Parts)
 }
 
 // InsertRevision is fleet.Store. It writes to the service's row first, so that
@@ -30,12 +33,19 @@ func (s *Store) InsertRevision(ctx context.Context, r fleet.StoredRevision) erro
 	if err != nil {
 		return err
 	}
+	parts, err := listText(r.Parts)
+	if err != nil {
+		return err
+	}
 	_, err = s.exec(ctx, `INSERT INTO revisions (service_id, number, repository_id, source_revision, digest, entry, size,
-		message, author, committed_at, spec_digest, cause, actor, created_at, spec, secrets)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+		message, author, committed_at, spec_digest, cause, actor, created_at, spec, secrets, parts)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
 		r.ServiceID, r.Number, r.RepositoryID, r.SourceRevision, r.Digest, r.Entry, r.Size, r.Message, r.Author,
-		r.CommittedAt, r.SpecDigest, r.Cause, r.By, r.CreatedAt, spec, r.Secrets)
-	return err
+		r.CommittedAt, r.SpecDigest, r.Cause, r.By, r.CreatedAt, spec, r.Secrets, parts)
+	if err != nil {
+		return err
+	}
+	return s.putRevisionParts(ctx, r.Revision)
 }
 
 // Revision is fleet.Store.
@@ -78,5 +88,10 @@ func (s *Store) Revisions(ctx context.Context, serviceID string) ([]fleet.Revisi
 func (s *Store) TrimRevisions(ctx context.Context, serviceID string, keep int, except int64) error {
 	_, err := s.exec(ctx, `DELETE FROM revisions WHERE service_id = $1 AND number <> $2 AND number <=
 		(SELECT number FROM revisions WHERE service_id = $1 ORDER BY number DESC LIMIT 1 OFFSET $3)`, serviceID, except, keep)
+	if err != nil {
+		return err
+	}
+	_, err = s.exec(ctx, `DELETE FROM revision_parts WHERE service_id = $1
+		AND number NOT IN (SELECT number FROM revisions WHERE service_id = $1)`, serviceID)
 	return err
 }

@@ -12,24 +12,38 @@ import (
 const serviceColumns = `SELECT s.id, s.cluster_id, COALESCE(c.name, ''), s.name, s.namespace, s.project_id, COALESCE(p.name, ''),
 	s.spec, s.secrets, s.source_id, s.repository_id, s.revision, s.content_repository, s.source_revision, s.digest,
 	s.entry, s.size, s.message, s.author, s.committed_at, s.spec_digest, s.paused, s.pinned_revision, s.undelivered, s.deleting,
-	s.tombstone_id, s.sync_request, s.prune_approval, s.parent_id, s.revised_at, s.created_at, s.updated_at
+	s.tombstone_id, s.sync_request, s.prune_approval, s.parent_id, s.revised_at, s.created_at, s.updated_at, s.places, s.parts
 	FROM services s LEFT JOIN clusters c ON c.id = s.cluster_id LEFT JOIN projects p ON p.id = s.project_id `
 
 func scanService(row scan) (v fleet.StoredService, err error) {
-	var spec string
+	var spec, places, parts string
 	err = row(&v.ID, &v.ClusterID, &v.Cluster, &v.Name, &v.Namespace, &v.ProjectID, &v.Project,
 		&spec, &v.Secrets, &v.SourceID, &v.RepositoryID, &v.Revision, &v.Desired.RepositoryID, &v.Desired.SourceRevision, &v.Desired.Digest,
 		&v.Desired.Entry, &v.Desired.Size, &v.Desired.Message, &v.Desired.Author, &v.Desired.CommittedAt, &v.SpecDigest, &v.Paused, &v.PinnedRevision, &v.Undelivered, &v.Deleting,
-		&v.TombstoneID, &v.SyncRequest, &v.PruneApproval, &v.ParentID, &v.RevisedAt, &v.CreatedAt, &v.UpdatedAt)
+		&v.TombstoneID, &v.SyncRequest, &v.PruneApproval, &v.ParentID, &v.RevisedAt, &v.CreatedAt, &v.UpdatedAt, &places, &parts)
 	if err != nil {
 		return v, err
 	}
-	return v, fromJSON(spec, &v.Spec)
+	if err := fromJSON(spec, &v.Spec); err != nil {
+		return v, err
+	}
+	if err := listFromText(places, &v.Places); err != nil {
+		return v, err
+	}
+	return v, listFromText(parts, &v.Parts)
 }
 
-// serviceArgs are the columns that both INSERT and UPDATE write, $2 to $27.
+// serviceArgs are the columns that both INSERT and UPDATE write, $2 to $29.
 func serviceArgs(v fleet.StoredService) ([]any, error) {
 	spec, err := jsonText(v.Spec)
+	if err != nil {
+		return nil, err
+	}
+	places, err := listText(v.Places)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := listText(v.Parts)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +51,7 @@ func serviceArgs(v fleet.StoredService) ([]any, error) {
 		v.ID, v.Namespace, v.ProjectID, spec, v.Secrets, v.SourceID, v.RepositoryID, v.Revision, v.Desired.RepositoryID,
 		v.Desired.SourceRevision, v.Desired.Digest, v.Desired.Entry, v.Desired.Size, v.Desired.Message, v.Desired.Author,
 		v.Desired.CommittedAt, v.SpecDigest, v.Paused, v.PinnedRevision, v.Deleting, v.TombstoneID, v.SyncRequest,
-		v.PruneApproval, v.ParentID, v.RevisedAt, v.UpdatedAt, v.Undelivered,
+		v.PruneApproval, v.ParentID, v.RevisedAt, v.UpdatedAt, v.Undelivered, places, parts,
 	}, nil
 }
 
@@ -51,11 +65,14 @@ func (s *Store) InsertService(ctx context.Context, v fleet.StoredService) error 
 	inserted, err := s.execOne(ctx, `INSERT INTO services (id, namespace, project_id, spec, secrets, source_id, repository_id,
 		revision, content_repository, source_revision, digest, entry, size, message, author, committed_at, spec_digest,
 		paused, pinned_revision, deleting, tombstone_id, sync_request, prune_approval, parent_id, revised_at, updated_at,
-		undelivered, cluster_id, name, created_at) VALUES (`+placeholders(1, len(args))+`) ON CONFLICT DO NOTHING`, args...)
+		undelivered, places, parts, cluster_id, name, created_at) VALUES (`+placeholders(1, len(args))+`) ON CONFLICT DO NOTHING`, args...)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "service %s exists already", v.Ref())
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return s.putSources(ctx, v.Service, false)
 }
 
 // UpdateService is fleet.Store.
@@ -68,11 +85,14 @@ func (s *Store) UpdateService(ctx context.Context, v fleet.StoredService) error 
 		source_id = $6, repository_id = $7, revision = $8, content_repository = $9, source_revision = $10, digest = $11,
 		entry = $12, size = $13, message = $14, author = $15, committed_at = $16, spec_digest = $17, paused = $18,
 		pinned_revision = $19, deleting = $20, tombstone_id = $21, sync_request = $22, prune_approval = $23,
-		parent_id = $24, revised_at = $25, updated_at = $26, undelivered = $27 WHERE id = $1`, args...)
+		parent_id = $24, revised_at = $25, updated_at = $26, undelivered = $27, places = $28, parts = $29 WHERE id = $1`, args...)
 	if err == nil && !changed {
 		return noService(v.ID)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return s.putSources(ctx, v.Service, true)
 }
 
 func noService(name string) error {
@@ -83,7 +103,9 @@ func noService(name string) error {
 func (s *Store) DeleteService(ctx context.Context, id string) error {
 	for _, statement := range []string{
 		"DELETE FROM statuses WHERE service_id = $1",
+		"DELETE FROM revision_parts WHERE service_id = $1",
 		"DELETE FROM revisions WHERE service_id = $1",
+		"DELETE FROM service_sources WHERE service_id = $1",
 		"DELETE FROM services WHERE id = $1",
 	} {
 		if _, err := s.exec(ctx, statement, id); err != nil {
@@ -127,9 +149,11 @@ func (s *Store) ServicesOfCluster(ctx context.Context, clusterID string) ([]flee
 }
 
 // ServicesBehind is fleet.Store.
-func (s *Store) ServicesBehind(ctx context.Context, head fleet.Head, limit int) ([]fleet.StoredService, error) {
-	return rowsOf(ctx, s, scanService, serviceColumns+`WHERE s.source_id = $1 AND s.pinned_revision = 0 AND s.deleting = ''
-		AND (s.digest <> $2 OR s.entry <> $3 OR s.undelivered <> 0) ORDER BY s.id LIMIT $4`, head.SourceID, head.Digest, head.Entry, limit)
+func (s *Store) ServicesBehind(ctx context.Context, head fleet.Head, after string, limit int) ([]fleet.StoredService, error) {
+	return rowsOf(ctx, s, scanService, serviceColumns+`WHERE s.pinned_revision = 0 AND s.deleting = '' AND s.id > $4 AND s.id IN (
+		SELECT id FROM services WHERE source_id = $1 AND (digest <> $2 OR entry <> $3 OR undelivered <> 0 OR places <> '')
+		UNION SELECT service_id FROM service_sources WHERE source_id = $1)
+		ORDER BY s.id LIMIT $5`, head.SourceID, head.Digest, head.Entry, after, limit)
 }
 
 // ListServices is fleet.Store.
@@ -157,18 +181,23 @@ func (s *Store) ListServices(ctx context.Context, f fleet.ServiceFilter, after f
 
 // SourceIDs is fleet.Store.
 func (s *Store) SourceIDs(ctx context.Context) ([]string, error) {
-	return rowsOf(ctx, s, value[string], "SELECT DISTINCT source_id FROM services WHERE source_id <> '' ORDER BY source_id")
+	return rowsOf(ctx, s, value[string], `SELECT source_id FROM services WHERE source_id <> ''
+		UNION SELECT source_id FROM service_sources ORDER BY source_id`)
 }
 
 const rowColumns = `SELECT id, cluster_id, name, namespace, source_id, digest, size, spec_digest, paused, pinned_revision,
-	deleting, tombstone_id FROM services `
+	deleting, tombstone_id, parts FROM services `
 
 func scanRow(row scan) (r fleet.Row, err error) {
 	var pinned int64
+	var parts string
 	err = row(&r.ID, &r.ClusterID, &r.Name, &r.Namespace, &r.SourceID, &r.Digest, &r.TarballBytes, &r.SpecDigest, &r.Paused, &pinned,
-		&r.Deleting, &r.TombstoneID)
+		&r.Deleting, &r.TombstoneID, &parts)
+	if err != nil {
+		return r, err
+	}
 	r.Pinned = pinned != 0
-	return r, err
+	return r, listFromText(parts, &r.Parts)
 }
 
 // EachRow is fleet.Store.

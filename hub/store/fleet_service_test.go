@@ -414,7 +414,7 @@ func TestHeadsMoveInBatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		y.upstream.commit(sourceID("repo_main", "main", "web"), 1)
+		y.upstream.commit(sourceIDOf("repo_main", "main", "web"), 1)
 		if err := y.ReconcileHeads(t.Context()); err != nil {
 			t.Fatal(err)
 		}

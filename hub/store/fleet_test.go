@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"testing"
 	"time"
@@ -18,20 +19,25 @@ import (
 type upstream struct {
 	mu    sync.Mutex
 	heads map[string]fleet.Head
+	// failing repositories, by id.
+	failing map[string]fleet.Upstream
 }
 
-func (u *upstream) RepositoryID(_ context.Context, name, url string) (string, error) {
-	if name+url == "missing" {
-		return "", errcode.New(errcode.NotFound, "no such repository")
+func (u *upstream) Follow(_ context.Context, w fleet.SourceWant) (sourceID, repositoryID string, err error) {
+	if w.Repository+w.URL == "missing" {
+		return "", "", errcode.New(errcode.Invalid, "repository: no such repository")
 	}
-	return "repo_" + name + url, nil
+	repositoryID = "repo_" + w.Repository + w.URL
+	return sourceIDOf(repositoryID, w.Ref+w.Version, w.Folder+w.Chart), repositoryID, nil
 }
 
-func (u *upstream) Track(_ context.Context, w fleet.SourceWant) (string, error) {
-	return sourceID(w.RepositoryID, w.Ref, w.Folder), nil
+func (u *upstream) Upstreams(context.Context, []string) (map[string]fleet.Upstream, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return maps.Clone(u.failing), nil
 }
 
-func sourceID(repository, ref, folder string) string {
+func sourceIDOf(repository, ref, folder string) string {
 	return "src_" + repository + "_" + ref + "_" + folder
 }
 

@@ -20,6 +20,7 @@ const supersededKept = 24 * time.Hour
 // that heads left less than a day ago. $1 is a day ago.
 const pinned = `SELECT digest FROM services WHERE digest <> ''
 	UNION SELECT digest FROM revisions WHERE digest <> ''
+	UNION SELECT digest FROM revision_parts
 	UNION SELECT digest FROM heads WHERE digest <> ''
 	UNION SELECT digest FROM superseded WHERE at > $1`
 

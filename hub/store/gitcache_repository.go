@@ -199,7 +199,9 @@ func (s *Store) DeleteRepository(ctx context.Context, id string) error {
 		}
 		used, _, err := rowOf(ctx, s, value[int64], `SELECT count(*) FROM services
 			WHERE repository_id = $1 OR content_repository = $1
-			   OR source_id IN (SELECT id FROM sources WHERE repository_id = $1)`, id)
+			   OR source_id IN (SELECT id FROM sources WHERE repository_id = $1)
+			   OR id IN (SELECT service_id FROM service_sources WHERE repository_id = $1)
+			   OR EXISTS (SELECT 1 FROM revision_parts p WHERE p.service_id = services.id AND p.number = services.revision AND p.repository_id = $1)`, id)
 		if err != nil {
 			return err
 		}

@@ -59,6 +59,7 @@ func (s *Store) DropSources(ctx context.Context, putBefore time.Time) (n int, er
 	err = s.Write(ctx, func(ctx context.Context) error {
 		ids, err := rowsOf(ctx, s, value[string], `DELETE FROM sources
 			WHERE put_at < $1 AND NOT EXISTS (SELECT 1 FROM services v WHERE v.source_id = sources.id)
+				AND NOT EXISTS (SELECT 1 FROM service_sources v WHERE v.source_id = sources.id)
 			RETURNING id`, clock.Micros(putBefore))
 		if err != nil {
 			return err

@@ -6,7 +6,9 @@ import "context"
 // repository id. Repositories that nobody follows are not there.
 func (s *Store) ServicesByRepository(ctx context.Context) (map[string]int, error) {
 	counts := map[string]int{}
-	err := s.each(ctx, `SELECT repository_id, COUNT(*) FROM services WHERE repository_id <> '' GROUP BY repository_id`, nil, func(row scan) error {
+	err := s.each(ctx, `SELECT repository_id, COUNT(*) FROM (
+		SELECT id, repository_id FROM services WHERE repository_id <> ''
+		UNION SELECT service_id, repository_id FROM service_sources) uses GROUP BY repository_id`, nil, func(row scan) error {
 		var id string
 		var n int
 		if err := row(&id, &n); err != nil {

@@ -17,6 +17,7 @@
 //
 // History of the protocol:
 //   1  first version
+//   2  a service may have several parts
 
 package agentv1
 
@@ -769,7 +770,11 @@ type DesiredService struct {
 	// Takes nothing new, heals nothing, deletes nothing.
 	Paused bool `protobuf:"varint,6,opt,name=paused,proto3" json:"paused,omitempty"`
 	// Size of the stored tarball in bytes, zero when unknown.
-	TarballBytes  int64 `protobuf:"varint,7,opt,name=tarball_bytes,json=tarballBytes,proto3" json:"tarball_bytes,omitempty"`
+	TarballBytes int64 `protobuf:"varint,7,opt,name=tarball_bytes,json=tarballBytes,proto3" json:"tarball_bytes,omitempty"`
+	// The tarballs of a service that is made of several, in the order in which
+	// their files are put together; tarball_digest is empty then, so that an
+	// agent that knows no parts keeps what it runs.
+	Parts         []*Part `protobuf:"bytes,8,rep,name=parts,proto3" json:"parts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -853,6 +858,88 @@ func (x *DesiredService) GetTarballBytes() int64 {
 	return 0
 }
 
+func (x *DesiredService) GetParts() []*Part {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+// Part is one tarball of a service and where its files lie. No two parts may
+// have one file.
+type Part struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Below the service's folder; empty is the folder itself.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// "axle1:…"
+	Digest string `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
+	// The folder inside the tarball that lies at path; what is outside it is
+	// there to be referred to.
+	Entry string `protobuf:"bytes,3,opt,name=entry,proto3" json:"entry,omitempty"`
+	// Size of the stored tarball in bytes, zero when unknown.
+	Bytes         int64 `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Part) Reset() {
+	*x = Part{}
+	mi := &file_agent_v1_agent_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Part) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Part) ProtoMessage() {}
+
+func (x *Part) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Part.ProtoReflect.Descriptor instead.
+func (*Part) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Part) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *Part) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *Part) GetEntry() string {
+	if x != nil {
+		return x.Entry
+	}
+	return ""
+}
+
+func (x *Part) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
 // Tombstone is the only thing that makes a service leave a cluster.
 type Tombstone struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
@@ -868,7 +955,7 @@ type Tombstone struct {
 
 func (x *Tombstone) Reset() {
 	*x = Tombstone{}
-	mi := &file_agent_v1_agent_proto_msgTypes[10]
+	mi := &file_agent_v1_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -880,7 +967,7 @@ func (x *Tombstone) String() string {
 func (*Tombstone) ProtoMessage() {}
 
 func (x *Tombstone) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[10]
+	mi := &file_agent_v1_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -893,7 +980,7 @@ func (x *Tombstone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tombstone.ProtoReflect.Descriptor instead.
 func (*Tombstone) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{10}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Tombstone) GetServiceId() string {
@@ -940,7 +1027,7 @@ type ServicesRequest struct {
 
 func (x *ServicesRequest) Reset() {
 	*x = ServicesRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[11]
+	mi := &file_agent_v1_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -952,7 +1039,7 @@ func (x *ServicesRequest) String() string {
 func (*ServicesRequest) ProtoMessage() {}
 
 func (x *ServicesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[11]
+	mi := &file_agent_v1_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -965,7 +1052,7 @@ func (x *ServicesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServicesRequest.ProtoReflect.Descriptor instead.
 func (*ServicesRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{11}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ServicesRequest) GetIds() []string {
@@ -987,7 +1074,7 @@ type ServicesResponse struct {
 
 func (x *ServicesResponse) Reset() {
 	*x = ServicesResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[12]
+	mi := &file_agent_v1_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -999,7 +1086,7 @@ func (x *ServicesResponse) String() string {
 func (*ServicesResponse) ProtoMessage() {}
 
 func (x *ServicesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[12]
+	mi := &file_agent_v1_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1012,7 +1099,7 @@ func (x *ServicesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServicesResponse.ProtoReflect.Descriptor instead.
 func (*ServicesResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{12}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ServicesResponse) GetServices() []*ServiceSpec {
@@ -1074,7 +1161,7 @@ type ServiceSpec struct {
 
 func (x *ServiceSpec) Reset() {
 	*x = ServiceSpec{}
-	mi := &file_agent_v1_agent_proto_msgTypes[13]
+	mi := &file_agent_v1_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1086,7 +1173,7 @@ func (x *ServiceSpec) String() string {
 func (*ServiceSpec) ProtoMessage() {}
 
 func (x *ServiceSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[13]
+	mi := &file_agent_v1_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1099,7 +1186,7 @@ func (x *ServiceSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceSpec.ProtoReflect.Descriptor instead.
 func (*ServiceSpec) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{13}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ServiceSpec) GetId() string {
@@ -1254,7 +1341,7 @@ type Display struct {
 
 func (x *Display) Reset() {
 	*x = Display{}
-	mi := &file_agent_v1_agent_proto_msgTypes[14]
+	mi := &file_agent_v1_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1266,7 +1353,7 @@ func (x *Display) String() string {
 func (*Display) ProtoMessage() {}
 
 func (x *Display) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[14]
+	mi := &file_agent_v1_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1279,7 +1366,7 @@ func (x *Display) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Display.ProtoReflect.Descriptor instead.
 func (*Display) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{14}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Display) GetRevision() int64 {
@@ -1337,7 +1424,7 @@ type Render struct {
 
 func (x *Render) Reset() {
 	*x = Render{}
-	mi := &file_agent_v1_agent_proto_msgTypes[15]
+	mi := &file_agent_v1_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1349,7 +1436,7 @@ func (x *Render) String() string {
 func (*Render) ProtoMessage() {}
 
 func (x *Render) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[15]
+	mi := &file_agent_v1_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1362,7 +1449,7 @@ func (x *Render) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Render.ProtoReflect.Descriptor instead.
 func (*Render) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{15}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Render) GetHelm() *Helm {
@@ -1397,17 +1484,20 @@ type Helm struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Release string                 `protobuf:"bytes,1,opt,name=release,proto3" json:"release,omitempty"`
 	// YAML text.
-	Values        string   `protobuf:"bytes,2,opt,name=values,proto3" json:"values,omitempty"`
-	ValuesFiles   []string `protobuf:"bytes,3,rep,name=values_files,json=valuesFiles,proto3" json:"values_files,omitempty"`
-	IgnoreHooks   bool     `protobuf:"varint,4,opt,name=ignore_hooks,json=ignoreHooks,proto3" json:"ignore_hooks,omitempty"`
-	IgnoreCrds    bool     `protobuf:"varint,5,opt,name=ignore_crds,json=ignoreCrds,proto3" json:"ignore_crds,omitempty"`
+	Values      string   `protobuf:"bytes,2,opt,name=values,proto3" json:"values,omitempty"`
+	ValuesFiles []string `protobuf:"bytes,3,rep,name=values_files,json=valuesFiles,proto3" json:"values_files,omitempty"`
+	IgnoreHooks bool     `protobuf:"varint,4,opt,name=ignore_hooks,json=ignoreHooks,proto3" json:"ignore_hooks,omitempty"`
+	IgnoreCrds  bool     `protobuf:"varint,5,opt,name=ignore_crds,json=ignoreCrds,proto3" json:"ignore_crds,omitempty"`
+	// The path of the part that is the chart, when it is not the service's own
+	// folder. Values files are then looked for in that folder first.
+	ChartPath     string `protobuf:"bytes,6,opt,name=chart_path,json=chartPath,proto3" json:"chart_path,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Helm) Reset() {
 	*x = Helm{}
-	mi := &file_agent_v1_agent_proto_msgTypes[16]
+	mi := &file_agent_v1_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1419,7 +1509,7 @@ func (x *Helm) String() string {
 func (*Helm) ProtoMessage() {}
 
 func (x *Helm) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[16]
+	mi := &file_agent_v1_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1432,7 +1522,7 @@ func (x *Helm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Helm.ProtoReflect.Descriptor instead.
 func (*Helm) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{16}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Helm) GetRelease() string {
@@ -1470,6 +1560,13 @@ func (x *Helm) GetIgnoreCrds() bool {
 	return false
 }
 
+func (x *Helm) GetChartPath() string {
+	if x != nil {
+		return x.ChartPath
+	}
+	return ""
+}
+
 type Kustomize struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
@@ -1481,7 +1578,7 @@ type Kustomize struct {
 
 func (x *Kustomize) Reset() {
 	*x = Kustomize{}
-	mi := &file_agent_v1_agent_proto_msgTypes[17]
+	mi := &file_agent_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1493,7 +1590,7 @@ func (x *Kustomize) String() string {
 func (*Kustomize) ProtoMessage() {}
 
 func (x *Kustomize) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[17]
+	mi := &file_agent_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1506,7 +1603,7 @@ func (x *Kustomize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kustomize.ProtoReflect.Descriptor instead.
 func (*Kustomize) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Kustomize) GetPath() string {
@@ -1542,7 +1639,7 @@ type Renderer struct {
 
 func (x *Renderer) Reset() {
 	*x = Renderer{}
-	mi := &file_agent_v1_agent_proto_msgTypes[18]
+	mi := &file_agent_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1554,7 +1651,7 @@ func (x *Renderer) String() string {
 func (*Renderer) ProtoMessage() {}
 
 func (x *Renderer) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[18]
+	mi := &file_agent_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1567,7 +1664,7 @@ func (x *Renderer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renderer.ProtoReflect.Descriptor instead.
 func (*Renderer) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Renderer) GetPath() string {
@@ -1608,7 +1705,7 @@ type SyncConfig struct {
 
 func (x *SyncConfig) Reset() {
 	*x = SyncConfig{}
-	mi := &file_agent_v1_agent_proto_msgTypes[19]
+	mi := &file_agent_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1620,7 +1717,7 @@ func (x *SyncConfig) String() string {
 func (*SyncConfig) ProtoMessage() {}
 
 func (x *SyncConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[19]
+	mi := &file_agent_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1633,7 +1730,7 @@ func (x *SyncConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncConfig.ProtoReflect.Descriptor instead.
 func (*SyncConfig) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SyncConfig) GetCreateNamespace() bool {
@@ -1698,7 +1795,7 @@ type DiffNormalizer struct {
 
 func (x *DiffNormalizer) Reset() {
 	*x = DiffNormalizer{}
-	mi := &file_agent_v1_agent_proto_msgTypes[20]
+	mi := &file_agent_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1710,7 +1807,7 @@ func (x *DiffNormalizer) String() string {
 func (*DiffNormalizer) ProtoMessage() {}
 
 func (x *DiffNormalizer) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[20]
+	mi := &file_agent_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1723,7 +1820,7 @@ func (x *DiffNormalizer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffNormalizer.ProtoReflect.Descriptor instead.
 func (*DiffNormalizer) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DiffNormalizer) GetName() string {
@@ -1772,7 +1869,7 @@ type Dependency struct {
 
 func (x *Dependency) Reset() {
 	*x = Dependency{}
-	mi := &file_agent_v1_agent_proto_msgTypes[21]
+	mi := &file_agent_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1784,7 +1881,7 @@ func (x *Dependency) String() string {
 func (*Dependency) ProtoMessage() {}
 
 func (x *Dependency) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[21]
+	mi := &file_agent_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1797,7 +1894,7 @@ func (x *Dependency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dependency.ProtoReflect.Descriptor instead.
 func (*Dependency) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Dependency) GetName() string {
@@ -1831,7 +1928,7 @@ type ClusterData struct {
 
 func (x *ClusterData) Reset() {
 	*x = ClusterData{}
-	mi := &file_agent_v1_agent_proto_msgTypes[22]
+	mi := &file_agent_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1843,7 +1940,7 @@ func (x *ClusterData) String() string {
 func (*ClusterData) ProtoMessage() {}
 
 func (x *ClusterData) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[22]
+	mi := &file_agent_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1856,7 +1953,7 @@ func (x *ClusterData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterData.ProtoReflect.Descriptor instead.
 func (*ClusterData) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ClusterData) GetId() string {
@@ -1925,7 +2022,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[23]
+	mi := &file_agent_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1937,7 +2034,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[23]
+	mi := &file_agent_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1950,7 +2047,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReportRequest) GetBootId() string {
@@ -2005,7 +2102,7 @@ type ServiceReport struct {
 
 func (x *ServiceReport) Reset() {
 	*x = ServiceReport{}
-	mi := &file_agent_v1_agent_proto_msgTypes[24]
+	mi := &file_agent_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2017,7 +2114,7 @@ func (x *ServiceReport) String() string {
 func (*ServiceReport) ProtoMessage() {}
 
 func (x *ServiceReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[24]
+	mi := &file_agent_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2030,7 +2127,7 @@ func (x *ServiceReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceReport.ProtoReflect.Descriptor instead.
 func (*ServiceReport) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ServiceReport) GetServiceId() string {
@@ -2075,7 +2172,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[25]
+	mi := &file_agent_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2087,7 +2184,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[25]
+	mi := &file_agent_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2100,7 +2197,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReportResponse) GetResync() []string {
@@ -2152,7 +2249,7 @@ type ServiceStatus struct {
 
 func (x *ServiceStatus) Reset() {
 	*x = ServiceStatus{}
-	mi := &file_agent_v1_agent_proto_msgTypes[26]
+	mi := &file_agent_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2164,7 +2261,7 @@ func (x *ServiceStatus) String() string {
 func (*ServiceStatus) ProtoMessage() {}
 
 func (x *ServiceStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[26]
+	mi := &file_agent_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2177,7 +2274,7 @@ func (x *ServiceStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceStatus.ProtoReflect.Descriptor instead.
 func (*ServiceStatus) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ServiceStatus) GetSync() string {
@@ -2278,7 +2375,7 @@ type StatusError struct {
 
 func (x *StatusError) Reset() {
 	*x = StatusError{}
-	mi := &file_agent_v1_agent_proto_msgTypes[27]
+	mi := &file_agent_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2290,7 +2387,7 @@ func (x *StatusError) String() string {
 func (*StatusError) ProtoMessage() {}
 
 func (x *StatusError) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[27]
+	mi := &file_agent_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2303,7 +2400,7 @@ func (x *StatusError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusError.ProtoReflect.Descriptor instead.
 func (*StatusError) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *StatusError) GetSource() string {
@@ -2347,7 +2444,7 @@ type ComponentCounts struct {
 
 func (x *ComponentCounts) Reset() {
 	*x = ComponentCounts{}
-	mi := &file_agent_v1_agent_proto_msgTypes[28]
+	mi := &file_agent_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2359,7 +2456,7 @@ func (x *ComponentCounts) String() string {
 func (*ComponentCounts) ProtoMessage() {}
 
 func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[28]
+	mi := &file_agent_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2372,7 +2469,7 @@ func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentCounts.ProtoReflect.Descriptor instead.
 func (*ComponentCounts) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ComponentCounts) GetTotal() int32 {
@@ -2421,7 +2518,7 @@ type ComponentList struct {
 
 func (x *ComponentList) Reset() {
 	*x = ComponentList{}
-	mi := &file_agent_v1_agent_proto_msgTypes[29]
+	mi := &file_agent_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2433,7 +2530,7 @@ func (x *ComponentList) String() string {
 func (*ComponentList) ProtoMessage() {}
 
 func (x *ComponentList) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[29]
+	mi := &file_agent_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2446,7 +2543,7 @@ func (x *ComponentList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentList.ProtoReflect.Descriptor instead.
 func (*ComponentList) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ComponentList) GetComponents() []*Component {
@@ -2480,7 +2577,7 @@ type Component struct {
 
 func (x *Component) Reset() {
 	*x = Component{}
-	mi := &file_agent_v1_agent_proto_msgTypes[30]
+	mi := &file_agent_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2492,7 +2589,7 @@ func (x *Component) String() string {
 func (*Component) ProtoMessage() {}
 
 func (x *Component) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[30]
+	mi := &file_agent_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2505,7 +2602,7 @@ func (x *Component) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Component.ProtoReflect.Descriptor instead.
 func (*Component) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Component) GetGroup() string {
@@ -2586,7 +2683,7 @@ type PingRequest struct {
 
 func (x *PingRequest) Reset() {
 	*x = PingRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[31]
+	mi := &file_agent_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2598,7 +2695,7 @@ func (x *PingRequest) String() string {
 func (*PingRequest) ProtoMessage() {}
 
 func (x *PingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[31]
+	mi := &file_agent_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2611,7 +2708,7 @@ func (x *PingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingRequest.ProtoReflect.Descriptor instead.
 func (*PingRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *PingRequest) GetBootId() string {
@@ -2671,7 +2768,7 @@ type PingResponse struct {
 
 func (x *PingResponse) Reset() {
 	*x = PingResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	mi := &file_agent_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2683,7 +2780,7 @@ func (x *PingResponse) String() string {
 func (*PingResponse) ProtoMessage() {}
 
 func (x *PingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	mi := &file_agent_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2696,7 +2793,7 @@ func (x *PingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingResponse.ProtoReflect.Descriptor instead.
 func (*PingResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 var File_agent_v1_agent_proto protoreflect.FileDescriptor
@@ -2772,7 +2869,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\tparent_id\x18\x03 \x01(\tR\bparentId\x120\n" +
 	"\x14parent_kept_sequence\x18\x04 \x01(\x03R\x12parentKeptSequence\x12$\n" +
 	"\x0eparent_kept_at\x18\x05 \x01(\x03R\fparentKeptAt\x12\x1c\n" +
-	"\tconfirmed\x18\x06 \x01(\bR\tconfirmed\"\xd7\x01\n" +
+	"\tconfirmed\x18\x06 \x01(\bR\tconfirmed\"\x82\x02\n" +
 	"\x0eDesiredService\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -2781,7 +2878,13 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\vspec_digest\x18\x05 \x01(\tR\n" +
 	"specDigest\x12\x16\n" +
 	"\x06paused\x18\x06 \x01(\bR\x06paused\x12#\n" +
-	"\rtarball_bytes\x18\a \x01(\x03R\ftarballBytes\"\x93\x01\n" +
+	"\rtarball_bytes\x18\a \x01(\x03R\ftarballBytes\x12)\n" +
+	"\x05parts\x18\b \x03(\v2\x13.axle.agent.v1.PartR\x05parts\"^\n" +
+	"\x04Part\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x14\n" +
+	"\x05entry\x18\x03 \x01(\tR\x05entry\x12\x14\n" +
+	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\"\x93\x01\n" +
 	"\tTombstone\x12\x1d\n" +
 	"\n" +
 	"service_id\x18\x01 \x01(\tR\tserviceId\x12!\n" +
@@ -2838,14 +2941,16 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\trenderers\x18\x03 \x03(\v2\x17.axle.agent.v1.RendererR\trenderers\x12!\n" +
 	"\ttemplated\x18\x04 \x01(\bH\x00R\ttemplated\x88\x01\x01B\f\n" +
 	"\n" +
-	"_templated\"\x9f\x01\n" +
+	"_templated\"\xbe\x01\n" +
 	"\x04Helm\x12\x18\n" +
 	"\arelease\x18\x01 \x01(\tR\arelease\x12\x16\n" +
 	"\x06values\x18\x02 \x01(\tR\x06values\x12!\n" +
 	"\fvalues_files\x18\x03 \x03(\tR\vvaluesFiles\x12!\n" +
 	"\fignore_hooks\x18\x04 \x01(\bR\vignoreHooks\x12\x1f\n" +
 	"\vignore_crds\x18\x05 \x01(\bR\n" +
-	"ignoreCrds\"\\\n" +
+	"ignoreCrds\x12\x1d\n" +
+	"\n" +
+	"chart_path\x18\x06 \x01(\tR\tchartPath\"\\\n" +
 	"\tKustomize\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1f\n" +
 	"\venable_helm\x18\x02 \x01(\bR\n" +
@@ -2982,7 +3087,7 @@ func file_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_agent_v1_agent_proto_rawDescData
 }
 
-var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_agent_v1_agent_proto_goTypes = []any{
 	(*Position)(nil),         // 0: axle.agent.v1.Position
 	(*RegisterRequest)(nil),  // 1: axle.agent.v1.RegisterRequest
@@ -2994,81 +3099,83 @@ var file_agent_v1_agent_proto_goTypes = []any{
 	(*Desired)(nil),          // 7: axle.agent.v1.Desired
 	(*Incarnation)(nil),      // 8: axle.agent.v1.Incarnation
 	(*DesiredService)(nil),   // 9: axle.agent.v1.DesiredService
-	(*Tombstone)(nil),        // 10: axle.agent.v1.Tombstone
-	(*ServicesRequest)(nil),  // 11: axle.agent.v1.ServicesRequest
-	(*ServicesResponse)(nil), // 12: axle.agent.v1.ServicesResponse
-	(*ServiceSpec)(nil),      // 13: axle.agent.v1.ServiceSpec
-	(*Display)(nil),          // 14: axle.agent.v1.Display
-	(*Render)(nil),           // 15: axle.agent.v1.Render
-	(*Helm)(nil),             // 16: axle.agent.v1.Helm
-	(*Kustomize)(nil),        // 17: axle.agent.v1.Kustomize
-	(*Renderer)(nil),         // 18: axle.agent.v1.Renderer
-	(*SyncConfig)(nil),       // 19: axle.agent.v1.SyncConfig
-	(*DiffNormalizer)(nil),   // 20: axle.agent.v1.DiffNormalizer
-	(*Dependency)(nil),       // 21: axle.agent.v1.Dependency
-	(*ClusterData)(nil),      // 22: axle.agent.v1.ClusterData
-	(*ReportRequest)(nil),    // 23: axle.agent.v1.ReportRequest
-	(*ServiceReport)(nil),    // 24: axle.agent.v1.ServiceReport
-	(*ReportResponse)(nil),   // 25: axle.agent.v1.ReportResponse
-	(*ServiceStatus)(nil),    // 26: axle.agent.v1.ServiceStatus
-	(*StatusError)(nil),      // 27: axle.agent.v1.StatusError
-	(*ComponentCounts)(nil),  // 28: axle.agent.v1.ComponentCounts
-	(*ComponentList)(nil),    // 29: axle.agent.v1.ComponentList
-	(*Component)(nil),        // 30: axle.agent.v1.Component
-	(*PingRequest)(nil),      // 31: axle.agent.v1.PingRequest
-	(*PingResponse)(nil),     // 32: axle.agent.v1.PingResponse
-	nil,                      // 33: axle.agent.v1.RegisterRequest.TagsEntry
-	nil,                      // 34: axle.agent.v1.ServiceSpec.ConfigurationEntry
-	nil,                      // 35: axle.agent.v1.ServiceSpec.SecretsEntry
-	nil,                      // 36: axle.agent.v1.SyncConfig.LabelsEntry
-	nil,                      // 37: axle.agent.v1.SyncConfig.AnnotationsEntry
-	nil,                      // 38: axle.agent.v1.ClusterData.TagsEntry
+	(*Part)(nil),             // 10: axle.agent.v1.Part
+	(*Tombstone)(nil),        // 11: axle.agent.v1.Tombstone
+	(*ServicesRequest)(nil),  // 12: axle.agent.v1.ServicesRequest
+	(*ServicesResponse)(nil), // 13: axle.agent.v1.ServicesResponse
+	(*ServiceSpec)(nil),      // 14: axle.agent.v1.ServiceSpec
+	(*Display)(nil),          // 15: axle.agent.v1.Display
+	(*Render)(nil),           // 16: axle.agent.v1.Render
+	(*Helm)(nil),             // 17: axle.agent.v1.Helm
+	(*Kustomize)(nil),        // 18: axle.agent.v1.Kustomize
+	(*Renderer)(nil),         // 19: axle.agent.v1.Renderer
+	(*SyncConfig)(nil),       // 20: axle.agent.v1.SyncConfig
+	(*DiffNormalizer)(nil),   // 21: axle.agent.v1.DiffNormalizer
+	(*Dependency)(nil),       // 22: axle.agent.v1.Dependency
+	(*ClusterData)(nil),      // 23: axle.agent.v1.ClusterData
+	(*ReportRequest)(nil),    // 24: axle.agent.v1.ReportRequest
+	(*ServiceReport)(nil),    // 25: axle.agent.v1.ServiceReport
+	(*ReportResponse)(nil),   // 26: axle.agent.v1.ReportResponse
+	(*ServiceStatus)(nil),    // 27: axle.agent.v1.ServiceStatus
+	(*StatusError)(nil),      // 28: axle.agent.v1.StatusError
+	(*ComponentCounts)(nil),  // 29: axle.agent.v1.ComponentCounts
+	(*ComponentList)(nil),    // 30: axle.agent.v1.ComponentList
+	(*Component)(nil),        // 31: axle.agent.v1.Component
+	(*PingRequest)(nil),      // 32: axle.agent.v1.PingRequest
+	(*PingResponse)(nil),     // 33: axle.agent.v1.PingResponse
+	nil,                      // 34: axle.agent.v1.RegisterRequest.TagsEntry
+	nil,                      // 35: axle.agent.v1.ServiceSpec.ConfigurationEntry
+	nil,                      // 36: axle.agent.v1.ServiceSpec.SecretsEntry
+	nil,                      // 37: axle.agent.v1.SyncConfig.LabelsEntry
+	nil,                      // 38: axle.agent.v1.SyncConfig.AnnotationsEntry
+	nil,                      // 39: axle.agent.v1.ClusterData.TagsEntry
 }
 var file_agent_v1_agent_proto_depIdxs = []int32{
-	33, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
+	34, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
 	3,  // 1: axle.agent.v1.RegisterResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
 	3,  // 2: axle.agent.v1.RenewResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
 	0,  // 3: axle.agent.v1.Desired.position:type_name -> axle.agent.v1.Position
 	9,  // 4: axle.agent.v1.Desired.services:type_name -> axle.agent.v1.DesiredService
-	10, // 5: axle.agent.v1.Desired.tombstones:type_name -> axle.agent.v1.Tombstone
+	11, // 5: axle.agent.v1.Desired.tombstones:type_name -> axle.agent.v1.Tombstone
 	8,  // 6: axle.agent.v1.Desired.incarnation:type_name -> axle.agent.v1.Incarnation
-	13, // 7: axle.agent.v1.ServicesResponse.services:type_name -> axle.agent.v1.ServiceSpec
-	0,  // 8: axle.agent.v1.ServicesResponse.position:type_name -> axle.agent.v1.Position
-	15, // 9: axle.agent.v1.ServiceSpec.render:type_name -> axle.agent.v1.Render
-	19, // 10: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
-	34, // 11: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
-	35, // 12: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
-	21, // 13: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
-	22, // 14: axle.agent.v1.ServiceSpec.cluster:type_name -> axle.agent.v1.ClusterData
-	14, // 15: axle.agent.v1.ServiceSpec.display:type_name -> axle.agent.v1.Display
-	16, // 16: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
-	17, // 17: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
-	18, // 18: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
-	16, // 19: axle.agent.v1.Renderer.helm:type_name -> axle.agent.v1.Helm
-	36, // 20: axle.agent.v1.SyncConfig.labels:type_name -> axle.agent.v1.SyncConfig.LabelsEntry
-	37, // 21: axle.agent.v1.SyncConfig.annotations:type_name -> axle.agent.v1.SyncConfig.AnnotationsEntry
-	20, // 22: axle.agent.v1.SyncConfig.diff_normalizers:type_name -> axle.agent.v1.DiffNormalizer
-	38, // 23: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
-	24, // 24: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
-	0,  // 25: axle.agent.v1.ReportResponse.position:type_name -> axle.agent.v1.Position
-	27, // 26: axle.agent.v1.ServiceStatus.errors:type_name -> axle.agent.v1.StatusError
-	28, // 27: axle.agent.v1.ServiceStatus.counts:type_name -> axle.agent.v1.ComponentCounts
-	30, // 28: axle.agent.v1.ComponentList.components:type_name -> axle.agent.v1.Component
-	1,  // 29: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
-	4,  // 30: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
-	11, // 31: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
-	23, // 32: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
-	31, // 33: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
-	2,  // 34: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
-	5,  // 35: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
-	12, // 36: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
-	25, // 37: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
-	32, // 38: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
-	34, // [34:39] is the sub-list for method output_type
-	29, // [29:34] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	10, // 7: axle.agent.v1.DesiredService.parts:type_name -> axle.agent.v1.Part
+	14, // 8: axle.agent.v1.ServicesResponse.services:type_name -> axle.agent.v1.ServiceSpec
+	0,  // 9: axle.agent.v1.ServicesResponse.position:type_name -> axle.agent.v1.Position
+	16, // 10: axle.agent.v1.ServiceSpec.render:type_name -> axle.agent.v1.Render
+	20, // 11: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
+	35, // 12: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
+	36, // 13: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
+	22, // 14: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
+	23, // 15: axle.agent.v1.ServiceSpec.cluster:type_name -> axle.agent.v1.ClusterData
+	15, // 16: axle.agent.v1.ServiceSpec.display:type_name -> axle.agent.v1.Display
+	17, // 17: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
+	18, // 18: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
+	19, // 19: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
+	17, // 20: axle.agent.v1.Renderer.helm:type_name -> axle.agent.v1.Helm
+	37, // 21: axle.agent.v1.SyncConfig.labels:type_name -> axle.agent.v1.SyncConfig.LabelsEntry
+	38, // 22: axle.agent.v1.SyncConfig.annotations:type_name -> axle.agent.v1.SyncConfig.AnnotationsEntry
+	21, // 23: axle.agent.v1.SyncConfig.diff_normalizers:type_name -> axle.agent.v1.DiffNormalizer
+	39, // 24: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
+	25, // 25: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
+	0,  // 26: axle.agent.v1.ReportResponse.position:type_name -> axle.agent.v1.Position
+	28, // 27: axle.agent.v1.ServiceStatus.errors:type_name -> axle.agent.v1.StatusError
+	29, // 28: axle.agent.v1.ServiceStatus.counts:type_name -> axle.agent.v1.ComponentCounts
+	31, // 29: axle.agent.v1.ComponentList.components:type_name -> axle.agent.v1.Component
+	1,  // 30: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
+	4,  // 31: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
+	12, // 32: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
+	24, // 33: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
+	32, // 34: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
+	2,  // 35: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
+	5,  // 36: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
+	13, // 37: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
+	26, // 38: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
+	33, // 39: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
+	35, // [35:40] is the sub-list for method output_type
+	30, // [30:35] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_agent_v1_agent_proto_init() }
@@ -3076,15 +3183,15 @@ func file_agent_v1_agent_proto_init() {
 	if File_agent_v1_agent_proto != nil {
 		return
 	}
-	file_agent_v1_agent_proto_msgTypes[15].OneofWrappers = []any{}
-	file_agent_v1_agent_proto_msgTypes[19].OneofWrappers = []any{}
+	file_agent_v1_agent_proto_msgTypes[16].OneofWrappers = []any{}
+	file_agent_v1_agent_proto_msgTypes[20].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_v1_agent_proto_rawDesc), len(file_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   39,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -2088,6 +2088,392 @@ func (*DeleteRepositoryResponse) Descriptor() ([]byte, []int) {
 	return file_hub_v1_hub_proto_rawDescGZIP(), []int{31}
 }
 
+type Webhook struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// github, gitlab, gitea, bitbucket, azure or generic.
+	Provider string `protobuf:"bytes,3,opt,name=provider,proto3" json:"provider,omitempty"`
+	// The one repository it may kick; empty is any whose URL a delivery names.
+	Repository string `protobuf:"bytes,4,opt,name=repository,proto3" json:"repository,omitempty"`
+	// Where the upstream sends its deliveries.
+	Url       string `protobuf:"bytes,5,opt,name=url,proto3" json:"url,omitempty"`
+	CreatedAt int64  `protobuf:"varint,6,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	// The last verified delivery, to the minute, and what came of it.
+	DeliveredAt   int64  `protobuf:"varint,7,opt,name=delivered_at,json=deliveredAt,proto3" json:"delivered_at,omitempty"`
+	Outcome       string `protobuf:"bytes,8,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Webhook) Reset() {
+	*x = Webhook{}
+	mi := &file_hub_v1_hub_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Webhook) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Webhook) ProtoMessage() {}
+
+func (x *Webhook) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Webhook.ProtoReflect.Descriptor instead.
+func (*Webhook) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *Webhook) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Webhook) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Webhook) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *Webhook) GetRepository() string {
+	if x != nil {
+		return x.Repository
+	}
+	return ""
+}
+
+func (x *Webhook) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *Webhook) GetCreatedAt() int64 {
+	if x != nil {
+		return x.CreatedAt
+	}
+	return 0
+}
+
+func (x *Webhook) GetDeliveredAt() int64 {
+	if x != nil {
+		return x.DeliveredAt
+	}
+	return 0
+}
+
+func (x *Webhook) GetOutcome() string {
+	if x != nil {
+		return x.Outcome
+	}
+	return ""
+}
+
+type ListWebhooksRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListWebhooksRequest) Reset() {
+	*x = ListWebhooksRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListWebhooksRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListWebhooksRequest) ProtoMessage() {}
+
+func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListWebhooksRequest.ProtoReflect.Descriptor instead.
+func (*ListWebhooksRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{33}
+}
+
+type ListWebhooksResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Webhooks      []*Webhook             `protobuf:"bytes,1,rep,name=webhooks,proto3" json:"webhooks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListWebhooksResponse) Reset() {
+	*x = ListWebhooksResponse{}
+	mi := &file_hub_v1_hub_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListWebhooksResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListWebhooksResponse) ProtoMessage() {}
+
+func (x *ListWebhooksResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListWebhooksResponse.ProtoReflect.Descriptor instead.
+func (*ListWebhooksResponse) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *ListWebhooksResponse) GetWebhooks() []*Webhook {
+	if x != nil {
+		return x.Webhooks
+	}
+	return nil
+}
+
+type CreateWebhookRequest struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Name       string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Provider   string                 `protobuf:"bytes,2,opt,name=provider,proto3" json:"provider,omitempty"`
+	Repository string                 `protobuf:"bytes,3,opt,name=repository,proto3" json:"repository,omitempty"`
+	// At least 16 bytes; empty makes one.
+	Secret        string `protobuf:"bytes,4,opt,name=secret,proto3" json:"secret,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateWebhookRequest) Reset() {
+	*x = CreateWebhookRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateWebhookRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateWebhookRequest) ProtoMessage() {}
+
+func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateWebhookRequest.ProtoReflect.Descriptor instead.
+func (*CreateWebhookRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *CreateWebhookRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CreateWebhookRequest) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *CreateWebhookRequest) GetRepository() string {
+	if x != nil {
+		return x.Repository
+	}
+	return ""
+}
+
+func (x *CreateWebhookRequest) GetSecret() string {
+	if x != nil {
+		return x.Secret
+	}
+	return ""
+}
+
+type CreatedWebhook struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Webhook *Webhook               `protobuf:"bytes,1,opt,name=webhook,proto3" json:"webhook,omitempty"`
+	// Shown only now.
+	Secret        string `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreatedWebhook) Reset() {
+	*x = CreatedWebhook{}
+	mi := &file_hub_v1_hub_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreatedWebhook) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreatedWebhook) ProtoMessage() {}
+
+func (x *CreatedWebhook) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreatedWebhook.ProtoReflect.Descriptor instead.
+func (*CreatedWebhook) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *CreatedWebhook) GetWebhook() *Webhook {
+	if x != nil {
+		return x.Webhook
+	}
+	return nil
+}
+
+func (x *CreatedWebhook) GetSecret() string {
+	if x != nil {
+		return x.Secret
+	}
+	return ""
+}
+
+type DeleteWebhookRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteWebhookRequest) Reset() {
+	*x = DeleteWebhookRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteWebhookRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteWebhookRequest) ProtoMessage() {}
+
+func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteWebhookRequest.ProtoReflect.Descriptor instead.
+func (*DeleteWebhookRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *DeleteWebhookRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type DeleteWebhookResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteWebhookResponse) Reset() {
+	*x = DeleteWebhookResponse{}
+	mi := &file_hub_v1_hub_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteWebhookResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteWebhookResponse) ProtoMessage() {}
+
+func (x *DeleteWebhookResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteWebhookResponse.ProtoReflect.Descriptor instead.
+func (*DeleteWebhookResponse) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{38}
+}
+
 type Service struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2128,14 +2514,16 @@ type Service struct {
 	CreatedAt     int64    `protobuf:"varint,29,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	UpdatedAt     int64    `protobuf:"varint,30,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
 	// Parent service of an app of apps.
-	ParentId      string `protobuf:"bytes,31,opt,name=parent_id,json=parentId,proto3" json:"parent_id,omitempty"`
+	ParentId string `protobuf:"bytes,31,opt,name=parent_id,json=parentId,proto3" json:"parent_id,omitempty"`
+	// What it is made of, in the order of its spec; one for most services.
+	Sources       []*ServiceSource `protobuf:"bytes,32,rep,name=sources,proto3" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Service) Reset() {
 	*x = Service{}
-	mi := &file_hub_v1_hub_proto_msgTypes[32]
+	mi := &file_hub_v1_hub_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2147,7 +2535,7 @@ func (x *Service) String() string {
 func (*Service) ProtoMessage() {}
 
 func (x *Service) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[32]
+	mi := &file_hub_v1_hub_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2160,7 +2548,7 @@ func (x *Service) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Service.ProtoReflect.Descriptor instead.
 func (*Service) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{32}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Service) GetId() string {
@@ -2380,6 +2768,177 @@ func (x *Service) GetParentId() string {
 	return ""
 }
 
+func (x *Service) GetSources() []*ServiceSource {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
+}
+
+// ServiceSource is one source of a service.
+type ServiceSource struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The field of the spec that names it: "git", "sources[0]", "helm".
+	Field string `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
+	// Where its files lie; empty is the service's folder.
+	Path       string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	Repository string `protobuf:"bytes,3,opt,name=repository,proto3" json:"repository,omitempty"`
+	// git, helm, oci or bucket.
+	Type string `protobuf:"bytes,4,opt,name=type,proto3" json:"type,omitempty"`
+	// What is followed: ref and folder, or chart and version.
+	Ref     string `protobuf:"bytes,5,opt,name=ref,proto3" json:"ref,omitempty"`
+	Folder  string `protobuf:"bytes,6,opt,name=folder,proto3" json:"folder,omitempty"`
+	Chart   string `protobuf:"bytes,7,opt,name=chart,proto3" json:"chart,omitempty"`
+	Version string `protobuf:"bytes,8,opt,name=version,proto3" json:"version,omitempty"`
+	// What the present revision of the service has of it.
+	Revision    string `protobuf:"bytes,9,opt,name=revision,proto3" json:"revision,omitempty"`
+	Digest      string `protobuf:"bytes,10,opt,name=digest,proto3" json:"digest,omitempty"`
+	Message     string `protobuf:"bytes,11,opt,name=message,proto3" json:"message,omitempty"`
+	CommittedAt int64  `protobuf:"varint,12,opt,name=committed_at,json=committedAt,proto3" json:"committed_at,omitempty"`
+	// When what it points at now was fetched.
+	FetchedAt int64 `protobuf:"varint,13,opt,name=fetched_at,json=fetchedAt,proto3" json:"fetched_at,omitempty"`
+	// Why it, or its repository, cannot be had as it is now, and since when.
+	Error         string `protobuf:"bytes,14,opt,name=error,proto3" json:"error,omitempty"`
+	ErrorSince    int64  `protobuf:"varint,15,opt,name=error_since,json=errorSince,proto3" json:"error_since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ServiceSource) Reset() {
+	*x = ServiceSource{}
+	mi := &file_hub_v1_hub_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ServiceSource) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ServiceSource) ProtoMessage() {}
+
+func (x *ServiceSource) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ServiceSource.ProtoReflect.Descriptor instead.
+func (*ServiceSource) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *ServiceSource) GetField() string {
+	if x != nil {
+		return x.Field
+	}
+	return ""
+}
+
+func (x *ServiceSource) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *ServiceSource) GetRepository() string {
+	if x != nil {
+		return x.Repository
+	}
+	return ""
+}
+
+func (x *ServiceSource) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *ServiceSource) GetRef() string {
+	if x != nil {
+		return x.Ref
+	}
+	return ""
+}
+
+func (x *ServiceSource) GetFolder() string {
+	if x != nil {
+		return x.Folder
+	}
+	return ""
+}
+
+func (x *ServiceSource) GetChart() string {
+	if x != nil {
+		return x.Chart
+	}
+	return ""
+}
+
+func (x *ServiceSource) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *ServiceSource) GetRevision() string {
+	if x != nil {
+		return x.Revision
+	}
+	return ""
+}
+
+func (x *ServiceSource) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *ServiceSource) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *ServiceSource) GetCommittedAt() int64 {
+	if x != nil {
+		return x.CommittedAt
+	}
+	return 0
+}
+
+func (x *ServiceSource) GetFetchedAt() int64 {
+	if x != nil {
+		return x.FetchedAt
+	}
+	return 0
+}
+
+func (x *ServiceSource) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *ServiceSource) GetErrorSince() int64 {
+	if x != nil {
+		return x.ErrorSince
+	}
+	return 0
+}
+
 type ServiceError struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Source        string                 `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
@@ -2392,7 +2951,7 @@ type ServiceError struct {
 
 func (x *ServiceError) Reset() {
 	*x = ServiceError{}
-	mi := &file_hub_v1_hub_proto_msgTypes[33]
+	mi := &file_hub_v1_hub_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2404,7 +2963,7 @@ func (x *ServiceError) String() string {
 func (*ServiceError) ProtoMessage() {}
 
 func (x *ServiceError) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[33]
+	mi := &file_hub_v1_hub_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2417,7 +2976,7 @@ func (x *ServiceError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceError.ProtoReflect.Descriptor instead.
 func (*ServiceError) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{33}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ServiceError) GetSource() string {
@@ -2467,7 +3026,7 @@ type Component struct {
 
 func (x *Component) Reset() {
 	*x = Component{}
-	mi := &file_hub_v1_hub_proto_msgTypes[34]
+	mi := &file_hub_v1_hub_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2479,7 +3038,7 @@ func (x *Component) String() string {
 func (*Component) ProtoMessage() {}
 
 func (x *Component) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[34]
+	mi := &file_hub_v1_hub_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2492,7 +3051,7 @@ func (x *Component) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Component.ProtoReflect.Descriptor instead.
 func (*Component) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{34}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Component) GetGroup() string {
@@ -2569,7 +3128,7 @@ type ComponentList struct {
 
 func (x *ComponentList) Reset() {
 	*x = ComponentList{}
-	mi := &file_hub_v1_hub_proto_msgTypes[35]
+	mi := &file_hub_v1_hub_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2581,7 +3140,7 @@ func (x *ComponentList) String() string {
 func (*ComponentList) ProtoMessage() {}
 
 func (x *ComponentList) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[35]
+	mi := &file_hub_v1_hub_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2594,7 +3153,7 @@ func (x *ComponentList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentList.ProtoReflect.Descriptor instead.
 func (*ComponentList) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{35}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ComponentList) GetComponents() []*Component {
@@ -2624,7 +3183,7 @@ type ComponentCounts struct {
 
 func (x *ComponentCounts) Reset() {
 	*x = ComponentCounts{}
-	mi := &file_hub_v1_hub_proto_msgTypes[36]
+	mi := &file_hub_v1_hub_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2636,7 +3195,7 @@ func (x *ComponentCounts) String() string {
 func (*ComponentCounts) ProtoMessage() {}
 
 func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[36]
+	mi := &file_hub_v1_hub_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2649,7 +3208,7 @@ func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentCounts.ProtoReflect.Descriptor instead.
 func (*ComponentCounts) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{36}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ComponentCounts) GetTotal() int32 {
@@ -2697,7 +3256,7 @@ type ServiceRef struct {
 
 func (x *ServiceRef) Reset() {
 	*x = ServiceRef{}
-	mi := &file_hub_v1_hub_proto_msgTypes[37]
+	mi := &file_hub_v1_hub_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2709,7 +3268,7 @@ func (x *ServiceRef) String() string {
 func (*ServiceRef) ProtoMessage() {}
 
 func (x *ServiceRef) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[37]
+	mi := &file_hub_v1_hub_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2722,7 +3281,7 @@ func (x *ServiceRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceRef.ProtoReflect.Descriptor instead.
 func (*ServiceRef) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{37}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ServiceRef) GetCluster() string {
@@ -2752,7 +3311,7 @@ type ListServicesRequest struct {
 
 func (x *ListServicesRequest) Reset() {
 	*x = ListServicesRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[38]
+	mi := &file_hub_v1_hub_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2764,7 +3323,7 @@ func (x *ListServicesRequest) String() string {
 func (*ListServicesRequest) ProtoMessage() {}
 
 func (x *ListServicesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[38]
+	mi := &file_hub_v1_hub_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2777,7 +3336,7 @@ func (x *ListServicesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServicesRequest.ProtoReflect.Descriptor instead.
 func (*ListServicesRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{38}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ListServicesRequest) GetCluster() string {
@@ -2825,7 +3384,7 @@ type ListServicesResponse struct {
 
 func (x *ListServicesResponse) Reset() {
 	*x = ListServicesResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[39]
+	mi := &file_hub_v1_hub_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2837,7 +3396,7 @@ func (x *ListServicesResponse) String() string {
 func (*ListServicesResponse) ProtoMessage() {}
 
 func (x *ListServicesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[39]
+	mi := &file_hub_v1_hub_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2850,7 +3409,7 @@ func (x *ListServicesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServicesResponse.ProtoReflect.Descriptor instead.
 func (*ListServicesResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{39}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ListServicesResponse) GetServices() []*Service {
@@ -2876,7 +3435,7 @@ type GetServiceRequest struct {
 
 func (x *GetServiceRequest) Reset() {
 	*x = GetServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[40]
+	mi := &file_hub_v1_hub_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2888,7 +3447,7 @@ func (x *GetServiceRequest) String() string {
 func (*GetServiceRequest) ProtoMessage() {}
 
 func (x *GetServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[40]
+	mi := &file_hub_v1_hub_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2901,7 +3460,7 @@ func (x *GetServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServiceRequest.ProtoReflect.Descriptor instead.
 func (*GetServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{40}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *GetServiceRequest) GetRef() *ServiceRef {
@@ -2924,7 +3483,7 @@ type CreateServiceRequest struct {
 
 func (x *CreateServiceRequest) Reset() {
 	*x = CreateServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[41]
+	mi := &file_hub_v1_hub_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2936,7 +3495,7 @@ func (x *CreateServiceRequest) String() string {
 func (*CreateServiceRequest) ProtoMessage() {}
 
 func (x *CreateServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[41]
+	mi := &file_hub_v1_hub_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2949,7 +3508,7 @@ func (x *CreateServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateServiceRequest.ProtoReflect.Descriptor instead.
 func (*CreateServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{41}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CreateServiceRequest) GetRef() *ServiceRef {
@@ -2993,7 +3552,7 @@ type UpdateServiceRequest struct {
 
 func (x *UpdateServiceRequest) Reset() {
 	*x = UpdateServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[42]
+	mi := &file_hub_v1_hub_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3005,7 +3564,7 @@ func (x *UpdateServiceRequest) String() string {
 func (*UpdateServiceRequest) ProtoMessage() {}
 
 func (x *UpdateServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[42]
+	mi := &file_hub_v1_hub_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3018,7 +3577,7 @@ func (x *UpdateServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateServiceRequest.ProtoReflect.Descriptor instead.
 func (*UpdateServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{42}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *UpdateServiceRequest) GetRef() *ServiceRef {
@@ -3062,7 +3621,7 @@ type ApplyServiceRequest struct {
 
 func (x *ApplyServiceRequest) Reset() {
 	*x = ApplyServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[43]
+	mi := &file_hub_v1_hub_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3074,7 +3633,7 @@ func (x *ApplyServiceRequest) String() string {
 func (*ApplyServiceRequest) ProtoMessage() {}
 
 func (x *ApplyServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[43]
+	mi := &file_hub_v1_hub_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3087,7 +3646,7 @@ func (x *ApplyServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyServiceRequest.ProtoReflect.Descriptor instead.
 func (*ApplyServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{43}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ApplyServiceRequest) GetRef() *ServiceRef {
@@ -3136,7 +3695,7 @@ type ApplyServiceResponse struct {
 
 func (x *ApplyServiceResponse) Reset() {
 	*x = ApplyServiceResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[44]
+	mi := &file_hub_v1_hub_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3148,7 +3707,7 @@ func (x *ApplyServiceResponse) String() string {
 func (*ApplyServiceResponse) ProtoMessage() {}
 
 func (x *ApplyServiceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[44]
+	mi := &file_hub_v1_hub_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3161,7 +3720,7 @@ func (x *ApplyServiceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyServiceResponse.ProtoReflect.Descriptor instead.
 func (*ApplyServiceResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{44}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ApplyServiceResponse) GetService() *Service {
@@ -3187,7 +3746,7 @@ type SyncServiceRequest struct {
 
 func (x *SyncServiceRequest) Reset() {
 	*x = SyncServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[45]
+	mi := &file_hub_v1_hub_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3199,7 +3758,7 @@ func (x *SyncServiceRequest) String() string {
 func (*SyncServiceRequest) ProtoMessage() {}
 
 func (x *SyncServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[45]
+	mi := &file_hub_v1_hub_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3212,7 +3771,7 @@ func (x *SyncServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncServiceRequest.ProtoReflect.Descriptor instead.
 func (*SyncServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{45}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *SyncServiceRequest) GetRef() *ServiceRef {
@@ -3231,7 +3790,7 @@ type PauseServiceRequest struct {
 
 func (x *PauseServiceRequest) Reset() {
 	*x = PauseServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[46]
+	mi := &file_hub_v1_hub_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3243,7 +3802,7 @@ func (x *PauseServiceRequest) String() string {
 func (*PauseServiceRequest) ProtoMessage() {}
 
 func (x *PauseServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[46]
+	mi := &file_hub_v1_hub_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3256,7 +3815,7 @@ func (x *PauseServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseServiceRequest.ProtoReflect.Descriptor instead.
 func (*PauseServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{46}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PauseServiceRequest) GetRef() *ServiceRef {
@@ -3275,7 +3834,7 @@ type ResumeServiceRequest struct {
 
 func (x *ResumeServiceRequest) Reset() {
 	*x = ResumeServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[47]
+	mi := &file_hub_v1_hub_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3287,7 +3846,7 @@ func (x *ResumeServiceRequest) String() string {
 func (*ResumeServiceRequest) ProtoMessage() {}
 
 func (x *ResumeServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[47]
+	mi := &file_hub_v1_hub_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3300,7 +3859,7 @@ func (x *ResumeServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeServiceRequest.ProtoReflect.Descriptor instead.
 func (*ResumeServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{47}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ResumeServiceRequest) GetRef() *ServiceRef {
@@ -3321,7 +3880,7 @@ type RollbackServiceRequest struct {
 
 func (x *RollbackServiceRequest) Reset() {
 	*x = RollbackServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[48]
+	mi := &file_hub_v1_hub_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3333,7 +3892,7 @@ func (x *RollbackServiceRequest) String() string {
 func (*RollbackServiceRequest) ProtoMessage() {}
 
 func (x *RollbackServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[48]
+	mi := &file_hub_v1_hub_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3346,7 +3905,7 @@ func (x *RollbackServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackServiceRequest.ProtoReflect.Descriptor instead.
 func (*RollbackServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{48}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *RollbackServiceRequest) GetRef() *ServiceRef {
@@ -3372,7 +3931,7 @@ type ListRevisionsRequest struct {
 
 func (x *ListRevisionsRequest) Reset() {
 	*x = ListRevisionsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[49]
+	mi := &file_hub_v1_hub_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3384,7 +3943,7 @@ func (x *ListRevisionsRequest) String() string {
 func (*ListRevisionsRequest) ProtoMessage() {}
 
 func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[49]
+	mi := &file_hub_v1_hub_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3397,7 +3956,7 @@ func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListRevisionsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{49}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ListRevisionsRequest) GetRef() *ServiceRef {
@@ -3416,7 +3975,7 @@ type ListRevisionsResponse struct {
 
 func (x *ListRevisionsResponse) Reset() {
 	*x = ListRevisionsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[50]
+	mi := &file_hub_v1_hub_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3428,7 +3987,7 @@ func (x *ListRevisionsResponse) String() string {
 func (*ListRevisionsResponse) ProtoMessage() {}
 
 func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[50]
+	mi := &file_hub_v1_hub_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3441,7 +4000,7 @@ func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListRevisionsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{50}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ListRevisionsResponse) GetRevisions() []*Revision {
@@ -3462,16 +4021,18 @@ type Revision struct {
 	CommittedAt    int64                  `protobuf:"varint,7,opt,name=committed_at,json=committedAt,proto3" json:"committed_at,omitempty"`
 	CreatedAt      int64                  `protobuf:"varint,8,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// What made it: create, update, commit or rollback.
-	Cause         string `protobuf:"bytes,9,opt,name=cause,proto3" json:"cause,omitempty"`
-	By            string `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"`
-	Current       bool   `protobuf:"varint,11,opt,name=current,proto3" json:"current,omitempty"`
+	Cause   string `protobuf:"bytes,9,opt,name=cause,proto3" json:"cause,omitempty"`
+	By      string `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"`
+	Current bool   `protobuf:"varint,11,opt,name=current,proto3" json:"current,omitempty"`
+	// What it is made of where that is more than one source.
+	Sources       []*ServiceSource `protobuf:"bytes,12,rep,name=sources,proto3" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Revision) Reset() {
 	*x = Revision{}
-	mi := &file_hub_v1_hub_proto_msgTypes[51]
+	mi := &file_hub_v1_hub_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3483,7 +4044,7 @@ func (x *Revision) String() string {
 func (*Revision) ProtoMessage() {}
 
 func (x *Revision) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[51]
+	mi := &file_hub_v1_hub_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3496,7 +4057,7 @@ func (x *Revision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revision.ProtoReflect.Descriptor instead.
 func (*Revision) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{51}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Revision) GetNumber() int64 {
@@ -3576,6 +4137,13 @@ func (x *Revision) GetCurrent() bool {
 	return false
 }
 
+func (x *Revision) GetSources() []*ServiceSource {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
+}
+
 type ApprovePruneRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ref           *ServiceRef            `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
@@ -3585,7 +4153,7 @@ type ApprovePruneRequest struct {
 
 func (x *ApprovePruneRequest) Reset() {
 	*x = ApprovePruneRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[52]
+	mi := &file_hub_v1_hub_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3597,7 +4165,7 @@ func (x *ApprovePruneRequest) String() string {
 func (*ApprovePruneRequest) ProtoMessage() {}
 
 func (x *ApprovePruneRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[52]
+	mi := &file_hub_v1_hub_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3610,7 +4178,7 @@ func (x *ApprovePruneRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovePruneRequest.ProtoReflect.Descriptor instead.
 func (*ApprovePruneRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{52}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ApprovePruneRequest) GetRef() *ServiceRef {
@@ -3631,7 +4199,7 @@ type DeleteServiceRequest struct {
 
 func (x *DeleteServiceRequest) Reset() {
 	*x = DeleteServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[53]
+	mi := &file_hub_v1_hub_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3643,7 +4211,7 @@ func (x *DeleteServiceRequest) String() string {
 func (*DeleteServiceRequest) ProtoMessage() {}
 
 func (x *DeleteServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[53]
+	mi := &file_hub_v1_hub_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3656,7 +4224,7 @@ func (x *DeleteServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteServiceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{53}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *DeleteServiceRequest) GetRef() *ServiceRef {
@@ -3693,7 +4261,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_hub_v1_hub_proto_msgTypes[54]
+	mi := &file_hub_v1_hub_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3705,7 +4273,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[54]
+	mi := &file_hub_v1_hub_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3718,7 +4286,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{54}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Token) GetId() string {
@@ -3809,7 +4377,7 @@ type CreatedToken struct {
 
 func (x *CreatedToken) Reset() {
 	*x = CreatedToken{}
-	mi := &file_hub_v1_hub_proto_msgTypes[55]
+	mi := &file_hub_v1_hub_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3821,7 +4389,7 @@ func (x *CreatedToken) String() string {
 func (*CreatedToken) ProtoMessage() {}
 
 func (x *CreatedToken) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[55]
+	mi := &file_hub_v1_hub_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3834,7 +4402,7 @@ func (x *CreatedToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreatedToken.ProtoReflect.Descriptor instead.
 func (*CreatedToken) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{55}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *CreatedToken) GetToken() *Token {
@@ -3859,7 +4427,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[56]
+	mi := &file_hub_v1_hub_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3871,7 +4439,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[56]
+	mi := &file_hub_v1_hub_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3884,7 +4452,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{56}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{64}
 }
 
 type ListTokensResponse struct {
@@ -3896,7 +4464,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[57]
+	mi := &file_hub_v1_hub_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3908,7 +4476,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[57]
+	mi := &file_hub_v1_hub_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3921,7 +4489,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{57}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ListTokensResponse) GetTokens() []*Token {
@@ -3944,7 +4512,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[58]
+	mi := &file_hub_v1_hub_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3956,7 +4524,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[58]
+	mi := &file_hub_v1_hub_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3969,7 +4537,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{58}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *CreateTokenRequest) GetName() string {
@@ -4011,7 +4579,7 @@ type CreateBootstrapTokenRequest struct {
 
 func (x *CreateBootstrapTokenRequest) Reset() {
 	*x = CreateBootstrapTokenRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[59]
+	mi := &file_hub_v1_hub_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4023,7 +4591,7 @@ func (x *CreateBootstrapTokenRequest) String() string {
 func (*CreateBootstrapTokenRequest) ProtoMessage() {}
 
 func (x *CreateBootstrapTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[59]
+	mi := &file_hub_v1_hub_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4036,7 +4604,7 @@ func (x *CreateBootstrapTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateBootstrapTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateBootstrapTokenRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{59}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *CreateBootstrapTokenRequest) GetProject() string {
@@ -4090,7 +4658,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[60]
+	mi := &file_hub_v1_hub_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4102,7 +4670,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[60]
+	mi := &file_hub_v1_hub_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4115,7 +4683,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{60}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *RevokeTokenRequest) GetId() string {
@@ -4133,7 +4701,7 @@ type RevokeTokenResponse struct {
 
 func (x *RevokeTokenResponse) Reset() {
 	*x = RevokeTokenResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[61]
+	mi := &file_hub_v1_hub_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4145,7 +4713,7 @@ func (x *RevokeTokenResponse) String() string {
 func (*RevokeTokenResponse) ProtoMessage() {}
 
 func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[61]
+	mi := &file_hub_v1_hub_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4158,7 +4726,7 @@ func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenResponse.ProtoReflect.Descriptor instead.
 func (*RevokeTokenResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{61}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{69}
 }
 
 type Event struct {
@@ -4178,7 +4746,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_hub_v1_hub_proto_msgTypes[62]
+	mi := &file_hub_v1_hub_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4190,7 +4758,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[62]
+	mi := &file_hub_v1_hub_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4203,7 +4771,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{62}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Event) GetAt() int64 {
@@ -4276,7 +4844,7 @@ type ListEventsRequest struct {
 
 func (x *ListEventsRequest) Reset() {
 	*x = ListEventsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[63]
+	mi := &file_hub_v1_hub_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4288,7 +4856,7 @@ func (x *ListEventsRequest) String() string {
 func (*ListEventsRequest) ProtoMessage() {}
 
 func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[63]
+	mi := &file_hub_v1_hub_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4301,7 +4869,7 @@ func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
 func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{63}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ListEventsRequest) GetCluster() string {
@@ -4341,7 +4909,7 @@ type ListEventsResponse struct {
 
 func (x *ListEventsResponse) Reset() {
 	*x = ListEventsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[64]
+	mi := &file_hub_v1_hub_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4353,7 +4921,7 @@ func (x *ListEventsResponse) String() string {
 func (*ListEventsResponse) ProtoMessage() {}
 
 func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[64]
+	mi := &file_hub_v1_hub_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4366,7 +4934,7 @@ func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
 func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{64}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ListEventsResponse) GetEvents() []*Event {
@@ -4384,7 +4952,7 @@ type HubStatusRequest struct {
 
 func (x *HubStatusRequest) Reset() {
 	*x = HubStatusRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[65]
+	mi := &file_hub_v1_hub_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4396,7 +4964,7 @@ func (x *HubStatusRequest) String() string {
 func (*HubStatusRequest) ProtoMessage() {}
 
 func (x *HubStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[65]
+	mi := &file_hub_v1_hub_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4409,7 +4977,7 @@ func (x *HubStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HubStatusRequest.ProtoReflect.Descriptor instead.
 func (*HubStatusRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{65}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{73}
 }
 
 type HubStatus struct {
@@ -4429,7 +4997,7 @@ type HubStatus struct {
 
 func (x *HubStatus) Reset() {
 	*x = HubStatus{}
-	mi := &file_hub_v1_hub_proto_msgTypes[66]
+	mi := &file_hub_v1_hub_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4441,7 +5009,7 @@ func (x *HubStatus) String() string {
 func (*HubStatus) ProtoMessage() {}
 
 func (x *HubStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[66]
+	mi := &file_hub_v1_hub_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4454,7 +5022,7 @@ func (x *HubStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HubStatus.ProtoReflect.Descriptor instead.
 func (*HubStatus) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{66}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *HubStatus) GetVersion() string {
@@ -4526,7 +5094,7 @@ type Replica struct {
 
 func (x *Replica) Reset() {
 	*x = Replica{}
-	mi := &file_hub_v1_hub_proto_msgTypes[67]
+	mi := &file_hub_v1_hub_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4538,7 +5106,7 @@ func (x *Replica) String() string {
 func (*Replica) ProtoMessage() {}
 
 func (x *Replica) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[67]
+	mi := &file_hub_v1_hub_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4551,7 +5119,7 @@ func (x *Replica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replica.ProtoReflect.Descriptor instead.
 func (*Replica) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{67}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Replica) GetName() string {
@@ -4597,7 +5165,7 @@ type ConfirmRestoreRequest struct {
 
 func (x *ConfirmRestoreRequest) Reset() {
 	*x = ConfirmRestoreRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[68]
+	mi := &file_hub_v1_hub_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4609,7 +5177,7 @@ func (x *ConfirmRestoreRequest) String() string {
 func (*ConfirmRestoreRequest) ProtoMessage() {}
 
 func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[68]
+	mi := &file_hub_v1_hub_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4622,7 +5190,7 @@ func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{68}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{76}
 }
 
 type ConfirmRestoreResponse struct {
@@ -4634,7 +5202,7 @@ type ConfirmRestoreResponse struct {
 
 func (x *ConfirmRestoreResponse) Reset() {
 	*x = ConfirmRestoreResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[69]
+	mi := &file_hub_v1_hub_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4646,7 +5214,7 @@ func (x *ConfirmRestoreResponse) String() string {
 func (*ConfirmRestoreResponse) ProtoMessage() {}
 
 func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[69]
+	mi := &file_hub_v1_hub_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4659,7 +5227,7 @@ func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{69}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ConfirmRestoreResponse) GetIncarnation() string {
@@ -4844,7 +5412,35 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x04wait\x18\x02 \x01(\bR\x04wait\"-\n" +
 	"\x17DeleteRepositoryRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x1a\n" +
-	"\x18DeleteRepositoryResponse\"\x8e\b\n" +
+	"\x18DeleteRepositoryResponse\"\xd7\x01\n" +
+	"\aWebhook\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
+	"\bprovider\x18\x03 \x01(\tR\bprovider\x12\x1e\n" +
+	"\n" +
+	"repository\x18\x04 \x01(\tR\n" +
+	"repository\x12\x10\n" +
+	"\x03url\x18\x05 \x01(\tR\x03url\x12\x1d\n" +
+	"\n" +
+	"created_at\x18\x06 \x01(\x03R\tcreatedAt\x12!\n" +
+	"\fdelivered_at\x18\a \x01(\x03R\vdeliveredAt\x12\x18\n" +
+	"\aoutcome\x18\b \x01(\tR\aoutcome\"\x15\n" +
+	"\x13ListWebhooksRequest\"H\n" +
+	"\x14ListWebhooksResponse\x120\n" +
+	"\bwebhooks\x18\x01 \x03(\v2\x14.axle.hub.v1.WebhookR\bwebhooks\"~\n" +
+	"\x14CreateWebhookRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\bprovider\x18\x02 \x01(\tR\bprovider\x12\x1e\n" +
+	"\n" +
+	"repository\x18\x03 \x01(\tR\n" +
+	"repository\x12\x16\n" +
+	"\x06secret\x18\x04 \x01(\tR\x06secret\"X\n" +
+	"\x0eCreatedWebhook\x12.\n" +
+	"\awebhook\x18\x01 \x01(\v2\x14.axle.hub.v1.WebhookR\awebhook\x12\x16\n" +
+	"\x06secret\x18\x02 \x01(\tR\x06secret\"*\n" +
+	"\x14DeleteWebhookRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x17\n" +
+	"\x15DeleteWebhookResponse\"\xc4\b\n" +
 	"\aService\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x12\n" +
@@ -4883,7 +5479,29 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"created_at\x18\x1d \x01(\x03R\tcreatedAt\x12\x1d\n" +
 	"\n" +
 	"updated_at\x18\x1e \x01(\x03R\tupdatedAt\x12\x1b\n" +
-	"\tparent_id\x18\x1f \x01(\tR\bparentId\"p\n" +
+	"\tparent_id\x18\x1f \x01(\tR\bparentId\x124\n" +
+	"\asources\x18  \x03(\v2\x1a.axle.hub.v1.ServiceSourceR\asources\"\x8e\x03\n" +
+	"\rServiceSource\x12\x14\n" +
+	"\x05field\x18\x01 \x01(\tR\x05field\x12\x12\n" +
+	"\x04path\x18\x02 \x01(\tR\x04path\x12\x1e\n" +
+	"\n" +
+	"repository\x18\x03 \x01(\tR\n" +
+	"repository\x12\x12\n" +
+	"\x04type\x18\x04 \x01(\tR\x04type\x12\x10\n" +
+	"\x03ref\x18\x05 \x01(\tR\x03ref\x12\x16\n" +
+	"\x06folder\x18\x06 \x01(\tR\x06folder\x12\x14\n" +
+	"\x05chart\x18\a \x01(\tR\x05chart\x12\x18\n" +
+	"\aversion\x18\b \x01(\tR\aversion\x12\x1a\n" +
+	"\brevision\x18\t \x01(\tR\brevision\x12\x16\n" +
+	"\x06digest\x18\n" +
+	" \x01(\tR\x06digest\x12\x18\n" +
+	"\amessage\x18\v \x01(\tR\amessage\x12!\n" +
+	"\fcommitted_at\x18\f \x01(\x03R\vcommittedAt\x12\x1d\n" +
+	"\n" +
+	"fetched_at\x18\r \x01(\x03R\tfetchedAt\x12\x14\n" +
+	"\x05error\x18\x0e \x01(\tR\x05error\x12\x1f\n" +
+	"\verror_since\x18\x0f \x01(\x03R\n" +
+	"errorSince\"p\n" +
 	"\fServiceError\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +
@@ -4957,7 +5575,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x14ListRevisionsRequest\x12)\n" +
 	"\x03ref\x18\x01 \x01(\v2\x17.axle.hub.v1.ServiceRefR\x03ref\"L\n" +
 	"\x15ListRevisionsResponse\x123\n" +
-	"\trevisions\x18\x01 \x03(\v2\x15.axle.hub.v1.RevisionR\trevisions\"\xb8\x02\n" +
+	"\trevisions\x18\x01 \x03(\v2\x15.axle.hub.v1.RevisionR\trevisions\"\xee\x02\n" +
 	"\bRevision\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x03R\x06number\x12'\n" +
 	"\x0fsource_revision\x18\x02 \x01(\tR\x0esourceRevision\x12\x16\n" +
@@ -4972,7 +5590,8 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x05cause\x18\t \x01(\tR\x05cause\x12\x0e\n" +
 	"\x02by\x18\n" +
 	" \x01(\tR\x02by\x12\x18\n" +
-	"\acurrent\x18\v \x01(\bR\acurrent\"@\n" +
+	"\acurrent\x18\v \x01(\bR\acurrent\x124\n" +
+	"\asources\x18\f \x03(\v2\x1a.axle.hub.v1.ServiceSourceR\asources\"@\n" +
 	"\x13ApprovePruneRequest\x12)\n" +
 	"\x03ref\x18\x01 \x01(\v2\x17.axle.hub.v1.ServiceRefR\x03ref\"Y\n" +
 	"\x14DeleteServiceRequest\x12)\n" +
@@ -5074,7 +5693,11 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x06Create\x12$.axle.hub.v1.CreateRepositoryRequest\x1a\x17.axle.hub.v1.Repository\x12G\n" +
 	"\x06Update\x12$.axle.hub.v1.UpdateRepositoryRequest\x1a\x17.axle.hub.v1.Repository\x12I\n" +
 	"\aRefresh\x12%.axle.hub.v1.RefreshRepositoryRequest\x1a\x17.axle.hub.v1.Repository\x12U\n" +
-	"\x06Delete\x12$.axle.hub.v1.DeleteRepositoryRequest\x1a%.axle.hub.v1.DeleteRepositoryResponse2\xd5\x06\n" +
+	"\x06Delete\x12$.axle.hub.v1.DeleteRepositoryRequest\x1a%.axle.hub.v1.DeleteRepositoryResponse2\xf2\x01\n" +
+	"\bWebhooks\x12K\n" +
+	"\x04List\x12 .axle.hub.v1.ListWebhooksRequest\x1a!.axle.hub.v1.ListWebhooksResponse\x12H\n" +
+	"\x06Create\x12!.axle.hub.v1.CreateWebhookRequest\x1a\x1b.axle.hub.v1.CreatedWebhook\x12O\n" +
+	"\x06Delete\x12!.axle.hub.v1.DeleteWebhookRequest\x1a\".axle.hub.v1.DeleteWebhookResponse2\xd5\x06\n" +
 	"\bServices\x12K\n" +
 	"\x04List\x12 .axle.hub.v1.ListServicesRequest\x1a!.axle.hub.v1.ListServicesResponse\x12;\n" +
 	"\x03Get\x12\x1e.axle.hub.v1.GetServiceRequest\x1a\x14.axle.hub.v1.Service\x12A\n" +
@@ -5111,7 +5734,7 @@ func file_hub_v1_hub_proto_rawDescGZIP() []byte {
 	return file_hub_v1_hub_proto_rawDescData
 }
 
-var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 75)
+var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 83)
 var file_hub_v1_hub_proto_goTypes = []any{
 	(*ErrorDetail)(nil),                 // 0: axle.hub.v1.ErrorDetail
 	(*SetupRequest)(nil),                // 1: axle.hub.v1.SetupRequest
@@ -5145,169 +5768,187 @@ var file_hub_v1_hub_proto_goTypes = []any{
 	(*RefreshRepositoryRequest)(nil),    // 29: axle.hub.v1.RefreshRepositoryRequest
 	(*DeleteRepositoryRequest)(nil),     // 30: axle.hub.v1.DeleteRepositoryRequest
 	(*DeleteRepositoryResponse)(nil),    // 31: axle.hub.v1.DeleteRepositoryResponse
-	(*Service)(nil),                     // 32: axle.hub.v1.Service
-	(*ServiceError)(nil),                // 33: axle.hub.v1.ServiceError
-	(*Component)(nil),                   // 34: axle.hub.v1.Component
-	(*ComponentList)(nil),               // 35: axle.hub.v1.ComponentList
-	(*ComponentCounts)(nil),             // 36: axle.hub.v1.ComponentCounts
-	(*ServiceRef)(nil),                  // 37: axle.hub.v1.ServiceRef
-	(*ListServicesRequest)(nil),         // 38: axle.hub.v1.ListServicesRequest
-	(*ListServicesResponse)(nil),        // 39: axle.hub.v1.ListServicesResponse
-	(*GetServiceRequest)(nil),           // 40: axle.hub.v1.GetServiceRequest
-	(*CreateServiceRequest)(nil),        // 41: axle.hub.v1.CreateServiceRequest
-	(*UpdateServiceRequest)(nil),        // 42: axle.hub.v1.UpdateServiceRequest
-	(*ApplyServiceRequest)(nil),         // 43: axle.hub.v1.ApplyServiceRequest
-	(*ApplyServiceResponse)(nil),        // 44: axle.hub.v1.ApplyServiceResponse
-	(*SyncServiceRequest)(nil),          // 45: axle.hub.v1.SyncServiceRequest
-	(*PauseServiceRequest)(nil),         // 46: axle.hub.v1.PauseServiceRequest
-	(*ResumeServiceRequest)(nil),        // 47: axle.hub.v1.ResumeServiceRequest
-	(*RollbackServiceRequest)(nil),      // 48: axle.hub.v1.RollbackServiceRequest
-	(*ListRevisionsRequest)(nil),        // 49: axle.hub.v1.ListRevisionsRequest
-	(*ListRevisionsResponse)(nil),       // 50: axle.hub.v1.ListRevisionsResponse
-	(*Revision)(nil),                    // 51: axle.hub.v1.Revision
-	(*ApprovePruneRequest)(nil),         // 52: axle.hub.v1.ApprovePruneRequest
-	(*DeleteServiceRequest)(nil),        // 53: axle.hub.v1.DeleteServiceRequest
-	(*Token)(nil),                       // 54: axle.hub.v1.Token
-	(*CreatedToken)(nil),                // 55: axle.hub.v1.CreatedToken
-	(*ListTokensRequest)(nil),           // 56: axle.hub.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),          // 57: axle.hub.v1.ListTokensResponse
-	(*CreateTokenRequest)(nil),          // 58: axle.hub.v1.CreateTokenRequest
-	(*CreateBootstrapTokenRequest)(nil), // 59: axle.hub.v1.CreateBootstrapTokenRequest
-	(*RevokeTokenRequest)(nil),          // 60: axle.hub.v1.RevokeTokenRequest
-	(*RevokeTokenResponse)(nil),         // 61: axle.hub.v1.RevokeTokenResponse
-	(*Event)(nil),                       // 62: axle.hub.v1.Event
-	(*ListEventsRequest)(nil),           // 63: axle.hub.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),          // 64: axle.hub.v1.ListEventsResponse
-	(*HubStatusRequest)(nil),            // 65: axle.hub.v1.HubStatusRequest
-	(*HubStatus)(nil),                   // 66: axle.hub.v1.HubStatus
-	(*Replica)(nil),                     // 67: axle.hub.v1.Replica
-	(*ConfirmRestoreRequest)(nil),       // 68: axle.hub.v1.ConfirmRestoreRequest
-	(*ConfirmRestoreResponse)(nil),      // 69: axle.hub.v1.ConfirmRestoreResponse
-	nil,                                 // 70: axle.hub.v1.Cluster.TagsEntry
-	nil,                                 // 71: axle.hub.v1.ListClustersRequest.TagsEntry
-	nil,                                 // 72: axle.hub.v1.CreateClusterRequest.TagsEntry
-	nil,                                 // 73: axle.hub.v1.UpdateClusterRequest.TagsEntry
-	nil,                                 // 74: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	(*ServiceSpec)(nil),                 // 75: axle.hub.v1.ServiceSpec
+	(*Webhook)(nil),                     // 32: axle.hub.v1.Webhook
+	(*ListWebhooksRequest)(nil),         // 33: axle.hub.v1.ListWebhooksRequest
+	(*ListWebhooksResponse)(nil),        // 34: axle.hub.v1.ListWebhooksResponse
+	(*CreateWebhookRequest)(nil),        // 35: axle.hub.v1.CreateWebhookRequest
+	(*CreatedWebhook)(nil),              // 36: axle.hub.v1.CreatedWebhook
+	(*DeleteWebhookRequest)(nil),        // 37: axle.hub.v1.DeleteWebhookRequest
+	(*DeleteWebhookResponse)(nil),       // 38: axle.hub.v1.DeleteWebhookResponse
+	(*Service)(nil),                     // 39: axle.hub.v1.Service
+	(*ServiceSource)(nil),               // 40: axle.hub.v1.ServiceSource
+	(*ServiceError)(nil),                // 41: axle.hub.v1.ServiceError
+	(*Component)(nil),                   // 42: axle.hub.v1.Component
+	(*ComponentList)(nil),               // 43: axle.hub.v1.ComponentList
+	(*ComponentCounts)(nil),             // 44: axle.hub.v1.ComponentCounts
+	(*ServiceRef)(nil),                  // 45: axle.hub.v1.ServiceRef
+	(*ListServicesRequest)(nil),         // 46: axle.hub.v1.ListServicesRequest
+	(*ListServicesResponse)(nil),        // 47: axle.hub.v1.ListServicesResponse
+	(*GetServiceRequest)(nil),           // 48: axle.hub.v1.GetServiceRequest
+	(*CreateServiceRequest)(nil),        // 49: axle.hub.v1.CreateServiceRequest
+	(*UpdateServiceRequest)(nil),        // 50: axle.hub.v1.UpdateServiceRequest
+	(*ApplyServiceRequest)(nil),         // 51: axle.hub.v1.ApplyServiceRequest
+	(*ApplyServiceResponse)(nil),        // 52: axle.hub.v1.ApplyServiceResponse
+	(*SyncServiceRequest)(nil),          // 53: axle.hub.v1.SyncServiceRequest
+	(*PauseServiceRequest)(nil),         // 54: axle.hub.v1.PauseServiceRequest
+	(*ResumeServiceRequest)(nil),        // 55: axle.hub.v1.ResumeServiceRequest
+	(*RollbackServiceRequest)(nil),      // 56: axle.hub.v1.RollbackServiceRequest
+	(*ListRevisionsRequest)(nil),        // 57: axle.hub.v1.ListRevisionsRequest
+	(*ListRevisionsResponse)(nil),       // 58: axle.hub.v1.ListRevisionsResponse
+	(*Revision)(nil),                    // 59: axle.hub.v1.Revision
+	(*ApprovePruneRequest)(nil),         // 60: axle.hub.v1.ApprovePruneRequest
+	(*DeleteServiceRequest)(nil),        // 61: axle.hub.v1.DeleteServiceRequest
+	(*Token)(nil),                       // 62: axle.hub.v1.Token
+	(*CreatedToken)(nil),                // 63: axle.hub.v1.CreatedToken
+	(*ListTokensRequest)(nil),           // 64: axle.hub.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),          // 65: axle.hub.v1.ListTokensResponse
+	(*CreateTokenRequest)(nil),          // 66: axle.hub.v1.CreateTokenRequest
+	(*CreateBootstrapTokenRequest)(nil), // 67: axle.hub.v1.CreateBootstrapTokenRequest
+	(*RevokeTokenRequest)(nil),          // 68: axle.hub.v1.RevokeTokenRequest
+	(*RevokeTokenResponse)(nil),         // 69: axle.hub.v1.RevokeTokenResponse
+	(*Event)(nil),                       // 70: axle.hub.v1.Event
+	(*ListEventsRequest)(nil),           // 71: axle.hub.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),          // 72: axle.hub.v1.ListEventsResponse
+	(*HubStatusRequest)(nil),            // 73: axle.hub.v1.HubStatusRequest
+	(*HubStatus)(nil),                   // 74: axle.hub.v1.HubStatus
+	(*Replica)(nil),                     // 75: axle.hub.v1.Replica
+	(*ConfirmRestoreRequest)(nil),       // 76: axle.hub.v1.ConfirmRestoreRequest
+	(*ConfirmRestoreResponse)(nil),      // 77: axle.hub.v1.ConfirmRestoreResponse
+	nil,                                 // 78: axle.hub.v1.Cluster.TagsEntry
+	nil,                                 // 79: axle.hub.v1.ListClustersRequest.TagsEntry
+	nil,                                 // 80: axle.hub.v1.CreateClusterRequest.TagsEntry
+	nil,                                 // 81: axle.hub.v1.UpdateClusterRequest.TagsEntry
+	nil,                                 // 82: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	(*ServiceSpec)(nil),                 // 83: axle.hub.v1.ServiceSpec
 }
 var file_hub_v1_hub_proto_depIdxs = []int32{
 	4,  // 0: axle.hub.v1.ListProjectsResponse.projects:type_name -> axle.hub.v1.Project
-	70, // 1: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
-	71, // 2: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
+	78, // 1: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
+	79, // 2: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
 	11, // 3: axle.hub.v1.ListClustersResponse.clusters:type_name -> axle.hub.v1.Cluster
-	72, // 4: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
+	80, // 4: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
 	11, // 5: axle.hub.v1.CreateClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
-	73, // 6: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
+	81, // 6: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
 	22, // 7: axle.hub.v1.Repository.heads:type_name -> axle.hub.v1.Head
 	21, // 8: axle.hub.v1.ListRepositoriesResponse.repositories:type_name -> axle.hub.v1.Repository
 	26, // 9: axle.hub.v1.CreateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
 	26, // 10: axle.hub.v1.UpdateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
-	75, // 11: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
-	33, // 12: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
-	34, // 13: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
-	36, // 14: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
-	34, // 15: axle.hub.v1.ComponentList.components:type_name -> axle.hub.v1.Component
-	32, // 16: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
-	37, // 17: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	37, // 18: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	75, // 19: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	37, // 20: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	75, // 21: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	37, // 22: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	75, // 23: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	32, // 24: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
-	37, // 25: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	37, // 26: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	37, // 27: axle.hub.v1.ResumeServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	37, // 28: axle.hub.v1.RollbackServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	37, // 29: axle.hub.v1.ListRevisionsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	51, // 30: axle.hub.v1.ListRevisionsResponse.revisions:type_name -> axle.hub.v1.Revision
-	37, // 31: axle.hub.v1.ApprovePruneRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	37, // 32: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	54, // 33: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
-	54, // 34: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
-	74, // 35: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	62, // 36: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
-	67, // 37: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
-	1,  // 38: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
-	2,  // 39: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
-	5,  // 40: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
-	7,  // 41: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
-	8,  // 42: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
-	9,  // 43: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
-	12, // 44: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
-	14, // 45: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
-	15, // 46: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
-	17, // 47: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
-	18, // 48: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
-	19, // 49: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
-	23, // 50: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
-	25, // 51: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
-	27, // 52: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
-	28, // 53: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
-	29, // 54: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
-	30, // 55: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
-	38, // 56: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
-	40, // 57: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
-	41, // 58: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
-	42, // 59: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
-	43, // 60: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
-	45, // 61: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
-	46, // 62: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
-	47, // 63: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
-	48, // 64: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
-	49, // 65: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
-	52, // 66: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
-	53, // 67: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
-	56, // 68: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
-	58, // 69: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
-	59, // 70: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
-	60, // 71: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
-	63, // 72: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
-	65, // 73: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
-	68, // 74: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
-	55, // 75: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
-	3,  // 76: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
-	6,  // 77: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
-	4,  // 78: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
-	4,  // 79: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
-	10, // 80: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
-	13, // 81: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
-	11, // 82: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
-	16, // 83: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
-	11, // 84: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
-	11, // 85: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
-	20, // 86: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
-	24, // 87: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
-	21, // 88: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
-	21, // 89: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
-	21, // 90: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
-	21, // 91: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
-	31, // 92: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
-	39, // 93: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
-	32, // 94: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
-	32, // 95: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
-	32, // 96: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
-	44, // 97: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
-	32, // 98: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
-	32, // 99: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
-	32, // 100: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
-	32, // 101: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
-	50, // 102: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
-	32, // 103: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
-	32, // 104: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
-	57, // 105: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
-	55, // 106: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
-	55, // 107: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
-	61, // 108: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
-	64, // 109: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
-	66, // 110: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
-	69, // 111: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
-	75, // [75:112] is the sub-list for method output_type
-	38, // [38:75] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	32, // 11: axle.hub.v1.ListWebhooksResponse.webhooks:type_name -> axle.hub.v1.Webhook
+	32, // 12: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
+	83, // 13: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
+	41, // 14: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
+	42, // 15: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
+	44, // 16: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
+	40, // 17: axle.hub.v1.Service.sources:type_name -> axle.hub.v1.ServiceSource
+	42, // 18: axle.hub.v1.ComponentList.components:type_name -> axle.hub.v1.Component
+	39, // 19: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
+	45, // 20: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	45, // 21: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	83, // 22: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	45, // 23: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	83, // 24: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	45, // 25: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	83, // 26: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	39, // 27: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
+	45, // 28: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	45, // 29: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	45, // 30: axle.hub.v1.ResumeServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	45, // 31: axle.hub.v1.RollbackServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	45, // 32: axle.hub.v1.ListRevisionsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	59, // 33: axle.hub.v1.ListRevisionsResponse.revisions:type_name -> axle.hub.v1.Revision
+	40, // 34: axle.hub.v1.Revision.sources:type_name -> axle.hub.v1.ServiceSource
+	45, // 35: axle.hub.v1.ApprovePruneRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	45, // 36: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	62, // 37: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
+	62, // 38: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
+	82, // 39: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	70, // 40: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
+	75, // 41: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
+	1,  // 42: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
+	2,  // 43: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
+	5,  // 44: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
+	7,  // 45: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
+	8,  // 46: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
+	9,  // 47: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
+	12, // 48: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
+	14, // 49: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
+	15, // 50: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
+	17, // 51: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
+	18, // 52: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
+	19, // 53: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
+	23, // 54: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
+	25, // 55: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
+	27, // 56: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
+	28, // 57: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
+	29, // 58: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
+	30, // 59: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
+	33, // 60: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
+	35, // 61: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
+	37, // 62: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
+	46, // 63: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
+	48, // 64: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
+	49, // 65: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
+	50, // 66: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
+	51, // 67: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
+	53, // 68: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
+	54, // 69: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
+	55, // 70: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
+	56, // 71: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
+	57, // 72: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
+	60, // 73: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
+	61, // 74: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
+	64, // 75: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
+	66, // 76: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
+	67, // 77: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
+	68, // 78: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
+	71, // 79: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
+	73, // 80: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
+	76, // 81: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
+	63, // 82: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
+	3,  // 83: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
+	6,  // 84: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
+	4,  // 85: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
+	4,  // 86: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
+	10, // 87: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
+	13, // 88: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
+	11, // 89: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
+	16, // 90: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
+	11, // 91: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
+	11, // 92: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
+	20, // 93: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
+	24, // 94: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
+	21, // 95: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
+	21, // 96: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
+	21, // 97: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
+	21, // 98: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
+	31, // 99: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
+	34, // 100: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
+	36, // 101: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
+	38, // 102: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
+	47, // 103: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
+	39, // 104: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
+	39, // 105: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
+	39, // 106: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
+	52, // 107: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
+	39, // 108: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
+	39, // 109: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
+	39, // 110: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
+	39, // 111: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
+	58, // 112: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
+	39, // 113: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
+	39, // 114: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
+	65, // 115: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
+	63, // 116: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
+	63, // 117: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
+	69, // 118: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
+	72, // 119: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
+	74, // 120: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
+	77, // 121: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
+	82, // [82:122] is the sub-list for method output_type
+	42, // [42:82] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_hub_proto_init() }
@@ -5322,9 +5963,9 @@ func file_hub_v1_hub_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_hub_proto_rawDesc), len(file_hub_v1_hub_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   75,
+			NumMessages:   83,
 			NumExtensions: 0,
-			NumServices:   8,
+			NumServices:   9,
 		},
 		GoTypes:           file_hub_v1_hub_proto_goTypes,
 		DependencyIndexes: file_hub_v1_hub_proto_depIdxs,

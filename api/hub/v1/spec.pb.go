@@ -242,7 +242,10 @@ type Git struct {
 	Folder string   `protobuf:"bytes,2,opt,name=folder,proto3" json:"folder,omitempty"`
 	Files  []string `protobuf:"bytes,3,rep,name=files,proto3" json:"files,omitempty"`
 	// Instead of repository: the URL of one that is registered.
-	Url           string `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"`
+	Url string `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"`
+	// Bring the files of submodules, and those behind LFS pointers.
+	Submodules    bool `protobuf:"varint,5,opt,name=submodules,proto3" json:"submodules,omitempty"`
+	Lfs           bool `protobuf:"varint,6,opt,name=lfs,proto3" json:"lfs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -305,11 +308,32 @@ func (x *Git) GetUrl() string {
 	return ""
 }
 
+func (x *Git) GetSubmodules() bool {
+	if x != nil {
+		return x.Submodules
+	}
+	return false
+}
+
+func (x *Git) GetLfs() bool {
+	if x != nil {
+		return x.Lfs
+	}
+	return false
+}
+
+// Source is one of several: a folder of a repository, or a chart, whose files
+// lie under path. Two sources may share a path but not a file.
 type Source struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
-	Repository    string                 `protobuf:"bytes,2,opt,name=repository,proto3" json:"repository,omitempty"`
-	Git           *Git                   `protobuf:"bytes,3,opt,name=git,proto3" json:"git,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Path       string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	Repository string                 `protobuf:"bytes,2,opt,name=repository,proto3" json:"repository,omitempty"`
+	Git        *Git                   `protobuf:"bytes,3,opt,name=git,proto3" json:"git,omitempty"`
+	// A chart of repository, or of the repository at url, in place of git.
+	Chart string `protobuf:"bytes,4,opt,name=chart,proto3" json:"chart,omitempty"`
+	// A version or a range; empty is the newest.
+	Version       string `protobuf:"bytes,5,opt,name=version,proto3" json:"version,omitempty"`
+	Url           string `protobuf:"bytes,6,opt,name=url,proto3" json:"url,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -363,6 +387,27 @@ func (x *Source) GetGit() *Git {
 		return x.Git
 	}
 	return nil
+}
+
+func (x *Source) GetChart() string {
+	if x != nil {
+		return x.Chart
+	}
+	return ""
+}
+
+func (x *Source) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *Source) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
 }
 
 type Helm struct {
@@ -937,18 +982,25 @@ const file_hub_v1_spec_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
 	"\n" +
-	"_templated\"W\n" +
+	"_templated\"\x89\x01\n" +
 	"\x03Git\x12\x10\n" +
 	"\x03ref\x18\x01 \x01(\tR\x03ref\x12\x16\n" +
 	"\x06folder\x18\x02 \x01(\tR\x06folder\x12\x14\n" +
 	"\x05files\x18\x03 \x03(\tR\x05files\x12\x10\n" +
-	"\x03url\x18\x04 \x01(\tR\x03url\"`\n" +
+	"\x03url\x18\x04 \x01(\tR\x03url\x12\x1e\n" +
+	"\n" +
+	"submodules\x18\x05 \x01(\bR\n" +
+	"submodules\x12\x10\n" +
+	"\x03lfs\x18\x06 \x01(\bR\x03lfs\"\xa2\x01\n" +
 	"\x06Source\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1e\n" +
 	"\n" +
 	"repository\x18\x02 \x01(\tR\n" +
 	"repository\x12\"\n" +
-	"\x03git\x18\x03 \x01(\v2\x10.axle.hub.v1.GitR\x03git\"\xb1\x03\n" +
+	"\x03git\x18\x03 \x01(\v2\x10.axle.hub.v1.GitR\x03git\x12\x14\n" +
+	"\x05chart\x18\x04 \x01(\tR\x05chart\x12\x18\n" +
+	"\aversion\x18\x05 \x01(\tR\aversion\x12\x10\n" +
+	"\x03url\x18\x06 \x01(\tR\x03url\"\xb1\x03\n" +
 	"\x04Helm\x12\x10\n" +
 	"\x03url\x18\x01 \x01(\tR\x03url\x12\x14\n" +
 	"\x05chart\x18\x02 \x01(\tR\x05chart\x12\x18\n" +

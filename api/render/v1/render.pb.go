@@ -435,8 +435,11 @@ type Step struct {
 	Helm                *Helm  `protobuf:"bytes,3,opt,name=helm,proto3" json:"helm,omitempty"`
 	KustomizeEnableHelm bool   `protobuf:"varint,4,opt,name=kustomize_enable_helm,json=kustomizeEnableHelm,proto3" json:"kustomize_enable_helm,omitempty"`
 	KustomizeEnvsubst   bool   `protobuf:"varint,5,opt,name=kustomize_envsubst,json=kustomizeEnvsubst,proto3" json:"kustomize_envsubst,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	// Where the step's folder really lies among the files, from their root, when
+	// that is not below the entry: files there may refer to others outside it.
+	RealPath      string `protobuf:"bytes,6,opt,name=real_path,json=realPath,proto3" json:"real_path,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Step) Reset() {
@@ -504,15 +507,24 @@ func (x *Step) GetKustomizeEnvsubst() bool {
 	return false
 }
 
+func (x *Step) GetRealPath() string {
+	if x != nil {
+		return x.RealPath
+	}
+	return ""
+}
+
 type Helm struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Release       string                 `protobuf:"bytes,1,opt,name=release,proto3" json:"release,omitempty"`
-	Values        string                 `protobuf:"bytes,2,opt,name=values,proto3" json:"values,omitempty"`
-	ValuesFiles   []string               `protobuf:"bytes,3,rep,name=values_files,json=valuesFiles,proto3" json:"values_files,omitempty"`
-	IgnoreHooks   bool                   `protobuf:"varint,4,opt,name=ignore_hooks,json=ignoreHooks,proto3" json:"ignore_hooks,omitempty"`
-	IgnoreCrds    bool                   `protobuf:"varint,5,opt,name=ignore_crds,json=ignoreCrds,proto3" json:"ignore_crds,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Release     string                 `protobuf:"bytes,1,opt,name=release,proto3" json:"release,omitempty"`
+	Values      string                 `protobuf:"bytes,2,opt,name=values,proto3" json:"values,omitempty"`
+	ValuesFiles []string               `protobuf:"bytes,3,rep,name=values_files,json=valuesFiles,proto3" json:"values_files,omitempty"`
+	IgnoreHooks bool                   `protobuf:"varint,4,opt,name=ignore_hooks,json=ignoreHooks,proto3" json:"ignore_hooks,omitempty"`
+	IgnoreCrds  bool                   `protobuf:"varint,5,opt,name=ignore_crds,json=ignoreCrds,proto3" json:"ignore_crds,omitempty"`
+	// Look for values files in the service's folder before the chart.
+	OwnValuesFirst bool `protobuf:"varint,6,opt,name=own_values_first,json=ownValuesFirst,proto3" json:"own_values_first,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Helm) Reset() {
@@ -576,6 +588,13 @@ func (x *Helm) GetIgnoreHooks() bool {
 func (x *Helm) GetIgnoreCrds() bool {
 	if x != nil {
 		return x.IgnoreCrds
+	}
+	return false
+}
+
+func (x *Helm) GetOwnValuesFirst() bool {
+	if x != nil {
+		return x.OwnValuesFirst
 	}
 	return false
 }
@@ -1002,20 +1021,22 @@ const file_render_v1_render_proto_rawDesc = "" +
 	"\x03now\x18\f \x01(\x03R\x03now\x1a@\n" +
 	"\x12ConfigurationEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbb\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd8\x01\n" +
 	"\x04Step\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12(\n" +
 	"\x04helm\x18\x03 \x01(\v2\x14.axle.render.v1.HelmR\x04helm\x122\n" +
 	"\x15kustomize_enable_helm\x18\x04 \x01(\bR\x13kustomizeEnableHelm\x12-\n" +
-	"\x12kustomize_envsubst\x18\x05 \x01(\bR\x11kustomizeEnvsubst\"\x9f\x01\n" +
+	"\x12kustomize_envsubst\x18\x05 \x01(\bR\x11kustomizeEnvsubst\x12\x1b\n" +
+	"\treal_path\x18\x06 \x01(\tR\brealPath\"\xc9\x01\n" +
 	"\x04Helm\x12\x18\n" +
 	"\arelease\x18\x01 \x01(\tR\arelease\x12\x16\n" +
 	"\x06values\x18\x02 \x01(\tR\x06values\x12!\n" +
 	"\fvalues_files\x18\x03 \x03(\tR\vvaluesFiles\x12!\n" +
 	"\fignore_hooks\x18\x04 \x01(\bR\vignoreHooks\x12\x1f\n" +
 	"\vignore_crds\x18\x05 \x01(\bR\n" +
-	"ignoreCrds\"`\n" +
+	"ignoreCrds\x12(\n" +
+	"\x10own_values_first\x18\x06 \x01(\bR\x0eownValuesFirst\"`\n" +
 	"\fCapabilities\x12-\n" +
 	"\x12kubernetes_version\x18\x01 \x01(\tR\x11kubernetesVersion\x12!\n" +
 	"\fapi_versions\x18\x02 \x03(\tR\vapiVersions\"o\n" +

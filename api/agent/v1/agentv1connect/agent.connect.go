@@ -16,6 +16,7 @@
 // History of the protocol:
 //
 //	1  first version
+//	2  a service may have several parts
 package agentv1connect
 
 import (

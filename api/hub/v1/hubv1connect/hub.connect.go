@@ -38,6 +38,8 @@ const (
 	ClustersName = "axle.hub.v1.Clusters"
 	// RepositoriesName is the fully-qualified name of the Repositories service.
 	RepositoriesName = "axle.hub.v1.Repositories"
+	// WebhooksName is the fully-qualified name of the Webhooks service.
+	WebhooksName = "axle.hub.v1.Webhooks"
 	// ServicesName is the fully-qualified name of the Services service.
 	ServicesName = "axle.hub.v1.Services"
 	// TokensName is the fully-qualified name of the Tokens service.
@@ -92,6 +94,12 @@ const (
 	RepositoriesRefreshProcedure = "/axle.hub.v1.Repositories/Refresh"
 	// RepositoriesDeleteProcedure is the fully-qualified name of the Repositories's Delete RPC.
 	RepositoriesDeleteProcedure = "/axle.hub.v1.Repositories/Delete"
+	// WebhooksListProcedure is the fully-qualified name of the Webhooks's List RPC.
+	WebhooksListProcedure = "/axle.hub.v1.Webhooks/List"
+	// WebhooksCreateProcedure is the fully-qualified name of the Webhooks's Create RPC.
+	WebhooksCreateProcedure = "/axle.hub.v1.Webhooks/Create"
+	// WebhooksDeleteProcedure is the fully-qualified name of the Webhooks's Delete RPC.
+	WebhooksDeleteProcedure = "/axle.hub.v1.Webhooks/Delete"
 	// ServicesListProcedure is the fully-qualified name of the Services's List RPC.
 	ServicesListProcedure = "/axle.hub.v1.Services/List"
 	// ServicesGetProcedure is the fully-qualified name of the Services's Get RPC.
@@ -784,6 +792,128 @@ func (UnimplementedRepositoriesHandler) Refresh(context.Context, *connect.Reques
 
 func (UnimplementedRepositoriesHandler) Delete(context.Context, *connect.Request[v1.DeleteRepositoryRequest]) (*connect.Response[v1.DeleteRepositoryResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Repositories.Delete is not implemented"))
+}
+
+// WebhooksClient is a client for the axle.hub.v1.Webhooks service.
+type WebhooksClient interface {
+	List(context.Context, *connect.Request[v1.ListWebhooksRequest]) (*connect.Response[v1.ListWebhooksResponse], error)
+	Create(context.Context, *connect.Request[v1.CreateWebhookRequest]) (*connect.Response[v1.CreatedWebhook], error)
+	Delete(context.Context, *connect.Request[v1.DeleteWebhookRequest]) (*connect.Response[v1.DeleteWebhookResponse], error)
+}
+
+// NewWebhooksClient constructs a client for the axle.hub.v1.Webhooks service. By default, it uses
+// the Connect protocol with the binary Protobuf Codec, asks for gzipped responses, and sends
+// uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the connect.WithGRPC() or
+// connect.WithGRPCWeb() options.
+//
+// The URL supplied here should be the base URL for the Connect or gRPC server (for example,
+// http://api.acme.com or https://acme.com/grpc).
+func NewWebhooksClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) WebhooksClient {
+	baseURL = strings.TrimRight(baseURL, "/")
+	webhooksMethods := v1.File_hub_v1_hub_proto.Services().ByName("Webhooks").Methods()
+	return &webhooksClient{
+		list: connect.NewClient[v1.ListWebhooksRequest, v1.ListWebhooksResponse](
+			httpClient,
+			baseURL+WebhooksListProcedure,
+			connect.WithSchema(webhooksMethods.ByName("List")),
+			connect.WithClientOptions(opts...),
+		),
+		create: connect.NewClient[v1.CreateWebhookRequest, v1.CreatedWebhook](
+			httpClient,
+			baseURL+WebhooksCreateProcedure,
+			connect.WithSchema(webhooksMethods.ByName("Create")),
+			connect.WithClientOptions(opts...),
+		),
+		delete: connect.NewClient[v1.DeleteWebhookRequest, v1.DeleteWebhookResponse](
+			httpClient,
+			baseURL+WebhooksDeleteProcedure,
+			connect.WithSchema(webhooksMethods.ByName("Delete")),
+			connect.WithClientOptions(opts...),
+		),
+	}
+}
+
+// webhooksClient implements WebhooksClient.
+type webhooksClient struct {
+	list   *connect.Client[v1.ListWebhooksRequest, v1.ListWebhooksResponse]
+	create *connect.Client[v1.CreateWebhookRequest, v1.CreatedWebhook]
+	delete *connect.Client[v1.DeleteWebhookRequest, v1.DeleteWebhookResponse]
+}
+
+// List calls axle.hub.v1.Webhooks.List.
+func (c *webhooksClient) List(ctx context.Context, req *connect.Request[v1.ListWebhooksRequest]) (*connect.Response[v1.ListWebhooksResponse], error) {
+	return c.list.CallUnary(ctx, req)
+}
+
+// Create calls axle.hub.v1.Webhooks.Create.
+func (c *webhooksClient) Create(ctx context.Context, req *connect.Request[v1.CreateWebhookRequest]) (*connect.Response[v1.CreatedWebhook], error) {
+	return c.create.CallUnary(ctx, req)
+}
+
+// Delete calls axle.hub.v1.Webhooks.Delete.
+func (c *webhooksClient) Delete(ctx context.Context, req *connect.Request[v1.DeleteWebhookRequest]) (*connect.Response[v1.DeleteWebhookResponse], error) {
+	return c.delete.CallUnary(ctx, req)
+}
+
+// WebhooksHandler is an implementation of the axle.hub.v1.Webhooks service.
+type WebhooksHandler interface {
+	List(context.Context, *connect.Request[v1.ListWebhooksRequest]) (*connect.Response[v1.ListWebhooksResponse], error)
+	Create(context.Context, *connect.Request[v1.CreateWebhookRequest]) (*connect.Response[v1.CreatedWebhook], error)
+	Delete(context.Context, *connect.Request[v1.DeleteWebhookRequest]) (*connect.Response[v1.DeleteWebhookResponse], error)
+}
+
+// NewWebhooksHandler builds an HTTP handler from the service implementation. It returns the path on
+// which to mount the handler and the handler itself.
+//
+// By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
+// and JSON codecs. They also support gzip compression.
+func NewWebhooksHandler(svc WebhooksHandler, opts ...connect.HandlerOption) (string, http.Handler) {
+	webhooksMethods := v1.File_hub_v1_hub_proto.Services().ByName("Webhooks").Methods()
+	webhooksListHandler := connect.NewUnaryHandler(
+		WebhooksListProcedure,
+		svc.List,
+		connect.WithSchema(webhooksMethods.ByName("List")),
+		connect.WithHandlerOptions(opts...),
+	)
+	webhooksCreateHandler := connect.NewUnaryHandler(
+		WebhooksCreateProcedure,
+		svc.Create,
+		connect.WithSchema(webhooksMethods.ByName("Create")),
+		connect.WithHandlerOptions(opts...),
+	)
+	webhooksDeleteHandler := connect.NewUnaryHandler(
+		WebhooksDeleteProcedure,
+		svc.Delete,
+		connect.WithSchema(webhooksMethods.ByName("Delete")),
+		connect.WithHandlerOptions(opts...),
+	)
+	return "/axle.hub.v1.Webhooks/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case WebhooksListProcedure:
+			webhooksListHandler.ServeHTTP(w, r)
+		case WebhooksCreateProcedure:
+			webhooksCreateHandler.ServeHTTP(w, r)
+		case WebhooksDeleteProcedure:
+			webhooksDeleteHandler.ServeHTTP(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}
+
+// UnimplementedWebhooksHandler returns CodeUnimplemented from all methods.
+type UnimplementedWebhooksHandler struct{}
+
+func (UnimplementedWebhooksHandler) List(context.Context, *connect.Request[v1.ListWebhooksRequest]) (*connect.Response[v1.ListWebhooksResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Webhooks.List is not implemented"))
+}
+
+func (UnimplementedWebhooksHandler) Create(context.Context, *connect.Request[v1.CreateWebhookRequest]) (*connect.Response[v1.CreatedWebhook], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Webhooks.Create is not implemented"))
+}
+
+func (UnimplementedWebhooksHandler) Delete(context.Context, *connect.Request[v1.DeleteWebhookRequest]) (*connect.Response[v1.DeleteWebhookResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Webhooks.Delete is not implemented"))
 }
 
 // ServicesClient is a client for the axle.hub.v1.Services service.

@@ -1,0 +1,198 @@
+package fleet
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// ChartPath is where a chart lies that a service takes beside files of its
+// own: hidden, so that no folder of a source is called so by chance and plain
+// manifests do not include it.
+const ChartPath = ".helm-chart"
+
+// Place is a source that a service follows, and the path below the service's
+// folder where its files lie. Empty is the folder itself.
+type Place struct {
+	Path         string `json:"path,omitempty"`
+	SourceID     string `json:"source"`
+	RepositoryID string `json:"repository"`
+}
+
+// Part is what one source of a service was when a revision was made.
+type Part struct {
+	Path     string `json:"path,omitempty"`
+	SourceID string `json:"source"`
+	Content
+}
+
+// Follows returns the sources that the service follows, in order.
+func (s Service) Follows() []Place {
+	if len(s.Places) > 0 || s.SourceID == "" {
+		return s.Places
+	}
+	return []Place{{SourceID: s.SourceID, RepositoryID: s.RepositoryID}}
+}
+
+// contents returns the parts of the present revision; none while there is
+// none.
+func (s Service) contents() []Part {
+	if len(s.Parts) > 0 || s.Desired.Digest == "" {
+		return s.Parts
+	}
+	return []Part{{SourceID: s.SourceID, Content: s.Desired}}
+}
+
+// HasChartPart reports whether the present revision has a chart of its own
+// beside the service's files.
+func HasChartPart(parts []Part) bool {
+	for _, p := range parts {
+		if p.Path == ChartPath {
+			return true
+		}
+	}
+	return false
+}
+
+// follow makes the places those of the service. The first stands in columns of
+// its own, and alone at the root it needs no list.
+func (s *Service) follow(places []Place) {
+	s.SourceID, s.RepositoryID, s.Places = "", "", nil
+	if len(places) == 0 {
+		return
+	}
+	s.SourceID, s.RepositoryID = places[0].SourceID, places[0].RepositoryID
+	if len(places) > 1 || places[0].Path != "" {
+		s.Places = places
+	}
+}
+
+// take makes the parts the content of the service.
+func (s *Service) take(parts []Part) {
+	s.Desired, s.Parts = Content{}, nil
+	if len(parts) == 0 {
+		return
+	}
+	s.Desired = parts[0].Content
+	if len(parts) > 1 || parts[0].Path != "" {
+		s.Parts = parts
+	}
+}
+
+// present is what the heads of some places say.
+type present struct {
+	parts []Part
+	// missing is the first place that was never produced, -1 when all were.
+	missing int
+	// failing says that a source as it is now cannot be produced; its part is
+	// the last good one.
+	failing bool
+}
+
+func presentOf(places []Place, heads map[string]Head) present {
+	p := present{missing: -1}
+	for i, place := range places {
+		head := heads[place.SourceID]
+		if head.Digest == "" && p.missing < 0 {
+			p.missing = i
+		}
+		p.failing = p.failing || head.Error != ""
+		p.parts = append(p.parts, Part{Path: place.Path, SourceID: place.SourceID, Content: head.Content})
+	}
+	return p
+}
+
+// sameFiles reports whether two lists of parts give the same files. Commits
+// and messages are not looked at: content decides.
+func sameFiles(a, b []Part) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Path != b[i].Path || a[i].Digest != b[i].Digest || a[i].Entry != b[i].Entry {
+			return false
+		}
+	}
+	return true
+}
+
+// moved returns the first part of after whose files differ from before's.
+func moved(before, after []Part) Part {
+	for i, p := range after {
+		if i >= len(before) || !sameFiles(before[i:i+1], after[i:i+1]) {
+			return p
+		}
+	}
+	if len(after) > 0 {
+		return after[0]
+	}
+	return Part{}
+}
+
+// declared is one source as a spec names it.
+type declared struct {
+	// at names the field for people: "git", "sources[1]", "helm".
+	at   string
+	path string
+	SourceWant
+}
+
+// declared lists the sources of a spec in order: the service's own, those under
+// paths, the chart. A chart that comes with other sources lies beside them; one
+// that comes alone is the service's folder.
+func (s Spec) declared() []declared {
+	var all []declared
+	if s.Git != nil {
+		all = append(all, declared{at: "git", SourceWant: s.Git.want("git", s.Repository)})
+	}
+	for i, source := range s.Sources {
+		at := fmt.Sprintf("sources[%d]", i)
+		d := declared{at: at, path: cleanPath(source.Path)}
+		switch {
+		case source.Chart != "":
+			d.SourceWant = SourceWant{At: at, Repository: source.Repository, URL: source.URL, Chart: source.Chart, Version: source.Version}
+		case source.Git != nil:
+			d.SourceWant = source.Git.want(at+".git", source.Repository)
+		default:
+			d.SourceWant = SourceWant{At: at, Repository: source.Repository, URL: source.URL}
+		}
+		all = append(all, d)
+	}
+	if h := s.Helm; h.hasSource() {
+		d := declared{at: "helm"}
+		if h.chartElsewhere() {
+			d.SourceWant = SourceWant{At: "helm", Repository: h.Repository, URL: h.URL, Chart: h.Chart, Version: h.Version}
+		} else {
+			d.SourceWant = h.Git.want("helm.git", h.Repository)
+		}
+		if len(all) > 0 {
+			d.path = ChartPath
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// chartElsewhere reports whether the chart comes from a repository of charts.
+func (h *Helm) chartElsewhere() bool {
+	return h != nil && h.Chart != "" && (h.URL != "" || h.Repository != "")
+}
+
+// hasSource reports whether the Helm block names where the chart comes from.
+func (h *Helm) hasSource() bool { return h.chartElsewhere() || h != nil && h.Git != nil }
+
+func (g *Git) want(at, repository string) SourceWant {
+	return SourceWant{
+		At: at, Repository: repository, URL: g.URL, Ref: g.Ref, Folder: g.Folder, Files: g.Files,
+		Submodules: g.Submodules, LFS: g.LFS,
+	}
+}
+
+// cleanPath is the path of a part without slashes around, empty for the root.
+func cleanPath(p string) string {
+	return strings.Trim(path.Clean("/"+p), "/")
+}
+
+// hiddenParts is where an agent puts a part whose files refer to others outside
+// its folder; see agent/render.
+const hiddenParts = ".axle-parts"

@@ -1,0 +1,114 @@
+package fleet
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/axle-cd/axle/internal/clock"
+)
+
+// upstreams is what is known of the sources of some services: heads by source,
+// repositories by id.
+type upstreams struct {
+	heads        map[string]Head
+	repositories map[string]Upstream
+}
+
+// notActing is NotActing, and the sources that were declared to a hub that did
+// not follow them: they act once the service is applied again.
+func notActing(s Service) []string {
+	paths := NotActing(s.Spec)
+	if declared := s.Spec.declared(); len(declared) > len(s.Follows()) && len(s.Follows()) > 0 {
+		for _, d := range declared[len(s.Follows()):] {
+			paths = append(paths, d.at+" (declared before it acted; apply the service again)")
+		}
+	}
+	return paths
+}
+
+// viewSources adds what is known of a service's sources, and what follows from
+// it: a source that cannot be produced is an error of the service, a
+// repository that cannot be read is a note, since everything goes on with what
+// is here.
+func (f *Fleet) viewSources(v *ServiceView, c Cluster, status StoredStatus, known upstreams) {
+	declared := v.Spec.declared()
+	var failed, notes []StatusError
+	waits := ""
+	for i, place := range v.Follows() {
+		head, upstream := known.heads[place.SourceID], known.repositories[place.RepositoryID]
+		view := sourceView(v.Service, i, declared, place, head, upstream)
+		v.Sources = append(v.Sources, view)
+		what := sourceName(view, len(v.Follows()) > 1)
+		if head.Digest == "" && waits == "" {
+			waits = what
+		}
+		switch {
+		case head.Error != "":
+			failed = append(failed, StatusError{Source: "source", Message: what + head.Error, Since: head.ErrorAt})
+		case upstream.FailingSince != 0:
+			notes = append(notes, StatusError{Source: "source", Message: f.upstreamNote(upstream), Since: upstream.FailingSince, Warning: true})
+		}
+	}
+	if len(failed) > 0 {
+		v.SourceError, v.SourceErrorAt = failed[0].Message, failed[0].Since
+	}
+	if v.Undelivered && v.PinnedRevision == 0 && v.Deleting == "" && !v.Paused {
+		v.Sync, v.Reason, v.Message = Pending, "", waits+"what is declared waits for its source, which has not been produced yet"
+	}
+	if v.Deleting != "" {
+		return
+	}
+	v.Status.Errors = append(append(failed, notes...), v.Status.Errors...)
+	switch {
+	case len(failed) > 0 && (v.Desired.Digest == "" || v.Undelivered):
+		v.Sync, v.Reason, v.Message = Failed, ReasonSourceError, v.SourceError
+	case len(failed) > 0 && !status.bad():
+		v.Reason, v.Message = ReasonSourceError, v.SourceError
+	case needsNewerAgent(v.Service, status):
+		v.Reason = ReasonOldAgent
+		v.Message = fmt.Sprintf("it is made of several sources, which agent %s of the cluster does not know yet; upgrade the agent, until then it keeps what it runs", c.AgentVersion)
+	case len(notes) > 0 && v.Message == "":
+		v.Message = notes[0].Message
+	}
+}
+
+// needsNewerAgent reports whether the agent was given parts and saw none: it
+// says then that there is no content, though there is.
+func needsNewerAgent(s Service, status StoredStatus) bool {
+	return len(s.Parts) > 0 && status.Sync == Pending && status.Reason == "NoContent"
+}
+
+// upstreamNote says since when a repository cannot be read, and that nothing
+// stopped because of it.
+func (f *Fleet) upstreamNote(u Upstream) string {
+	age := f.clock.Now().Sub(clock.FromMicros(u.FailingSince)).Round(time.Second)
+	return fmt.Sprintf("repository %s cannot be read since %s, what is here goes on: %s", u.Name, max(age, 0), u.Message)
+}
+
+// sourceName names a source before an error where a service has several.
+func sourceName(v SourceView, several bool) string {
+	if !several {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s): ", v.Field, v.Repository)
+}
+
+func sourceView(s Service, i int, declared []declared, place Place, head Head, upstream Upstream) SourceView {
+	view := SourceView{Path: place.Path, Repository: upstream.Name, Kind: upstream.Kind, FetchedAt: head.FetchedAt, Error: head.Error, ErrorAt: head.ErrorAt}
+	if i < len(declared) {
+		d := declared[i]
+		view.Field, view.Ref, view.Folder, view.Chart, view.Version = d.at, d.Ref, d.Folder, d.Chart, d.Version
+		if view.Repository == "" {
+			view.Repository = d.Repository + d.URL
+		}
+	}
+	for _, p := range s.contents() {
+		if p.SourceID == place.SourceID && p.Path == place.Path {
+			view.Delivered = p.Content
+		}
+	}
+	if view.Error == "" && upstream.FailingSince != 0 {
+		view.Error, view.ErrorAt = "the repository cannot be read: "+upstream.Message, upstream.FailingSince
+	}
+	return view
+}
