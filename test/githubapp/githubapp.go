@@ -15,7 +15,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -165,8 +164,8 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) bool {
 		refuse(w, status, http.StatusText(status))
 		return false
 	}
-	if err := s.check(r); err != nil {
-		refuse(w, http.StatusUnauthorized, err.Error())
+	if fault := s.check(r); fault != "" {
+		refuse(w, http.StatusUnauthorized, fault)
 		return false
 	}
 	return true
@@ -203,12 +202,14 @@ func (s *Server) find(w http.ResponseWriter, r *http.Request) {
 	say(w, http.StatusOK, map[string]any{"id": s.config.InstallationID, "app_id": s.config.AppID})
 }
 
-// check holds the claims of a request to GitHub's rules.
-func (s *Server) check(r *http.Request) error {
+// check holds the claims of a request to GitHub's rules and returns what
+// GitHub says of those that break them.
+func (s *Server) check(r *http.Request) string {
+	const undecodable = "A JSON web token could not be decoded"
 	raw, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	parts := strings.Split(raw, ".")
 	if !ok || len(parts) != 3 {
-		return errors.New("A JSON web token could not be decoded")
+		return undecodable
 	}
 	var head struct{ Alg, Typ string }
 	var claims struct {
@@ -221,22 +222,22 @@ func (s *Server) check(r *http.Request) error {
 			err = json.Unmarshal(plain, into)
 		}
 		if err != nil {
-			return errors.New("A JSON web token could not be decoded")
+			return undecodable
 		}
 	}
 	sig, err := base64.RawURLEncoding.DecodeString(parts[2])
 	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
 	if err != nil || head.Alg != "RS256" || rsa.VerifyPKCS1v15(&s.key.PublicKey, crypto.SHA256, sum[:], sig) != nil {
-		return errors.New("A JSON web token could not be decoded")
+		return undecodable
 	}
 	now := s.config.Now().Unix()
 	switch {
 	case claims.Iat > now:
-		return errors.New("'Issued at' claim ('iat') must be an Integer representing the time that the assertion was issued")
+		return "'Issued at' claim ('iat') must be an Integer representing the time that the assertion was issued"
 	case claims.Exp <= now || claims.Exp > now+600 || claims.Exp-claims.Iat > 660:
-		return errors.New("'Expiration time' claim ('exp') is too far in the future")
+		return "'Expiration time' claim ('exp') is too far in the future"
 	case fmt.Sprint(claims.Iss) != strconv.FormatInt(s.config.AppID, 10):
-		return errors.New("Integration not found")
+		return "Integration not found"
 	}
-	return nil
+	return ""
 }

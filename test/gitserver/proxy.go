@@ -216,9 +216,12 @@ func (p *Proxy) greetSOCKS(c net.Conn) (net.Conn, error) {
 
 func (p *Proxy) loginSOCKS(c net.Conn, read func(int) ([]byte, error)) error {
 	var got [2]string
-	b, err := read(1)
+	if _, err := read(1); err != nil {
+		return err
+	}
 	for i := range got {
-		if b, err = read(1); err == nil {
+		b, err := read(1)
+		if err == nil {
 			b, err = read(int(b[0]))
 		}
 		if err != nil {
@@ -230,7 +233,7 @@ func (p *Proxy) loginSOCKS(c net.Conn, read func(int) ([]byte, error)) error {
 		_, _ = c.Write([]byte{1, 1})
 		return errors.New("wrong password")
 	}
-	_, err = c.Write([]byte{1, 0})
+	_, err := c.Write([]byte{1, 0})
 	return err
 }
 
