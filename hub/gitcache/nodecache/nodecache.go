@@ -3,8 +3,11 @@ package nodecache
 import (
 	"container/list"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -62,6 +65,44 @@ type File struct {
 	Size   int64
 	Hash   string // SHA-256 of the stored bytes, in hex
 	Stored time.Time
+
+	sum     hash.Hash // of what was read, while that was from the start and in order
+	summed  int64
+	damaged func() // drops the entry
+}
+
+// Read reads on, and checks the bytes on the way: a file that was damaged
+// since it was first read, by the disk or by a hand, serves one bad copy at
+// most, which its receiver refuses by the digest.
+func (f *File) Read(p []byte) (int, error) {
+	n, err := f.File.Read(p)
+	if f.sum == nil {
+		return n, err
+	}
+	f.sum.Write(p[:n])
+	if f.summed += int64(n); f.summed >= f.Size || errors.Is(err, io.EOF) {
+		if hex.EncodeToString(f.sum.Sum(nil)) != f.Hash {
+			f.damaged()
+		}
+		f.sum = nil
+	}
+	return n, err
+}
+
+// Seek moves. Only what is read whole is checked.
+func (f *File) Seek(offset int64, whence int) (int64, error) {
+	at, err := f.File.Seek(offset, whence)
+	f.sum, f.summed = nil, 0
+	if err == nil && at == 0 && f.damaged != nil {
+		f.sum = sha256.New()
+	}
+	return at, err
+}
+
+// WriteTo is io.WriterTo by Read, not by the file's own, which would look at
+// nothing.
+func (f *File) WriteTo(w io.Writer) (int64, error) {
+	return io.Copy(w, struct{ io.Reader }{f})
 }
 
 // New opens the cache in a folder, which it makes, and removes what writers
@@ -187,6 +228,7 @@ func (c *Cache) Open(d digest.Digest) (*File, error) {
 	c.mu.Lock()
 	e.verified = true
 	c.mu.Unlock()
+	f.sum, f.damaged = sha256.New(), func() { c.discard(d, e) }
 	return f, nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -128,6 +130,48 @@ func TestDamagedFileIsNotServedAndBuiltAgain(t *testing.T) {
 			t.Fatalf("%s: %v", what, err)
 		}
 		_ = f.Close()
+	}
+}
+
+// TestDamageIsSeenByWhoReads holds that a file that was right once and then
+// damaged is given out once at most.
+func TestDamageIsSeenByWhoReads(t *testing.T) {
+	for what, damage := range map[string]func(path string) error{
+		"flipped": func(p string) error { return os.WriteFile(p, bytes.Repeat([]byte("b"), 1000), 0o644) },
+		"cut":     func(p string) error { return os.Truncate(p, 500) },
+	} {
+		for how, read := range map[string]func(f *nodecache.File) error{
+			"read":   func(f *nodecache.File) error { _, err := io.ReadAll(f); return err },
+			"copied": func(f *nodecache.File) error { _, err := io.Copy(io.Discard, f); return err },
+			"served": func(f *nodecache.File) error {
+				http.ServeContent(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil), "", time.Time{}, f)
+				return nil
+			},
+		} {
+			dir := t.TempDir()
+			c := open(t, nodecache.Config{Dir: dir})
+			put(t, c, "a", 1000)
+			good, err := c.Open(name("a"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(read(good), good.Close()); err != nil || !c.Has(name("a")) {
+				t.Fatalf("%s, %s: a good file: %v, is there: %v", what, how, err, c.Has(name("a")))
+			}
+			if err := damage(stored(t, dir)[0]); err != nil {
+				t.Fatal(err)
+			}
+			f, err := c.Open(name("a"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(read(f), f.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if c.Has(name("a")) {
+				t.Errorf("%s, %s: the damaged file is still given out", what, how)
+			}
+		}
 	}
 }
 
