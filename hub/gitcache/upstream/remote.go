@@ -40,6 +40,9 @@ func (s *Server) overHTTP(c *Command) (done func(), err error) {
 		"http.lowSpeedLimit", "1000",
 		"http.lowSpeedTime", "60",
 		"http.userAgent", "git/axle",
+		// A connection that was used before and is cut without an answer makes
+		// curl ask again at once; upstream would see two fetches, not one.
+		"http.extraHeader", "Connection: close",
 		"credential.helper", "",
 		"core.askPass", "/bin/false",
 		"protocol.version", "2",
