@@ -28,13 +28,55 @@ type hubView struct {
 type replicaView struct {
 	Name         string `json:"name"`
 	URL          string `json:"url"`
+	Version      string `json:"version"`
+	State        string `json:"state"`
 	SeenAge      string `json:"seenAge"`
 	Repositories int32  `json:"repositories"`
 	Draining     bool   `json:"draining"`
+	// FeedBehind is how many commits the replica has yet to hear of, FeedAge
+	// how long ago it last knew of all.
+	FeedBehind int64  `json:"feedBehind"`
+	FeedAge    string `json:"feedAge"`
+	DiskFree   int64  `json:"diskFree"`
+	DiskTotal  int64  `json:"diskTotal"`
 }
 
-func (a *app) hub() *cobra.Command {
-	status := &cobra.Command{
+func (a *app) replica(r *hubv1.Replica, s *hubv1.HubStatus) replicaView {
+	v := replicaView{
+		Name: r.GetName(), URL: r.GetUrl(), Version: r.GetVersion(), State: "alive", SeenAge: a.age(r.GetSeenAt()),
+		Repositories: r.GetRepositories(), Draining: r.GetDraining(), DiskFree: r.GetDiskFree(), DiskTotal: r.GetDiskTotal(),
+		FeedAge: (time.Duration(r.GetFeedAgeMicros()) * time.Microsecond).Round(100 * time.Millisecond).String(),
+	}
+	if r.GetIncarnation() == s.GetIncarnation() {
+		v.FeedBehind = max(0, s.GetFeedSequence()-r.GetSequence())
+	}
+	switch {
+	case r.GetLeaving() && r.GetRepositories() == 0:
+		v.State = "drained"
+	case r.GetLeaving():
+		v.State = "draining"
+	case r.GetDrainingUntil() != 0:
+		v.State = "stopped"
+	case !r.GetAlive():
+		v.State = "away"
+	}
+	return v
+}
+
+// line is a replica in the status that people read.
+func (v replicaView) line() string {
+	line := fmt.Sprintf("%s  %s  %s, seen %s, %d repositories", v.Name, v.URL, v.State, ago(v.SeenAge), v.Repositories)
+	if v.State != "away" && v.State != "stopped" {
+		line += fmt.Sprintf(", feed %d behind (%s)", v.FeedBehind, v.FeedAge)
+	}
+	if v.DiskTotal > 0 {
+		line += fmt.Sprintf(", disk %d%% free of %.1f GiB", v.DiskFree*100/v.DiskTotal, float64(v.DiskTotal)/(1<<30))
+	}
+	return line
+}
+
+func (a *app) hubStatus() *cobra.Command {
+	return &cobra.Command{
 		Use: "status", Short: "Show the hub's version, database and replicas", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			client, err := a.client()
@@ -48,7 +90,7 @@ func (a *app) hub() *cobra.Command {
 			m := s.Msg
 			view := hubView{m.GetVersion(), m.GetDatabase(), fmt.Sprintf("%s.%d", m.GetIncarnation(), m.GetSequence()), m.GetDeletesHeld(), m.GetRestoredFrom(), stamp(m.GetStartedAt()), a.age(m.GetStartedAt()), []replicaView{}}
 			for _, r := range m.GetReplicas() {
-				view.Replicas = append(view.Replicas, replicaView{r.GetName(), r.GetUrl(), a.age(r.GetSeenAt()), r.GetRepositories(), r.GetDraining()})
+				view.Replicas = append(view.Replicas, a.replica(r, m))
 			}
 			return printOne(a, view, func(v hubView) string { return v.Version },
 				column[hubView]{"Version", func(v hubView) string { return v.Version }},
@@ -64,13 +106,62 @@ func (a *app) hub() *cobra.Command {
 				column[hubView]{"Replicas", func(v hubView) string {
 					var lines []string
 					for _, r := range v.Replicas {
-						lines = append(lines, fmt.Sprintf("%s  %s  seen %s, %d repositories", r.Name, r.URL, ago(r.SeenAge), r.Repositories))
+						lines = append(lines, r.line())
 					}
 					return strings.Join(lines, "\n")
 				}},
 			)
 		},
 	}
+}
+
+func (a *app) hubDrain() *cobra.Command {
+	var undo bool
+	var timeout time.Duration
+	c := &cobra.Command{
+		Use: "drain REPLICA", Short: "Move what a replica owns to the others, before it is taken away for good",
+		Long: `Move every repository that a replica of the hub owns to the others, each copied
+from it, and wait until it owns none. Nothing is asked of an upstream. A replica
+that only restarts needs no drain: what it owns waits two minutes for it.
+A drained replica takes part again when it is started anew, or with --undo.`,
+		Example: "  axle hub drain hub-2\n  axle hub drain hub-2 --undo",
+		Args:    exactly(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			if _, err := client.Hub.Drain(c.Context(), connect.NewRequest(&hubv1.DrainRequest{Replica: args[0], Undo: undo})); err != nil || undo {
+				return err
+			}
+			left := int32(-1)
+			done, err := a.pollUntil(c.Context(), timeout, func(ctx context.Context) (bool, error) {
+				s, err := client.Hub.Status(ctx, connect.NewRequest(&hubv1.HubStatusRequest{}))
+				if err != nil {
+					return false, err
+				}
+				for _, r := range s.Msg.GetReplicas() {
+					if r.GetName() == args[0] {
+						left = r.GetRepositories()
+					}
+				}
+				return left == 0, nil
+			})
+			if err == nil && !done {
+				err = errcode.New(errcode.Unavailable, "replica %s still owns %d repositories; it goes on giving them up", args[0], left)
+			}
+			if err == nil {
+				_, err = fmt.Fprintf(a.Err, "replica %s owns nothing any more\n", args[0])
+			}
+			return err
+		},
+	}
+	c.Flags().BoolVar(&undo, "undo", false, "let it own repositories again")
+	c.Flags().DurationVar(&timeout, "timeout", 10*time.Minute, "how long to wait until it owns none")
+	return c
+}
+
+func (a *app) hub() *cobra.Command {
 	confirm := &cobra.Command{
 		Use: "confirm-restore", Short: "After a restore from backup: let agents delete again",
 		Long: `After a restore from backup agents follow the hub again by themselves, but hold
@@ -90,7 +181,7 @@ the services that are Held, then confirm once.`,
 			return err
 		},
 	}
-	return noun("hub", "The hub itself", nil, status, confirm)
+	return noun("hub", "The hub itself", nil, a.hubStatus(), a.hubDrain(), confirm)
 }
 
 type eventView struct {

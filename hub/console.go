@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"time"
 
 	"github.com/axle-cd/axle/hub/console"
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/webhook"
 	"github.com/axle-cd/axle/internal/buildinfo"
 )
 
@@ -24,11 +27,12 @@ func newConsole(h *Hub) (http.Handler, error) {
 		authority = string(pem)
 	}
 	server, err := console.New(console.Config{
-		Identity: h.identity, Fleet: h.fleet, Cache: h.cache, Feed: h.feed, Lives: h.store,
+		Identity: h.identity, Fleet: h.fleet, Cache: h.cache, Webhooks: gitcache.Webhooks{WebhookStore: h.store}, WebhookPath: webhook.Path,
+		Feed: h.feed, Lives: h.store,
 		Events: func(ctx context.Context, cluster, service string, after int64, limit int) ([]event.Entry, error) {
 			return h.store.Events(ctx, store.EventFilter{Cluster: cluster, Service: service, After: after, Limit: limit})
 		},
-		Replicas: h.replicaList, ServicesByRepository: h.store.ServicesByRepository, Owners: h.owners,
+		Replicas: h.replicaList, ServicesByRepository: h.store.ServicesByRepository, Placements: h.placements, Drain: h.drain,
 		ExternalURL: h.URL(), CAPEM: authority, Database: h.store.Database(), Version: buildinfo.Version, Clock: h.config.Clock, Log: h.log,
 	})
 	if err != nil {
@@ -39,32 +43,48 @@ func newConsole(h *Hub) (http.Handler, error) {
 	return mux, nil
 }
 
+// replicaShown is how long a replica that is gone stays in the list.
+const replicaShown = 24 * time.Hour
+
 // replicaList is the hub's processes as people see them.
 func (h *Hub) replicaList(ctx context.Context) ([]console.Replica, error) {
+	placements, err := h.store.Placements(ctx)
+	if err != nil {
+		return nil, err
+	}
+	owned := map[string]int{}
+	for _, p := range placements {
+		if p.Held {
+			owned[p.Owner]++
+		}
+	}
 	if h.replicas.alone {
-		return []console.Replica{{Name: h.replica, URL: h.URL(), SeenAt: h.config.Clock.Now()}}, nil
+		self := h.replicas.members.Self
+		self.URL, self.SeenAt, self.Condition = h.URL(), h.config.Clock.Now(), h.condition()
+		return []console.Replica{{Replica: self, Repositories: owned[h.replica]}}, nil
+	}
+	if err := h.replicas.members.Look(ctx); err != nil {
+		return nil, err
 	}
 	var list []console.Replica
-	for _, r := range h.replicas.members.Alive() {
-		list = append(list, console.Replica{Name: r.Name, URL: r.URL, SeenAt: r.SeenAt, Draining: !r.DrainingUntil.IsZero()})
+	now := h.config.Clock.Now()
+	for _, r := range h.replicas.members.Known() {
+		if r.Present || now.Sub(r.SeenAt) < replicaShown {
+			list = append(list, console.Replica{Replica: r, Repositories: owned[r.Name]})
+		}
 	}
 	return list, nil
 }
 
-// owners names the replica that fetches each repository. A lone replica owns
-// all that it follows; among several the lease rows know, which a later part
-// shows.
-func (h *Hub) owners(ctx context.Context) (map[string]string, error) {
-	if !h.replicas.alone {
-		return nil, nil
-	}
-	all, err := h.cache.Repositories(ctx)
+// placements tells who fetches each repository and who else has a copy.
+func (h *Hub) placements(ctx context.Context) (map[string]gitcache.Placement, error) {
+	all, err := h.store.Placements(ctx)
 	if err != nil {
 		return nil, err
 	}
-	owners := map[string]string{}
-	for _, r := range all {
-		owners[r.ID] = h.replica
+	out := make(map[string]gitcache.Placement, len(all))
+	for _, p := range all {
+		out[p.RepositoryID] = p
 	}
-	return owners, nil
+	return out, nil
 }

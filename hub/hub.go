@@ -19,6 +19,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/webhook"
 )
 
 // openTimeout bounds opening the database, migrations included.
@@ -106,6 +107,7 @@ func (c Config) storeConfig() store.Config {
 // which they see a change: whoever is asked last is told first.
 func (h *Hub) makeParts(ctx context.Context) (err error) {
 	c := h.config
+	h.registry = prometheus.NewRegistry()
 	if h.feed, err = event.NewFeed(event.FeedConfig{Store: h.store, Clock: c.Clock, Log: c.Log}); err != nil {
 		return err
 	}
@@ -135,7 +137,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	if h.desired, err = desired.New(desired.Config{Fleet: h.fleet, Feed: h.feed, Log: c.Log}); err != nil {
 		return err
 	}
-	h.registry = newRegistry(h.feed, h.desired)
+	registerProcess(h.registry, h.feed, h.desired)
 	h.heads = newHeads(h.fleet, h.cache.Changed, c.Clock, c.Log)
 	h.setup = newSetup(c.DataDir, h.identity, c.Log)
 	for _, s := range []event.Subscriber{h.identity, h.fleet, h.desired, h.heads, h.setup} {
@@ -151,9 +153,9 @@ func (h *Hub) newCache() (*gitcache.Cache, error) {
 		return nil, err
 	}
 	return gitcache.New(gitcache.Config{
-		Store: h.store, Dir: c.cacheDir(), Replica: h.replica,
+		Store: h.store, Dir: c.cacheDir(), Replica: h.replica, Replicas: h.replicas.forCache(h.store),
 		PollInterval: c.RepoPollInterval, AllowUpstreamCIDRs: c.AllowUpstreamCIDRs, AllowHTTP: c.AllowHTTPUpstreams,
-		Guard: c.GitGuard, CacheBytes: c.CacheBytes, Level: level, Log: c.Log, Clock: c.Clock,
+		Guard: c.GitGuard, CacheBytes: c.CacheBytes, Level: level, Log: c.Log, Clock: c.Clock, Registerer: h.registry,
 	})
 }
 
@@ -180,6 +182,13 @@ func (h *Hub) makeEdges() error {
 	if err := h.peerRoutes(mux); err != nil {
 		return err
 	}
+	hooks, err := webhook.New(webhook.Config{
+		Hooks: h.store, Repositories: h.cache, Clock: h.config.Clock, Log: h.log, Registerer: h.registry,
+	})
+	if err != nil {
+		return err
+	}
+	mux.Handle(webhook.Pattern, hooks)
 	mux.Handle("/", people)
 	h.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if agentapi.Owns(r.URL.Path) {

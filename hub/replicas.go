@@ -8,11 +8,16 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/axle-cd/axle/hub/agentapi"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/peer"
+	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/lifecycle"
 )
@@ -23,6 +28,8 @@ const (
 	tellEvery = 10 * time.Second
 	// headsLease is held by the replica that follows moved heads up.
 	headsLease = "heads"
+	// placementLease is held by the one that places repositories on replicas.
+	placementLease = "placement"
 )
 
 // replicas is this replica among the others. With SQLite there are none, and
@@ -31,7 +38,8 @@ type replicas struct {
 	alone   bool
 	members *peer.Members
 	client  *peer.Client
-	lease   *peer.Lease
+	lease   *peer.Lease // of moved heads
+	placing *peer.Lease
 	key     []byte
 	clock   clock.Clock
 
@@ -46,7 +54,10 @@ func (h *Hub) newReplicas() (_ *replicas, err error) {
 		return nil, fmt.Errorf("derive the key between replicas: %w", err)
 	}
 	self := peer.Replica{Name: h.replica, URL: c.AdvertiseURL, Version: buildinfo.Version}
-	if r.members, err = peer.NewMembers(peer.MembersConfig{Store: h.store, Self: self, Clock: c.Clock, Log: c.Log}); err != nil {
+	if self.URL == "" {
+		self.URL = c.externalURL(h.addr)
+	}
+	if r.members, err = peer.NewMembers(peer.MembersConfig{Store: h.store, Self: self, Condition: h.condition, Clock: c.Clock, Log: c.Log}); err != nil {
 		return nil, err
 	}
 	if r.client, err = peer.NewClient(peer.ClientConfig{Key: r.key, Replica: h.replica, Clock: c.Clock}); err != nil {
@@ -54,8 +65,33 @@ func (h *Hub) newReplicas() (_ *replicas, err error) {
 	}
 	// A restarted replica is another holder: its earlier life may still be at
 	// work for as long as its lease lasts.
-	r.lease, err = peer.NewLease(peer.LeaseConfig{Store: h.store, Name: headsLease, Holder: h.replica + "/" + rand.Text()[:8], Clock: c.Clock, Log: c.Log})
+	holder := h.replica + "/" + rand.Text()[:8]
+	lease := func(name string) (*peer.Lease, error) {
+		return peer.NewLease(peer.LeaseConfig{Store: h.store, Name: name, Holder: holder, Clock: c.Clock, Log: c.Log})
+	}
+	if r.lease, err = lease(headsLease); err != nil {
+		return nil, err
+	}
+	r.placing, err = lease(placementLease)
 	return r, err
+}
+
+// condition is what this replica says of itself.
+func (h *Hub) condition() peer.Condition {
+	c := peer.Condition{Position: h.feed.Position(), FeedAge: h.feed.Age()}
+	var disk unix.Statfs_t
+	if err := unix.Statfs(h.config.DataDir, &disk); err == nil {
+		c.DiskFree, c.DiskTotal = int64(disk.Bavail)*disk.Bsize, int64(disk.Blocks)*disk.Bsize
+	}
+	return c
+}
+
+// forCache is what the git cache sees of the other replicas, nil when alone.
+func (r *replicas) forCache(s *store.Store) *gitcache.Replicas {
+	if r.alone {
+		return nil
+	}
+	return &gitcache.Replicas{Members: r.members, Placement: s, Client: r.client, Lease: r.placing}
 }
 
 // Run tells the others that this replica is there and which clusters polled.
@@ -67,6 +103,14 @@ func (r *replicas) Run(ctx context.Context) error {
 		lifecycle.Part{Name: "members", Run: r.members.Run},
 		lifecycle.Part{Name: "polls", Run: r.tellPolls},
 	)
+}
+
+// drain says that a replica is to own nothing any more, or takes that back.
+func (h *Hub) drain(ctx context.Context, replica string, leaving bool) error {
+	if h.replicas.alone {
+		return errcode.New(errcode.Invalid, "this hub is a single replica on SQLite; there is nowhere to move its repositories")
+	}
+	return h.store.SetLeaving(ctx, replica, leaving)
 }
 
 // lead runs work on one replica at a time.
@@ -131,16 +175,6 @@ func (a announcedFleet) TakeSeen(_ context.Context, _ string, polledAt map[strin
 	}
 }
 
-// kicks passes another replica's wish to fetch on.
-type kicks struct {
-	refresh func(ctx context.Context, repositoryID string) error
-}
-
-// KickOwned implements peer.Kicker.
-func (k kicks) KickOwned(ctx context.Context, repositoryID, _ string) (bool, error) {
-	return true, k.refresh(ctx, repositoryID)
-}
-
 // peerRoutes adds what other replicas call.
 func (h *Hub) peerRoutes(mux *http.ServeMux) error {
 	if h.replicas.alone {
@@ -148,7 +182,7 @@ func (h *Hub) peerRoutes(mux *http.ServeMux) error {
 	}
 	path, handler, err := peer.NewHandler(peer.HandlerConfig{
 		Key: h.replicas.key, Clock: h.config.Clock,
-		Kicker: kicks{h.cache.Refresh}, Seen: announcedFleet{h.fleet, h.replicas},
+		Owner: h.cache, Seen: announcedFleet{h.fleet, h.replicas},
 	})
 	if err != nil {
 		return err

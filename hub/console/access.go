@@ -51,6 +51,9 @@ var access = map[string]identity.Action{
 	hubv1connect.RepositoriesUpdateProcedure:    identity.ActionWrite,
 	hubv1connect.RepositoriesRefreshProcedure:   identity.ActionWrite,
 	hubv1connect.RepositoriesDeleteProcedure:    identity.ActionWrite,
+	hubv1connect.WebhooksListProcedure:          identity.ActionRead,
+	hubv1connect.WebhooksCreateProcedure:        identity.ActionAdmin,
+	hubv1connect.WebhooksDeleteProcedure:        identity.ActionAdmin,
 	hubv1connect.ServicesListProcedure:          identity.ActionRead,
 	hubv1connect.ServicesGetProcedure:           identity.ActionRead,
 	hubv1connect.ServicesCreateProcedure:        identity.ActionWrite,
@@ -70,6 +73,7 @@ var access = map[string]identity.Action{
 	hubv1connect.EventsListProcedure:            identity.ActionRead,
 	hubv1connect.HubStatusProcedure:             identity.ActionRead,
 	hubv1connect.HubConfirmRestoreProcedure:     identity.ActionAdmin,
+	hubv1connect.HubDrainProcedure:              identity.ActionAdmin,
 }
 
 // admit is what every call passes.

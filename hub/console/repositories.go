@@ -26,19 +26,25 @@ func (s *repositories) one(r gitcache.Repository, extra extras) *hubv1.Repositor
 	if project == "" {
 		project = fleet.DefaultProject
 	}
+	placed := extra.placements[r.ID]
+	owner := placed.Owner
+	if !placed.Held {
+		owner = ""
+	}
 	return &hubv1.Repository{
 		Id: r.ID, Name: r.Name, Project: project, Type: string(r.Kind), Url: r.URL, Auth: auth,
 		Health: healthText[string(r.Health.State)], Message: r.Health.Message,
 		LastFetchAt: clock.Micros(r.Health.CheckedAt), LastAttemptAt: clock.Micros(r.Health.CheckedAt), FailingSince: clock.Micros(r.Health.FailedSince),
-		Owner: extra.owners[r.ID], Services: int32(extra.services[r.ID]), CreatedAt: clock.Micros(r.CreatedAt),
+		Owner: owner, Preferred: placed.Preferred, Follower: placed.Follower, FollowedAt: clock.Micros(placed.FollowedAt),
+		LeaseEpoch: placed.Epoch, LeaseAgeMicros: placed.Age.Microseconds(), Services: int32(extra.services[r.ID]), CreatedAt: clock.Micros(r.CreatedAt),
 	}
 }
 
 // extras is what other parts know of repositories.
 type extras struct {
-	projects map[string]string
-	services map[string]int
-	owners   map[string]string
+	projects   map[string]string
+	services   map[string]int
+	placements map[string]gitcache.Placement
 }
 
 func (s *repositories) extras(ctx context.Context) (e extras, err error) {
@@ -55,8 +61,8 @@ func (s *repositories) extras(ctx context.Context) (e extras, err error) {
 			return e, err
 		}
 	}
-	if s.Owners != nil {
-		e.owners, err = s.Owners(ctx)
+	if s.Placements != nil {
+		e.placements, err = s.Placements(ctx)
 	}
 	return e, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/peer"
 	"github.com/axle-cd/axle/internal/clock"
 )
 
@@ -30,13 +31,10 @@ type Lives interface {
 	ConfirmIncarnation(ctx context.Context) (event.Incarnation, error)
 }
 
-// Replica is one process of the hub.
+// Replica is one process of the hub, with how many repositories it owns.
 type Replica struct {
-	Name         string
-	URL          string
-	SeenAt       time.Time
+	peer.Replica
 	Repositories int
-	Draining     bool
 }
 
 // Config is what the edge needs. All parts are required; texts may be empty.
@@ -44,6 +42,7 @@ type Config struct {
 	Identity *identity.Directory
 	Fleet    *fleet.Fleet
 	Cache    *gitcache.Cache
+	Webhooks gitcache.Webhooks
 	Feed     *event.Feed
 	Events   Events
 	Lives    Lives
@@ -51,8 +50,14 @@ type Config struct {
 	Replicas func(ctx context.Context) ([]Replica, error)
 	// ServicesByRepository counts services, by repository id.
 	ServicesByRepository func(ctx context.Context) (map[string]int, error)
-	// Owners tells which replica fetches each repository, by repository id.
-	Owners func(ctx context.Context) (map[string]string, error)
+	// Placements tells which replica fetches each repository and which one
+	// keeps a second copy, by repository id.
+	Placements func(ctx context.Context) (map[string]gitcache.Placement, error)
+	// Drain tells a replica to own nothing any more, or takes that back.
+	Drain func(ctx context.Context, replica string, leaving bool) error
+
+	// WebhookPath is where a webhook's deliveries go, below ExternalURL.
+	WebhookPath func(gitcache.Webhook) string
 
 	// ExternalURL is what agents should dial.
 	ExternalURL string
@@ -95,6 +100,7 @@ func (s *Server) Register(mux *http.ServeMux) {
 	mux.Handle(hubv1connect.NewProjectsHandler(&projects{s}, options...))
 	mux.Handle(hubv1connect.NewClustersHandler(&clusters{s}, options...))
 	mux.Handle(hubv1connect.NewRepositoriesHandler(&repositories{s}, options...))
+	mux.Handle(hubv1connect.NewWebhooksHandler(&webhooks{s}, options...))
 	mux.Handle(hubv1connect.NewServicesHandler(&services{s}, options...))
 	mux.Handle(hubv1connect.NewTokensHandler(&tokens{s}, options...))
 	mux.Handle(hubv1connect.NewEventsHandler(&events{s}, options...))

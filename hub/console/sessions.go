@@ -143,10 +143,35 @@ func (s *hub) Status(ctx context.Context, _ *connect.Request[hubv1.HubStatusRequ
 			return nil, err
 		}
 		for _, r := range replicas {
-			out.Replicas = append(out.Replicas, &hubv1.Replica{Name: r.Name, Url: r.URL, SeenAt: clock.Micros(r.SeenAt), Repositories: int32(r.Repositories), Draining: r.Draining})
+			out.Replicas = append(out.Replicas, replica(r))
+		}
+		for _, r := range out.GetReplicas() {
+			if r.GetIncarnation() == life.ID {
+				out.FeedSequence = max(out.GetFeedSequence(), r.GetSequence())
+			}
 		}
 	}
 	return connect.NewResponse(out), nil
+}
+
+func replica(r Replica) *hubv1.Replica {
+	return &hubv1.Replica{
+		Name: r.Name, Url: r.URL, Version: r.Version, SeenAt: clock.Micros(r.SeenAt), StartedAt: clock.Micros(r.StartedAt),
+		Repositories: int32(r.Repositories), Alive: r.Alive, Draining: r.Leaving || !r.DrainingUntil.IsZero(), DrainingUntil: clock.Micros(r.DrainingUntil), Leaving: r.Leaving,
+		Incarnation: r.Position.Incarnation, Sequence: r.Position.Sequence, FeedAgeMicros: r.FeedAge.Microseconds(),
+		DiskFree: r.DiskFree, DiskTotal: r.DiskTotal,
+	}
+}
+
+// Drain tells a replica to give up what it owns, or takes that back.
+func (s *hub) Drain(ctx context.Context, r *connect.Request[hubv1.DrainRequest]) (*connect.Response[hubv1.DrainResponse], error) {
+	if s.Server.Drain == nil {
+		return nil, errcode.New(errcode.Invalid, "this hub has no replicas to drain")
+	}
+	if err := s.Server.Drain(ctx, r.Msg.GetReplica(), !r.Msg.GetUndo()); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&hubv1.DrainResponse{}), nil
 }
 
 func (s *hub) ConfirmRestore(ctx context.Context, _ *connect.Request[hubv1.ConfirmRestoreRequest]) (*connect.Response[hubv1.ConfirmRestoreResponse], error) {

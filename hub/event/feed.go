@@ -79,6 +79,7 @@ type Feed struct {
 	subscribers []Subscriber
 	incarnation Incarnation
 	position    Position
+	readAt      time.Time // when all rows there were had been applied
 	ready       bool
 	moved       chan struct{}
 }
@@ -115,6 +116,18 @@ func (f *Feed) Position() Position {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.position
+}
+
+// Age returns how long ago this replica knew that it had applied every row
+// there was: about a second at most while all is well. Before the first time it
+// is zero, and the feed is not ready.
+func (f *Feed) Age() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.readAt.IsZero() {
+		return 0
+	}
+	return max(0, f.clock.Now().Sub(f.readAt))
 }
 
 // Incarnation returns the life of the database that this replica follows.
@@ -239,13 +252,20 @@ func (f *Feed) turn(ctx context.Context) error {
 		}
 	}
 	for {
+		began := f.clock.Now()
 		n, err := f.tail(ctx, current)
 		if errors.Is(err, ErrTruncated) {
 			f.log.Warn("this replica was away longer than the feed is kept; rebuilding", logkey.Position, f.Position().String())
 			return f.rebuild(ctx, current)
 		}
-		if err != nil || n < batch {
+		if err != nil {
 			return err
+		}
+		if n < batch {
+			f.mu.Lock()
+			f.readAt = began
+			f.mu.Unlock()
+			return nil
 		}
 	}
 }

@@ -25,8 +25,6 @@ import (
 
 // The times of the cache's own housekeeping.
 const (
-	// relistEvery bounds how long a change goes unnoticed that nobody told of.
-	relistEvery = 30 * time.Second
 	// sweepEvery is how often tarballs and sources are looked through.
 	sweepEvery = 10 * time.Minute
 	// dropAfter is how long a source stays that no service refers to, so that
@@ -45,8 +43,13 @@ type Cache struct {
 	wake    chan struct{} // holds one: the list of repositories may be old
 	listed  atomic.Bool
 
+	tasks sync.WaitGroup // moves and copies that run beside
+
 	mu     sync.Mutex
-	agents map[string]agent // that run here, by repository
+	agents map[string]agent    // that run here, by repository
+	owners map[string]lookedUp // that were looked up, by repository
+	moving map[string]bool     // that this replica is taking over
+	ending map[string]bool     // that this replica is handing over
 }
 
 // agent follows one repository for the time of one lease; each kind of
@@ -79,7 +82,8 @@ func New(config Config) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cache{config: config, store: config.Store, node: node, git: git, wake: make(chan struct{}, 1), agents: map[string]agent{}}
+	c := &Cache{config: config, store: config.Store, node: node, git: git, wake: make(chan struct{}, 1),
+		agents: map[string]agent{}, owners: map[string]lookedUp{}, moving: map[string]bool{}, ending: map[string]bool{}}
 	c.metrics = newMetrics(config.Registerer, node)
 	c.keeper = shard.New(shard.Config{
 		Leases: &leases{cache: c, holder: Holder{Replica: config.Replica, Boot: rand.Text()}},
@@ -91,11 +95,16 @@ func New(config Config) (*Cache, error) {
 // Run follows repositories until ctx ends. Leases are given back before it
 // returns.
 func (c *Cache) Run(ctx context.Context) error {
-	err := lifecycle.Run(ctx,
-		lifecycle.Part{Name: "keep leases", Run: c.keeper.Run},
-		lifecycle.Part{Name: "follow repositories", Run: c.follow},
-		lifecycle.Part{Name: "sweep", Run: c.sweep},
-	)
+	parts := []lifecycle.Part{
+		{Name: "keep leases", Run: c.keeper.Run},
+		{Name: "follow repositories", Run: c.follow},
+		{Name: "sweep", Run: c.sweep},
+	}
+	if r := c.config.Replicas; r != nil {
+		parts = append(parts, lifecycle.Part{Name: "place repositories", Run: func(ctx context.Context) error { return r.Lease.Run(ctx, c.place) }})
+	}
+	err := lifecycle.Run(ctx, parts...)
+	c.tasks.Wait()
 	if closed := c.git.Close(); err == nil {
 		err = closed
 	}
@@ -111,33 +120,6 @@ func (c *Cache) Ready() error {
 		return errcode.New(errcode.Unavailable, "the data folder cannot be used: %w", err)
 	}
 	return nil
-}
-
-// follow tells the keeper which repositories there are.
-func (c *Cache) follow(ctx context.Context) error {
-	tick := time.NewTicker(relistEvery)
-	defer tick.Stop()
-	for {
-		repos, err := c.store.Repositories(ctx)
-		switch {
-		case err == nil:
-			ids := make([]string, len(repos))
-			for i, r := range repos {
-				ids[i] = r.ID
-			}
-			c.keeper.Want(ids)
-			c.listed.Store(true)
-		case ctx.Err() == nil:
-			c.config.Log.Warn("repositories cannot be read", logkey.Error, err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			c.each(agent.SourcesChanged)
-		case <-c.wake:
-		}
-	}
 }
 
 // own runs the agent of a repository for the time of one lease.
@@ -201,10 +183,7 @@ func (c *Cache) Changed(repositoryID string) {
 	} else if a := c.agent(repositoryID); a != nil {
 		a.SourcesChanged()
 	}
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
+	c.poke()
 }
 
 // sweep evicts tarballs and drops what nobody follows.

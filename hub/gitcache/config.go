@@ -24,6 +24,10 @@ type Config struct {
 	// Replica is the stable name of this replica.
 	Replica string
 
+	// Replicas is how the others are known and asked; nil is a hub of one
+	// replica, which owns everything.
+	Replicas *Replicas
+
 	// PollInterval is the base time between polls of an upstream; half of it
 	// is the most that is added at random. Default 2 min.
 	PollInterval time.Duration
@@ -58,6 +62,9 @@ type Config struct {
 func (c *Config) check() error {
 	if c.Store == nil || c.Dir == "" || c.Replica == "" {
 		return errcode.New(errcode.Invalid, "git cache needs a store, a folder and a replica name")
+	}
+	if err := c.Replicas.check(); err != nil {
+		return err
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

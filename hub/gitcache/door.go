@@ -100,10 +100,10 @@ func (c *Cache) Resolve(ctx context.Context, s Source) (Head, error) {
 	if a := c.agent(s.RepositoryID); a != nil {
 		return a.Resolve(ctx, s)
 	}
-	if _, err := c.store.Repository(ctx, s.RepositoryID); err != nil {
-		return Head{}, err
+	if h, asked, err := c.resolveElsewhere(ctx, s); asked {
+		return h, err
 	}
-	return Head{}, errcode.New(errcode.Unavailable, "the repository has no owner on this replica yet; try again in a moment").After(time.Second)
+	return Head{}, c.unowned(ctx, s.RepositoryID)
 }
 
 // Track makes sure that a source is followed. The store's transaction in ctx,
@@ -120,6 +120,10 @@ func (c *Cache) Refresh(ctx context.Context, repositoryID string) error {
 		a.Kick()
 		return nil
 	}
+	if asked, err := c.kickElsewhere(ctx, repositoryID, "", false); asked && err == nil {
+		return nil
+	}
+	// Whoever is, or becomes, the owner finds it in the database.
 	return c.store.RequestKick(ctx, repositoryID)
 }
 
@@ -132,20 +136,41 @@ func (c *Cache) RefreshAndWait(ctx context.Context, repositoryID, commit string)
 	if err != nil {
 		return err
 	}
-	if a := c.agent(repositoryID); a != nil {
-		return a.KickAndWait(ctx, commit)
-	}
-	if err := c.store.RequestKick(ctx, repositoryID); err != nil {
-		return err
-	}
-	// Another replica owns it, or this one is about to.
-	for jitter.Wait(ctx, jitter.Add(100*time.Millisecond, 200*time.Millisecond)) == nil {
+	for requested := false; ; {
 		if a := c.agent(repositoryID); a != nil {
 			return a.KickAndWait(ctx, commit)
+		}
+		if done, err := c.kickedElsewhere(ctx, repositoryID, commit); done {
+			return err
+		}
+		if !requested {
+			// Nobody owns it, or this replica is about to.
+			if err := c.store.RequestKick(ctx, repositoryID); err != nil {
+				return err
+			}
+			requested = true
+		}
+		if jitter.Wait(ctx, jitter.Add(100*time.Millisecond, 200*time.Millisecond)) != nil {
+			return errcode.Hide(errcode.Unavailable, ctx.Err(), "the repository was not read in time; it will be, look again later")
 		}
 		if r, err := c.store.Repository(ctx, repositoryID); err == nil && r.Health.CheckedAt.After(before.Health.CheckedAt) {
 			return nil
 		}
 	}
-	return errcode.Hide(errcode.Unavailable, ctx.Err(), "the repository was not read in time; it will be, look again later")
+}
+
+// kickedElsewhere waits for a fetch of another replica. It is not done when
+// that one lost the repository meanwhile: its error then says nothing about
+// upstream.
+func (c *Cache) kickedElsewhere(ctx context.Context, repositoryID, commit string) (done bool, err error) {
+	before, err := c.Owner(ctx, repositoryID)
+	if err != nil {
+		return false, nil
+	}
+	asked, err := c.kickElsewhere(ctx, repositoryID, commit, true)
+	if err == nil || !asked || ctx.Err() != nil || !errcode.Is(err, errcode.Unavailable) {
+		return asked, err
+	}
+	after, lost := c.owner(ctx, repositoryID, 0)
+	return lost == nil && after == before, err
 }

@@ -14,6 +14,7 @@ type metrics struct {
 	passes  *prometheus.CounterVec
 	seconds prometheus.Histogram
 	served  *prometheus.CounterVec
+	moves   prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer, node *nodecache.Cache) *metrics {
@@ -24,9 +25,11 @@ func newMetrics(r prometheus.Registerer, node *nodecache.Cache) *metrics {
 			Help: "How long such a pass took, heads written.", Buckets: []float64{.05, .2, 1, 5, 20, 60, 300, 1800}}),
 		served: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "axle_gitcache_tarballs_total",
 			Help: "Tarballs opened, by where they were found: disk, built, or none."}, []string{"from"}),
+		moves: prometheus.NewCounter(prometheus.CounterOpts{Name: "axle_gitcache_moves_total",
+			Help: "Repositories that this replica, while it placed them, moved off an owner that was well."}),
 	}
 	if r != nil {
-		r.MustRegister(m.passes, m.seconds, m.served,
+		r.MustRegister(m.passes, m.seconds, m.served, m.moves,
 			prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "axle_gitcache_stored_bytes", Help: "Bytes of tarballs on this replica's disk."},
 				func() float64 { _, n := node.Usage(); return float64(n) }))
 	}

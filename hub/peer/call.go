@@ -14,67 +14,12 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// callLimit bounds one call to a replica.
-const callLimit = 10 * time.Second
-
-// Kicker is the part of the hub that fetches.
-type Kicker interface {
-	// KickOwned fetches a repository soon if this replica owns it, and
-	// reports whether it does. commit, when set, satisfies the kick when it is
-	// here already.
-	KickOwned(ctx context.Context, repositoryID, commit string) (owned bool, err error)
-}
-
-// SeenTaker is the part of the hub that knows when clusters last polled.
-type SeenTaker interface {
-	// TakeSeen takes microseconds by cluster id from another replica.
-	TakeSeen(ctx context.Context, replica string, polledAt map[string]int64)
-}
-
-// HandlerConfig is what answers other replicas. Clock may be nil.
-type HandlerConfig struct {
-	// Key is the hub's key derived for Purpose.
-	Key    []byte
-	Kicker Kicker
-	Seen   SeenTaker
-	Clock  clock.Clock
-}
-
-type handler struct {
-	HandlerConfig
-}
-
-// NewHandler returns the path of the calls between replicas and what answers
-// them.
-func NewHandler(c HandlerConfig) (path string, _ http.Handler, err error) {
-	if len(c.Key) == 0 || c.Kicker == nil || c.Seen == nil {
-		return "", nil, errors.New("peer: a handler needs a key, a kicker and a taker of polls")
-	}
-	if c.Clock == nil {
-		c.Clock = clock.Real{}
-	}
-	path, calls := peerv1connect.NewPeerServiceHandler(handler{c}, connect.WithReadMaxBytes(maxBody))
-	return path, Verify(c.Key, c.Clock, calls), nil
-}
-
-// Kick answers peerv1.PeerService.
-func (h handler) Kick(ctx context.Context, r *connect.Request[peerv1.KickRequest]) (*connect.Response[peerv1.KickResponse], error) {
-	owned, err := h.Kicker.KickOwned(ctx, r.Msg.RepositoryId, r.Msg.Commit)
-	if err != nil {
-		return nil, connect.NewError(connect.Code(errcode.RPCCode(errcode.Of(err))), errors.New(errcode.Message(err)))
-	}
-	return connect.NewResponse(&peerv1.KickResponse{NotOwner: !owned}), nil
-}
-
-// Seen answers peerv1.PeerService. The caller's name is the signed one.
-func (h handler) Seen(ctx context.Context, r *connect.Request[peerv1.SeenRequest]) (*connect.Response[peerv1.SeenResponse], error) {
-	at := make(map[string]int64, len(r.Msg.Clusters))
-	for _, c := range r.Msg.Clusters {
-		at[c.ClusterId] = c.PolledAt
-	}
-	h.HandlerConfig.Seen.TakeSeen(ctx, Caller(ctx), at)
-	return connect.NewResponse(&peerv1.SeenResponse{}), nil
-}
+const (
+	// callLimit bounds one call to a replica whose answer is short work.
+	callLimit = 10 * time.Second
+	// waitLimit bounds a call that waits for a fetch, or for one to end.
+	waitLimit = 5 * time.Minute
+)
 
 // ClientConfig is what calls other replicas. HTTP and Clock may be nil.
 type ClientConfig struct {
@@ -85,7 +30,8 @@ type ClientConfig struct {
 	Clock   clock.Clock
 }
 
-// Client calls other replicas.
+// Client calls other replicas. Every call has a deadline, its caller's or its
+// own, and the callee is told of it.
 type Client struct {
 	http    *http.Client
 	replica string
@@ -105,15 +51,54 @@ func NewClient(c ClientConfig) (*Client, error) {
 // HTTP returns the client that signs, for bytes beside the calls.
 func (c *Client) HTTP() *http.Client { return c.http }
 
-// Kick asks a replica to fetch a repository now and reports whether it owns it.
-func (c *Client) Kick(ctx context.Context, to Replica, repositoryID, commit string) (owned bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
+// Kick asks a replica to fetch a repository now and reports whether it owns
+// it. With wait it answers when a fetch that began after the call has ended.
+func (c *Client) Kick(ctx context.Context, to Replica, repositoryID, commit string, wait bool) (owned bool, err error) {
+	limit := callLimit
+	if wait {
+		limit = waitLimit
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	answer, err := c.service(to).Kick(ctx, connect.NewRequest(&peerv1.KickRequest{RepositoryId: repositoryID, Commit: commit}))
+	answer, err := c.service(to).Kick(ctx, connect.NewRequest(&peerv1.KickRequest{RepositoryId: repositoryID, Commit: commit, Wait: wait}))
 	if err != nil {
 		return false, called(to, err)
 	}
 	return !answer.Msg.NotOwner, nil
+}
+
+// Resolve asks a replica what a source of a repository points at, if it owns
+// it. Source and head are JSON of the caller's own.
+func (c *Client) Resolve(ctx context.Context, to Replica, repositoryID string, source []byte) (head []byte, owned bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, waitLimit)
+	defer cancel()
+	answer, err := c.service(to).Resolve(ctx, connect.NewRequest(&peerv1.ResolveRequest{RepositoryId: repositoryID, Source: source}))
+	if err != nil {
+		return nil, false, called(to, err)
+	}
+	return answer.Msg.Head, !answer.Msg.NotOwner, nil
+}
+
+// HandOver asks a replica to stop its work on a repository and to give its
+// lease back. refs is the hash of the refs that it had last.
+func (c *Client) HandOver(ctx context.Context, to Replica, repositoryID string) (refs string, owned bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, waitLimit)
+	defer cancel()
+	answer, err := c.service(to).HandOver(ctx, connect.NewRequest(&peerv1.HandOverRequest{RepositoryId: repositoryID}))
+	if err != nil {
+		return "", false, called(to, err)
+	}
+	return answer.Msg.Refs, !answer.Msg.NotOwner, nil
+}
+
+// Follow tells a replica that there is something new to copy.
+func (c *Client) Follow(ctx context.Context, to Replica, repositoryID string) error {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	if _, err := c.service(to).Follow(ctx, connect.NewRequest(&peerv1.FollowRequest{RepositoryId: repositoryID})); err != nil {
+		return called(to, err)
+	}
+	return nil
 }
 
 // TellSeen tells a replica when clusters last polled here, in microseconds by
@@ -135,7 +120,19 @@ func (c *Client) service(to Replica) peerv1connect.PeerServiceClient {
 	return peerv1connect.NewPeerServiceClient(c.http, to.URL)
 }
 
-// called gives an error of a call the code that the callee meant.
+// errUnanswered marks errors of calls that the callee did not answer.
+var errUnanswered = errors.New("no answer")
+
+// Unanswered reports whether a call failed before the callee said anything:
+// it is not there, hangs, or does not know this hub's key.
+func Unanswered(err error) bool { return errors.Is(err, errUnanswered) }
+
+// called gives an error of a call the code and the words that the callee meant.
 func called(to Replica, err error) error {
-	return errcode.New(errcode.FromRPC(uint32(connect.CodeOf(err))), "replica %s: %w", to.Name, err)
+	code := errcode.FromRPC(uint32(connect.CodeOf(err)))
+	var answer *connect.Error
+	if connect.IsWireError(err) && errors.As(err, &answer) {
+		return errcode.New(code, "%s", answer.Message())
+	}
+	return errcode.Hide(code, errors.Join(errUnanswered, err), "replica %s did not answer: %v", to.Name, err)
 }

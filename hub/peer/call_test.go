@@ -19,13 +19,14 @@ import (
 
 // hub is what a replica is asked.
 type hub struct {
-	mu     sync.Mutex
-	kicks  []string
-	seen   map[string]int64
-	caller string
+	mu      sync.Mutex
+	kicks   []string
+	seen    map[string]int64
+	follows []string
+	caller  string
 }
 
-func (h *hub) KickOwned(ctx context.Context, id, commit string) (bool, error) {
+func (h *hub) KickOwned(ctx context.Context, id, commit string, _ bool) (bool, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.kicks, h.caller = append(h.kicks, id+"@"+commit), peer.Caller(ctx)
@@ -33,6 +34,20 @@ func (h *hub) KickOwned(ctx context.Context, id, commit string) (bool, error) {
 		return false, errcode.New(errcode.NotFound, "repository none does not exist")
 	}
 	return id == "mine", nil
+}
+
+func (h *hub) ResolveOwned(_ context.Context, id string, source []byte) ([]byte, bool, error) {
+	return append([]byte("head of "), source...), id == "mine", nil
+}
+
+func (h *hub) HandOver(_ context.Context, id, caller string) (string, int64, bool, error) {
+	return "refs for " + caller, 7, id == "mine", nil
+}
+
+func (h *hub) FollowNow(id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.follows = append(h.follows, id)
 }
 
 func (h *hub) TakeSeen(_ context.Context, replica string, at map[string]int64) {
@@ -44,7 +59,7 @@ func (h *hub) TakeSeen(_ context.Context, replica string, at map[string]int64) {
 func serve(t *testing.T, key string, c clock.Clock) (*hub, peer.Replica) {
 	t.Helper()
 	h := &hub{}
-	path, handler, err := peer.NewHandler(peer.HandlerConfig{Key: []byte(key), Kicker: h, Seen: h, Clock: c})
+	path, handler, err := peer.NewHandler(peer.HandlerConfig{Key: []byte(key), Owner: h, Seen: h, Clock: c})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,12 +83,26 @@ func TestCallsReachTheOtherReplica(t *testing.T) {
 	h, to := serve(t, "key", nil)
 	c := client(t, "key", nil)
 	for id, want := range map[string]bool{"mine": true, "other": false} {
-		if owned, err := c.Kick(t.Context(), to, id, "abc"); err != nil || owned != want {
+		if owned, err := c.Kick(t.Context(), to, id, "abc", false); err != nil || owned != want {
 			t.Errorf("kick of %s: %v, %v", id, owned, err)
 		}
 	}
-	if _, err := c.Kick(t.Context(), to, "none", ""); !errcode.Is(err, errcode.NotFound) {
+	if _, err := c.Kick(t.Context(), to, "none", "", false); !errcode.Is(err, errcode.NotFound) {
 		t.Errorf("kick of none: %v", err)
+	} else if peer.Unanswered(err) || err.Error() != "repository none does not exist" {
+		t.Errorf("kick of none says %q, unanswered %v", err, peer.Unanswered(err))
+	}
+	if _, err := c.Kick(t.Context(), peer.Replica{Name: "gone", URL: "http://127.0.0.1:1"}, "mine", "", false); !peer.Unanswered(err) || !errcode.Is(err, errcode.Unavailable) {
+		t.Errorf("kick of a replica that is gone: %v", err)
+	}
+	if head, owned, err := c.Resolve(t.Context(), to, "mine", []byte("x")); err != nil || !owned || string(head) != "head of x" {
+		t.Errorf("resolve: %q, %v, %v", head, owned, err)
+	}
+	if refs, owned, err := c.HandOver(t.Context(), to, "mine"); err != nil || !owned || refs != "refs for hub-0" {
+		t.Errorf("hand over: %q, %v, %v", refs, owned, err)
+	}
+	if err := c.Follow(t.Context(), to, "mine"); err != nil || !cmp.Equal(h.follows, []string{"mine"}) {
+		t.Errorf("follow: %v, %v", h.follows, err)
 	}
 	want := map[string]int64{"c1": 5, "c2": 7}
 	if err := c.TellSeen(t.Context(), to, want); err != nil {
@@ -88,7 +117,7 @@ func TestUnsignedAndOldCallsAreRefused(t *testing.T) {
 	h, to := serve(t, "key", nil)
 	late := clock.NewManual(time.Now().Add(-2 * time.Minute))
 	for name, c := range map[string]*peer.Client{"another key": client(t, "other", nil), "an old signature": client(t, "key", late)} {
-		if _, err := c.Kick(t.Context(), to, "mine", ""); !errcode.Is(err, errcode.Unauthorized) {
+		if _, err := c.Kick(t.Context(), to, "mine", "", false); !errcode.Is(err, errcode.Unauthorized) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -117,7 +146,7 @@ func TestChangedBodyIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Kick(t.Context(), to, "mine", ""); !errcode.Is(err, errcode.Unauthorized) || len(h.kicks) != 0 {
+	if _, err := c.Kick(t.Context(), to, "mine", "", false); !errcode.Is(err, errcode.Unauthorized) || len(h.kicks) != 0 {
 		t.Errorf("%v, kicks %v", err, h.kicks)
 	}
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/position"
 )
 
 const (
@@ -22,42 +24,66 @@ const (
 	DrainTime = 120 * time.Second
 )
 
-// Replica is one process of the hub.
+// Replica is one process of the hub, or was one within the last days.
 type Replica struct {
 	// Name is stable over restarts and unique.
 	Name string
 	// URL is how the others reach it; empty when they cannot.
 	URL     string
 	Version string
+	// StartedAt is when the process began, by its own clock.
+	StartedAt time.Time
 	// SeenAt is its last heartbeat by the database's clock.
 	SeenAt time.Time
-	// DrainingUntil is set when it said that it goes.
+	// DrainingUntil is set when it said that it stops: until then nobody takes
+	// what is placed on it, since it may only start again.
 	DrainingUntil time.Time
+	// Leaving is set by a person: it is to own nothing any more. A replica
+	// that starts anew is not leaving.
+	Leaving bool
+	// Alive says that it beat lately and does not stop; Present that it is
+	// alive or may be back before DrainingUntil. Both by the database's clock.
+	Alive, Present bool
+	Condition
+}
+
+// Condition is what a replica says of itself with each heartbeat.
+type Condition struct {
+	// Position is how far its indexes followed the change feed, and FeedAge
+	// how long ago it last knew that it had read all there was.
+	Position position.Position
+	FeedAge  time.Duration
+	// DiskFree and DiskTotal are bytes of the disk with its data folder.
+	DiskFree, DiskTotal int64
 }
 
 // MemberStore keeps the rows of replicas.
 type MemberStore interface {
 	// Heartbeat writes this replica's row; SeenAt becomes the database's now,
-	// DrainingUntil that plus drain, or none when drain is zero.
+	// DrainingUntil that plus drain, or none when drain is zero. A row with
+	// another StartedAt is not Leaving any more.
 	Heartbeat(ctx context.Context, r Replica, drain time.Duration) error
-	// Replicas returns those with a heartbeat within the time, in order of name.
+	// Replicas returns all that are known, in order of name, Alive when their
+	// last heartbeat is not older than within.
 	Replicas(ctx context.Context, within time.Duration) ([]Replica, error)
 }
 
-// MembersConfig is what Members needs. Clock and Log may be nil.
+// MembersConfig is what Members needs. Condition, Clock and Log may be nil.
 type MembersConfig struct {
 	Store MemberStore
 	// Self is this replica: name, URL and version.
-	Self  Replica
-	Clock clock.Clock
-	Log   *slog.Logger
+	Self Replica
+	// Condition is asked before each heartbeat.
+	Condition func() Condition
+	Clock     clock.Clock
+	Log       *slog.Logger
 }
 
 // Members knows which replicas are there, as of the last heartbeat.
 type Members struct {
 	MembersConfig
 	mu    sync.Mutex
-	alive []Replica
+	known []Replica
 }
 
 // NewMembers returns Members that know of this replica alone until Run.
@@ -71,8 +97,13 @@ func NewMembers(c MembersConfig) (*Members, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	if c.Condition == nil {
+		c.Condition = func() Condition { return Condition{} }
+	}
 	c.Self.SeenAt = c.Clock.Now()
-	return &Members{MembersConfig: c, alive: []Replica{c.Self}}, nil
+	c.Self.StartedAt = c.Self.SeenAt
+	c.Self.Alive, c.Self.Present = true, true
+	return &Members{MembersConfig: c, known: []Replica{c.Self}}, nil
 }
 
 // Run writes heartbeats and looks for others until the context ends. Then it
@@ -93,35 +124,65 @@ func (m *Members) Run(ctx context.Context) error {
 func (m *Members) beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, HeartbeatEvery)
 	defer cancel()
-	if err := m.Store.Heartbeat(ctx, m.Self, 0); err != nil {
+	self := m.Self
+	self.Condition = m.Condition()
+	if err := m.Store.Heartbeat(ctx, self, 0); err != nil {
 		return err
 	}
-	alive, err := m.Store.Replicas(ctx, AliveFor)
+	return m.Look(ctx)
+}
+
+// Look reads who is there now, for a decision that must not rest on what the
+// last heartbeat saw.
+func (m *Members) Look(ctx context.Context) error {
+	known, err := m.Store.Replicas(ctx, AliveFor)
 	if err != nil {
 		return err
 	}
+	self := slices.IndexFunc(known, func(r Replica) bool { return r.Name == m.Self.Name })
+	if self < 0 {
+		known, self = append(known, m.Self), len(known)
+	}
+	// The row may still be what an earlier life of this replica left.
+	mine := &known[self]
+	mine.Alive, mine.Present = true, true
+	mine.Leaving = mine.Leaving && mine.StartedAt.Equal(m.Self.StartedAt.Truncate(time.Microsecond))
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.alive = alive
+	m.known = known
 	return nil
 }
 
-// leave says that this replica goes. A failure is the same as a crash, which
+// leave says that this replica stops. A failure is the same as a crash, which
 // the others stand too.
 func (m *Members) leave(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, HeartbeatEvery)
 	defer cancel()
-	if err := m.Store.Heartbeat(ctx, m.Self, DrainTime); err != nil {
+	self := m.Self
+	self.Condition = m.Condition()
+	if err := m.Store.Heartbeat(ctx, self, DrainTime); err != nil {
 		m.Log.Warn("other replicas were not told that this one stops", logkey.Error, err)
 	}
 	return nil
 }
 
-// Alive returns all replicas that are there, this one included, by name.
-func (m *Members) Alive() []Replica {
+// Known returns all replicas of the last days, this one included, by name.
+func (m *Members) Known() []Replica {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return append([]Replica(nil), m.alive...)
+	return append([]Replica(nil), m.known...)
+}
+
+// Alive returns all replicas that are there and do not stop, this one
+// included, by name.
+func (m *Members) Alive() []Replica {
+	var alive []Replica
+	for _, r := range m.Known() {
+		if r.Alive {
+			alive = append(alive, r)
+		}
+	}
+	return alive
 }
 
 // Others returns the other replicas that can be reached.

@@ -17,7 +17,7 @@ import (
 func (s *Store) Acquire(ctx context.Context, repositoryID string, h gitcache.Holder, ttl, grace time.Duration) (epoch int64, err error) {
 	err = s.Write(ctx, func(ctx context.Context) error {
 		taken, err := s.execOne(ctx, `UPDATE repository_leases
-			SET replica = $2, boot = $3, epoch = epoch + 1, expires_at = {now} + $4
+			SET replica = $2, boot = $3, epoch = epoch + 1, expires_at = {now} + $4, acquired_at = {now}
 			WHERE repository_id = $1
 			  AND (replica = '' OR (replica = $2 AND boot <> $3) OR expires_at + $5 < {now})`,
 			repositoryID, h.Replica, h.Boot, ttl.Microseconds(), grace.Microseconds())
@@ -77,7 +77,7 @@ func (s *Store) Renew(ctx context.Context, h gitcache.Holder, ttl time.Duration)
 // nothing when h does not hold it under this epoch.
 func (s *Store) Release(ctx context.Context, repositoryID string, h gitcache.Holder, epoch int64) error {
 	return s.Write(ctx, func(ctx context.Context) error {
-		_, err := s.exec(ctx, `UPDATE repository_leases SET replica = '', boot = '', expires_at = 0
+		_, err := s.exec(ctx, `UPDATE repository_leases SET replica = '', boot = '', expires_at = {now}
 			WHERE repository_id = $1 AND replica = $2 AND boot = $3 AND epoch = $4`, repositoryID, h.Replica, h.Boot, epoch)
 		return err
 	})

@@ -1363,17 +1363,26 @@ type Repository struct {
 	// Pullable, Failed, Unknown.
 	Health string `protobuf:"bytes,7,opt,name=health,proto3" json:"health,omitempty"`
 	// Upstream's words, without credentials.
-	Message       string  `protobuf:"bytes,8,opt,name=message,proto3" json:"message,omitempty"`
-	LastFetchAt   int64   `protobuf:"varint,9,opt,name=last_fetch_at,json=lastFetchAt,proto3" json:"last_fetch_at,omitempty"`
-	LastAttemptAt int64   `protobuf:"varint,10,opt,name=last_attempt_at,json=lastAttemptAt,proto3" json:"last_attempt_at,omitempty"`
-	NextFetchAt   int64   `protobuf:"varint,11,opt,name=next_fetch_at,json=nextFetchAt,proto3" json:"next_fetch_at,omitempty"`
-	FailingSince  int64   `protobuf:"varint,12,opt,name=failing_since,json=failingSince,proto3" json:"failing_since,omitempty"`
-	Owner         string  `protobuf:"bytes,13,opt,name=owner,proto3" json:"owner,omitempty"`
-	Services      int32   `protobuf:"varint,14,opt,name=services,proto3" json:"services,omitempty"`
-	Heads         []*Head `protobuf:"bytes,15,rep,name=heads,proto3" json:"heads,omitempty"`
-	CreatedAt     int64   `protobuf:"varint,16,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Message       string `protobuf:"bytes,8,opt,name=message,proto3" json:"message,omitempty"`
+	LastFetchAt   int64  `protobuf:"varint,9,opt,name=last_fetch_at,json=lastFetchAt,proto3" json:"last_fetch_at,omitempty"`
+	LastAttemptAt int64  `protobuf:"varint,10,opt,name=last_attempt_at,json=lastAttemptAt,proto3" json:"last_attempt_at,omitempty"`
+	NextFetchAt   int64  `protobuf:"varint,11,opt,name=next_fetch_at,json=nextFetchAt,proto3" json:"next_fetch_at,omitempty"`
+	FailingSince  int64  `protobuf:"varint,12,opt,name=failing_since,json=failingSince,proto3" json:"failing_since,omitempty"`
+	// The replica that fetches it now; empty while nobody holds its lease.
+	Owner     string  `protobuf:"bytes,13,opt,name=owner,proto3" json:"owner,omitempty"`
+	Services  int32   `protobuf:"varint,14,opt,name=services,proto3" json:"services,omitempty"`
+	Heads     []*Head `protobuf:"bytes,15,rep,name=heads,proto3" json:"heads,omitempty"`
+	CreatedAt int64   `protobuf:"varint,16,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	// The replica that should own it, and the one that keeps a second copy.
+	Preferred string `protobuf:"bytes,30,opt,name=preferred,proto3" json:"preferred,omitempty"`
+	Follower  string `protobuf:"bytes,31,opt,name=follower,proto3" json:"follower,omitempty"`
+	// When the follower last had all that the owner had.
+	FollowedAt int64 `protobuf:"varint,32,opt,name=followed_at,json=followedAt,proto3" json:"followed_at,omitempty"`
+	LeaseEpoch int64 `protobuf:"varint,33,opt,name=lease_epoch,json=leaseEpoch,proto3" json:"lease_epoch,omitempty"`
+	// How long the owner has held the lease.
+	LeaseAgeMicros int64 `protobuf:"varint,34,opt,name=lease_age_micros,json=leaseAgeMicros,proto3" json:"lease_age_micros,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Repository) Reset() {
@@ -1514,6 +1523,41 @@ func (x *Repository) GetHeads() []*Head {
 func (x *Repository) GetCreatedAt() int64 {
 	if x != nil {
 		return x.CreatedAt
+	}
+	return 0
+}
+
+func (x *Repository) GetPreferred() string {
+	if x != nil {
+		return x.Preferred
+	}
+	return ""
+}
+
+func (x *Repository) GetFollower() string {
+	if x != nil {
+		return x.Follower
+	}
+	return ""
+}
+
+func (x *Repository) GetFollowedAt() int64 {
+	if x != nil {
+		return x.FollowedAt
+	}
+	return 0
+}
+
+func (x *Repository) GetLeaseEpoch() int64 {
+	if x != nil {
+		return x.LeaseEpoch
+	}
+	return 0
+}
+
+func (x *Repository) GetLeaseAgeMicros() int64 {
+	if x != nil {
+		return x.LeaseAgeMicros
 	}
 	return 0
 }
@@ -4987,10 +5031,12 @@ type HubStatus struct {
 	Sequence    int64                  `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	Database    string                 `protobuf:"bytes,4,opt,name=database,proto3" json:"database,omitempty"`
 	// Deletes are held until hub confirm-restore.
-	DeletesHeld   bool       `protobuf:"varint,5,opt,name=deletes_held,json=deletesHeld,proto3" json:"deletes_held,omitempty"`
-	RestoredFrom  string     `protobuf:"bytes,6,opt,name=restored_from,json=restoredFrom,proto3" json:"restored_from,omitempty"`
-	StartedAt     int64      `protobuf:"varint,7,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
-	Replicas      []*Replica `protobuf:"bytes,8,rep,name=replicas,proto3" json:"replicas,omitempty"`
+	DeletesHeld  bool       `protobuf:"varint,5,opt,name=deletes_held,json=deletesHeld,proto3" json:"deletes_held,omitempty"`
+	RestoredFrom string     `protobuf:"bytes,6,opt,name=restored_from,json=restoredFrom,proto3" json:"restored_from,omitempty"`
+	StartedAt    int64      `protobuf:"varint,7,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	Replicas     []*Replica `protobuf:"bytes,8,rep,name=replicas,proto3" json:"replicas,omitempty"`
+	// The highest place in the change feed that any replica knows.
+	FeedSequence  int64 `protobuf:"varint,20,opt,name=feed_sequence,json=feedSequence,proto3" json:"feed_sequence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5081,13 +5127,36 @@ func (x *HubStatus) GetReplicas() []*Replica {
 	return nil
 }
 
+func (x *HubStatus) GetFeedSequence() int64 {
+	if x != nil {
+		return x.FeedSequence
+	}
+	return 0
+}
+
 type Replica struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Url           string                 `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
-	SeenAt        int64                  `protobuf:"varint,3,opt,name=seen_at,json=seenAt,proto3" json:"seen_at,omitempty"`
-	Repositories  int32                  `protobuf:"varint,4,opt,name=repositories,proto3" json:"repositories,omitempty"`
-	Draining      bool                   `protobuf:"varint,5,opt,name=draining,proto3" json:"draining,omitempty"`
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Name         string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Url          string                 `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
+	SeenAt       int64                  `protobuf:"varint,3,opt,name=seen_at,json=seenAt,proto3" json:"seen_at,omitempty"`
+	Repositories int32                  `protobuf:"varint,4,opt,name=repositories,proto3" json:"repositories,omitempty"`
+	Draining     bool                   `protobuf:"varint,5,opt,name=draining,proto3" json:"draining,omitempty"`
+	Version      string                 `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`
+	StartedAt    int64                  `protobuf:"varint,7,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	// It beat lately and does not stop.
+	Alive bool `protobuf:"varint,8,opt,name=alive,proto3" json:"alive,omitempty"`
+	// Until then nobody takes what is placed on it: it may only start again.
+	DrainingUntil int64 `protobuf:"varint,9,opt,name=draining_until,json=drainingUntil,proto3" json:"draining_until,omitempty"`
+	// It was told to give up what it owns.
+	Leaving bool `protobuf:"varint,10,opt,name=leaving,proto3" json:"leaving,omitempty"`
+	// How far its indexes followed the change feed, and how long ago it last
+	// knew that it had read everything.
+	Incarnation   string `protobuf:"bytes,11,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Sequence      int64  `protobuf:"varint,12,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	FeedAgeMicros int64  `protobuf:"varint,13,opt,name=feed_age_micros,json=feedAgeMicros,proto3" json:"feed_age_micros,omitempty"`
+	// Of the disk with its data folder.
+	DiskFree      int64 `protobuf:"varint,14,opt,name=disk_free,json=diskFree,proto3" json:"disk_free,omitempty"`
+	DiskTotal     int64 `protobuf:"varint,15,opt,name=disk_total,json=diskTotal,proto3" json:"disk_total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5157,6 +5226,165 @@ func (x *Replica) GetDraining() bool {
 	return false
 }
 
+func (x *Replica) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *Replica) GetStartedAt() int64 {
+	if x != nil {
+		return x.StartedAt
+	}
+	return 0
+}
+
+func (x *Replica) GetAlive() bool {
+	if x != nil {
+		return x.Alive
+	}
+	return false
+}
+
+func (x *Replica) GetDrainingUntil() int64 {
+	if x != nil {
+		return x.DrainingUntil
+	}
+	return 0
+}
+
+func (x *Replica) GetLeaving() bool {
+	if x != nil {
+		return x.Leaving
+	}
+	return false
+}
+
+func (x *Replica) GetIncarnation() string {
+	if x != nil {
+		return x.Incarnation
+	}
+	return ""
+}
+
+func (x *Replica) GetSequence() int64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *Replica) GetFeedAgeMicros() int64 {
+	if x != nil {
+		return x.FeedAgeMicros
+	}
+	return 0
+}
+
+func (x *Replica) GetDiskFree() int64 {
+	if x != nil {
+		return x.DiskFree
+	}
+	return 0
+}
+
+func (x *Replica) GetDiskTotal() int64 {
+	if x != nil {
+		return x.DiskTotal
+	}
+	return 0
+}
+
+type DrainRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Replica string                 `protobuf:"bytes,1,opt,name=replica,proto3" json:"replica,omitempty"`
+	// Let it own repositories again.
+	Undo          bool `protobuf:"varint,2,opt,name=undo,proto3" json:"undo,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainRequest) Reset() {
+	*x = DrainRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[76]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainRequest) ProtoMessage() {}
+
+func (x *DrainRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[76]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
+func (*DrainRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{76}
+}
+
+func (x *DrainRequest) GetReplica() string {
+	if x != nil {
+		return x.Replica
+	}
+	return ""
+}
+
+func (x *DrainRequest) GetUndo() bool {
+	if x != nil {
+		return x.Undo
+	}
+	return false
+}
+
+type DrainResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainResponse) Reset() {
+	*x = DrainResponse{}
+	mi := &file_hub_v1_hub_proto_msgTypes[77]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainResponse) ProtoMessage() {}
+
+func (x *DrainResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[77]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
+func (*DrainResponse) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{77}
+}
+
 type ConfirmRestoreRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -5165,7 +5393,7 @@ type ConfirmRestoreRequest struct {
 
 func (x *ConfirmRestoreRequest) Reset() {
 	*x = ConfirmRestoreRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[76]
+	mi := &file_hub_v1_hub_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5177,7 +5405,7 @@ func (x *ConfirmRestoreRequest) String() string {
 func (*ConfirmRestoreRequest) ProtoMessage() {}
 
 func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[76]
+	mi := &file_hub_v1_hub_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5190,7 +5418,7 @@ func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{76}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{78}
 }
 
 type ConfirmRestoreResponse struct {
@@ -5202,7 +5430,7 @@ type ConfirmRestoreResponse struct {
 
 func (x *ConfirmRestoreResponse) Reset() {
 	*x = ConfirmRestoreResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[77]
+	mi := &file_hub_v1_hub_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5214,7 +5442,7 @@ func (x *ConfirmRestoreResponse) String() string {
 func (*ConfirmRestoreResponse) ProtoMessage() {}
 
 func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[77]
+	mi := &file_hub_v1_hub_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5227,7 +5455,7 @@ func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{77}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ConfirmRestoreResponse) GetIncarnation() string {
@@ -5351,7 +5579,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x14DeleteClusterRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06detach\x18\x02 \x01(\bR\x06detach\"\x17\n" +
-	"\x15DeleteClusterResponse\"\xc5\x03\n" +
+	"\x15DeleteClusterResponse\"\xeb\x04\n" +
 	"\n" +
 	"Repository\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
@@ -5371,7 +5599,14 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\bservices\x18\x0e \x01(\x05R\bservices\x12'\n" +
 	"\x05heads\x18\x0f \x03(\v2\x11.axle.hub.v1.HeadR\x05heads\x12\x1d\n" +
 	"\n" +
-	"created_at\x18\x10 \x01(\x03R\tcreatedAt\"\xb3\x01\n" +
+	"created_at\x18\x10 \x01(\x03R\tcreatedAt\x12\x1c\n" +
+	"\tpreferred\x18\x1e \x01(\tR\tpreferred\x12\x1a\n" +
+	"\bfollower\x18\x1f \x01(\tR\bfollower\x12\x1f\n" +
+	"\vfollowed_at\x18  \x01(\x03R\n" +
+	"followedAt\x12\x1f\n" +
+	"\vlease_epoch\x18! \x01(\x03R\n" +
+	"leaseEpoch\x12(\n" +
+	"\x10lease_age_micros\x18\" \x01(\x03R\x0eleaseAgeMicros\"\xb3\x01\n" +
 	"\x04Head\x12\x10\n" +
 	"\x03ref\x18\x01 \x01(\tR\x03ref\x12\x16\n" +
 	"\x06folder\x18\x02 \x01(\tR\x06folder\x12\x1a\n" +
@@ -5652,7 +5887,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x05after\x18\x04 \x01(\x03R\x05after\"@\n" +
 	"\x12ListEventsResponse\x12*\n" +
 	"\x06events\x18\x01 \x03(\v2\x12.axle.hub.v1.EventR\x06events\"\x12\n" +
-	"\x10HubStatusRequest\"\x98\x02\n" +
+	"\x10HubStatusRequest\"\xbd\x02\n" +
 	"\tHubStatus\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x1a\n" +
@@ -5662,13 +5897,31 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\rrestored_from\x18\x06 \x01(\tR\frestoredFrom\x12\x1d\n" +
 	"\n" +
 	"started_at\x18\a \x01(\x03R\tstartedAt\x120\n" +
-	"\breplicas\x18\b \x03(\v2\x14.axle.hub.v1.ReplicaR\breplicas\"\x88\x01\n" +
+	"\breplicas\x18\b \x03(\v2\x14.axle.hub.v1.ReplicaR\breplicas\x12#\n" +
+	"\rfeed_sequence\x18\x14 \x01(\x03R\ffeedSequence\"\xba\x03\n" +
 	"\aReplica\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03url\x18\x02 \x01(\tR\x03url\x12\x17\n" +
 	"\aseen_at\x18\x03 \x01(\x03R\x06seenAt\x12\"\n" +
 	"\frepositories\x18\x04 \x01(\x05R\frepositories\x12\x1a\n" +
-	"\bdraining\x18\x05 \x01(\bR\bdraining\"\x17\n" +
+	"\bdraining\x18\x05 \x01(\bR\bdraining\x12\x18\n" +
+	"\aversion\x18\x06 \x01(\tR\aversion\x12\x1d\n" +
+	"\n" +
+	"started_at\x18\a \x01(\x03R\tstartedAt\x12\x14\n" +
+	"\x05alive\x18\b \x01(\bR\x05alive\x12%\n" +
+	"\x0edraining_until\x18\t \x01(\x03R\rdrainingUntil\x12\x18\n" +
+	"\aleaving\x18\n" +
+	" \x01(\bR\aleaving\x12 \n" +
+	"\vincarnation\x18\v \x01(\tR\vincarnation\x12\x1a\n" +
+	"\bsequence\x18\f \x01(\x03R\bsequence\x12&\n" +
+	"\x0ffeed_age_micros\x18\r \x01(\x03R\rfeedAgeMicros\x12\x1b\n" +
+	"\tdisk_free\x18\x0e \x01(\x03R\bdiskFree\x12\x1d\n" +
+	"\n" +
+	"disk_total\x18\x0f \x01(\x03R\tdiskTotal\"<\n" +
+	"\fDrainRequest\x12\x18\n" +
+	"\areplica\x18\x01 \x01(\tR\areplica\x12\x12\n" +
+	"\x04undo\x18\x02 \x01(\bR\x04undo\"\x0f\n" +
+	"\rDrainResponse\"\x17\n" +
 	"\x15ConfirmRestoreRequest\":\n" +
 	"\x16ConfirmRestoreResponse\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\tR\vincarnation2\x86\x01\n" +
@@ -5717,10 +5970,11 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x0fCreateBootstrap\x12(.axle.hub.v1.CreateBootstrapTokenRequest\x1a\x19.axle.hub.v1.CreatedToken\x12K\n" +
 	"\x06Revoke\x12\x1f.axle.hub.v1.RevokeTokenRequest\x1a .axle.hub.v1.RevokeTokenResponse2Q\n" +
 	"\x06Events\x12G\n" +
-	"\x04List\x12\x1e.axle.hub.v1.ListEventsRequest\x1a\x1f.axle.hub.v1.ListEventsResponse2\xa1\x01\n" +
+	"\x04List\x12\x1e.axle.hub.v1.ListEventsRequest\x1a\x1f.axle.hub.v1.ListEventsResponse2\xe1\x01\n" +
 	"\x03Hub\x12?\n" +
 	"\x06Status\x12\x1d.axle.hub.v1.HubStatusRequest\x1a\x16.axle.hub.v1.HubStatus\x12Y\n" +
-	"\x0eConfirmRestore\x12\".axle.hub.v1.ConfirmRestoreRequest\x1a#.axle.hub.v1.ConfirmRestoreResponseB*Z(github.com/axle-cd/axle/api/hub/v1;hubv1b\x06proto3"
+	"\x0eConfirmRestore\x12\".axle.hub.v1.ConfirmRestoreRequest\x1a#.axle.hub.v1.ConfirmRestoreResponse\x12>\n" +
+	"\x05Drain\x12\x19.axle.hub.v1.DrainRequest\x1a\x1a.axle.hub.v1.DrainResponseB*Z(github.com/axle-cd/axle/api/hub/v1;hubv1b\x06proto3"
 
 var (
 	file_hub_v1_hub_proto_rawDescOnce sync.Once
@@ -5734,7 +5988,7 @@ func file_hub_v1_hub_proto_rawDescGZIP() []byte {
 	return file_hub_v1_hub_proto_rawDescData
 }
 
-var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 83)
+var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 85)
 var file_hub_v1_hub_proto_goTypes = []any{
 	(*ErrorDetail)(nil),                 // 0: axle.hub.v1.ErrorDetail
 	(*SetupRequest)(nil),                // 1: axle.hub.v1.SetupRequest
@@ -5812,30 +6066,32 @@ var file_hub_v1_hub_proto_goTypes = []any{
 	(*HubStatusRequest)(nil),            // 73: axle.hub.v1.HubStatusRequest
 	(*HubStatus)(nil),                   // 74: axle.hub.v1.HubStatus
 	(*Replica)(nil),                     // 75: axle.hub.v1.Replica
-	(*ConfirmRestoreRequest)(nil),       // 76: axle.hub.v1.ConfirmRestoreRequest
-	(*ConfirmRestoreResponse)(nil),      // 77: axle.hub.v1.ConfirmRestoreResponse
-	nil,                                 // 78: axle.hub.v1.Cluster.TagsEntry
-	nil,                                 // 79: axle.hub.v1.ListClustersRequest.TagsEntry
-	nil,                                 // 80: axle.hub.v1.CreateClusterRequest.TagsEntry
-	nil,                                 // 81: axle.hub.v1.UpdateClusterRequest.TagsEntry
-	nil,                                 // 82: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	(*ServiceSpec)(nil),                 // 83: axle.hub.v1.ServiceSpec
+	(*DrainRequest)(nil),                // 76: axle.hub.v1.DrainRequest
+	(*DrainResponse)(nil),               // 77: axle.hub.v1.DrainResponse
+	(*ConfirmRestoreRequest)(nil),       // 78: axle.hub.v1.ConfirmRestoreRequest
+	(*ConfirmRestoreResponse)(nil),      // 79: axle.hub.v1.ConfirmRestoreResponse
+	nil,                                 // 80: axle.hub.v1.Cluster.TagsEntry
+	nil,                                 // 81: axle.hub.v1.ListClustersRequest.TagsEntry
+	nil,                                 // 82: axle.hub.v1.CreateClusterRequest.TagsEntry
+	nil,                                 // 83: axle.hub.v1.UpdateClusterRequest.TagsEntry
+	nil,                                 // 84: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	(*ServiceSpec)(nil),                 // 85: axle.hub.v1.ServiceSpec
 }
 var file_hub_v1_hub_proto_depIdxs = []int32{
 	4,  // 0: axle.hub.v1.ListProjectsResponse.projects:type_name -> axle.hub.v1.Project
-	78, // 1: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
-	79, // 2: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
+	80, // 1: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
+	81, // 2: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
 	11, // 3: axle.hub.v1.ListClustersResponse.clusters:type_name -> axle.hub.v1.Cluster
-	80, // 4: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
+	82, // 4: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
 	11, // 5: axle.hub.v1.CreateClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
-	81, // 6: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
+	83, // 6: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
 	22, // 7: axle.hub.v1.Repository.heads:type_name -> axle.hub.v1.Head
 	21, // 8: axle.hub.v1.ListRepositoriesResponse.repositories:type_name -> axle.hub.v1.Repository
 	26, // 9: axle.hub.v1.CreateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
 	26, // 10: axle.hub.v1.UpdateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
 	32, // 11: axle.hub.v1.ListWebhooksResponse.webhooks:type_name -> axle.hub.v1.Webhook
 	32, // 12: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
-	83, // 13: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
+	85, // 13: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
 	41, // 14: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
 	42, // 15: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
 	44, // 16: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
@@ -5844,11 +6100,11 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	39, // 19: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
 	45, // 20: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
 	45, // 21: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	83, // 22: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	85, // 22: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
 	45, // 23: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	83, // 24: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	85, // 24: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
 	45, // 25: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	83, // 26: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	85, // 26: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
 	39, // 27: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
 	45, // 28: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
 	45, // 29: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
@@ -5861,7 +6117,7 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	45, // 36: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
 	62, // 37: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
 	62, // 38: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
-	82, // 39: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	84, // 39: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
 	70, // 40: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
 	75, // 41: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
 	1,  // 42: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
@@ -5903,49 +6159,51 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	68, // 78: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
 	71, // 79: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
 	73, // 80: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
-	76, // 81: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
-	63, // 82: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
-	3,  // 83: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
-	6,  // 84: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
-	4,  // 85: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
-	4,  // 86: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
-	10, // 87: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
-	13, // 88: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
-	11, // 89: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
-	16, // 90: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
-	11, // 91: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
-	11, // 92: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
-	20, // 93: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
-	24, // 94: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
-	21, // 95: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
-	21, // 96: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
-	21, // 97: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
-	21, // 98: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
-	31, // 99: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
-	34, // 100: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
-	36, // 101: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
-	38, // 102: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
-	47, // 103: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
-	39, // 104: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
-	39, // 105: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
-	39, // 106: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
-	52, // 107: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
-	39, // 108: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
-	39, // 109: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
-	39, // 110: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
-	39, // 111: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
-	58, // 112: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
-	39, // 113: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
-	39, // 114: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
-	65, // 115: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
-	63, // 116: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
-	63, // 117: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
-	69, // 118: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
-	72, // 119: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
-	74, // 120: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
-	77, // 121: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
-	82, // [82:122] is the sub-list for method output_type
-	42, // [42:82] is the sub-list for method input_type
+	78, // 81: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
+	76, // 82: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
+	63, // 83: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
+	3,  // 84: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
+	6,  // 85: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
+	4,  // 86: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
+	4,  // 87: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
+	10, // 88: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
+	13, // 89: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
+	11, // 90: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
+	16, // 91: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
+	11, // 92: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
+	11, // 93: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
+	20, // 94: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
+	24, // 95: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
+	21, // 96: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
+	21, // 97: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
+	21, // 98: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
+	21, // 99: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
+	31, // 100: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
+	34, // 101: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
+	36, // 102: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
+	38, // 103: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
+	47, // 104: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
+	39, // 105: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
+	39, // 106: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
+	39, // 107: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
+	52, // 108: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
+	39, // 109: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
+	39, // 110: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
+	39, // 111: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
+	39, // 112: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
+	58, // 113: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
+	39, // 114: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
+	39, // 115: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
+	65, // 116: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
+	63, // 117: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
+	63, // 118: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
+	69, // 119: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
+	72, // 120: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
+	74, // 121: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
+	79, // 122: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
+	77, // 123: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
+	83, // [83:124] is the sub-list for method output_type
+	42, // [42:83] is the sub-list for method input_type
 	42, // [42:42] is the sub-list for extension type_name
 	42, // [42:42] is the sub-list for extension extendee
 	0,  // [0:42] is the sub-list for field type_name
@@ -5963,7 +6221,7 @@ func file_hub_v1_hub_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_hub_proto_rawDesc), len(file_hub_v1_hub_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   83,
+			NumMessages:   85,
 			NumExtensions: 0,
 			NumServices:   9,
 		},

@@ -29,7 +29,9 @@ type KickRequest struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	RepositoryId string                 `protobuf:"bytes,1,opt,name=repository_id,json=repositoryId,proto3" json:"repository_id,omitempty"`
 	// A commit that the caller knows of; satisfied when it is here already.
-	Commit        string `protobuf:"bytes,2,opt,name=commit,proto3" json:"commit,omitempty"`
+	Commit string `protobuf:"bytes,2,opt,name=commit,proto3" json:"commit,omitempty"`
+	// Answer when a fetch that began after the call has ended, with its error.
+	Wait          bool `protobuf:"varint,3,opt,name=wait,proto3" json:"wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -76,6 +78,13 @@ func (x *KickRequest) GetCommit() string {
 		return x.Commit
 	}
 	return ""
+}
+
+func (x *KickRequest) GetWait() bool {
+	if x != nil {
+		return x.Wait
+	}
+	return false
 }
 
 type KickResponse struct {
@@ -264,14 +273,308 @@ func (*SeenResponse) Descriptor() ([]byte, []int) {
 	return file_peer_v1_peer_proto_rawDescGZIP(), []int{4}
 }
 
+type ResolveRequest struct {
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	RepositoryId string                 `protobuf:"bytes,1,opt,name=repository_id,json=repositoryId,proto3" json:"repository_id,omitempty"`
+	// The source as JSON of the hub's own record, which only grows.
+	Source        []byte `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResolveRequest) Reset() {
+	*x = ResolveRequest{}
+	mi := &file_peer_v1_peer_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResolveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResolveRequest) ProtoMessage() {}
+
+func (x *ResolveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResolveRequest.ProtoReflect.Descriptor instead.
+func (*ResolveRequest) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ResolveRequest) GetRepositoryId() string {
+	if x != nil {
+		return x.RepositoryId
+	}
+	return ""
+}
+
+func (x *ResolveRequest) GetSource() []byte {
+	if x != nil {
+		return x.Source
+	}
+	return nil
+}
+
+type ResolveResponse struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	NotOwner bool                   `protobuf:"varint,1,opt,name=not_owner,json=notOwner,proto3" json:"not_owner,omitempty"`
+	// The head as JSON of the hub's own record.
+	Head          []byte `protobuf:"bytes,2,opt,name=head,proto3" json:"head,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResolveResponse) Reset() {
+	*x = ResolveResponse{}
+	mi := &file_peer_v1_peer_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResolveResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResolveResponse) ProtoMessage() {}
+
+func (x *ResolveResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResolveResponse.ProtoReflect.Descriptor instead.
+func (*ResolveResponse) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ResolveResponse) GetNotOwner() bool {
+	if x != nil {
+		return x.NotOwner
+	}
+	return false
+}
+
+func (x *ResolveResponse) GetHead() []byte {
+	if x != nil {
+		return x.Head
+	}
+	return nil
+}
+
+type HandOverRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	RepositoryId  string                 `protobuf:"bytes,1,opt,name=repository_id,json=repositoryId,proto3" json:"repository_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HandOverRequest) Reset() {
+	*x = HandOverRequest{}
+	mi := &file_peer_v1_peer_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HandOverRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HandOverRequest) ProtoMessage() {}
+
+func (x *HandOverRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HandOverRequest.ProtoReflect.Descriptor instead.
+func (*HandOverRequest) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *HandOverRequest) GetRepositoryId() string {
+	if x != nil {
+		return x.RepositoryId
+	}
+	return ""
+}
+
+type HandOverResponse struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	NotOwner bool                   `protobuf:"varint,1,opt,name=not_owner,json=notOwner,proto3" json:"not_owner,omitempty"`
+	// The epoch that ended.
+	Epoch int64 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Hash of the refs that the owner had last; a copy with the same has
+	// everything that the owner ever wrote a head from.
+	Refs          string `protobuf:"bytes,3,opt,name=refs,proto3" json:"refs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HandOverResponse) Reset() {
+	*x = HandOverResponse{}
+	mi := &file_peer_v1_peer_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HandOverResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HandOverResponse) ProtoMessage() {}
+
+func (x *HandOverResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HandOverResponse.ProtoReflect.Descriptor instead.
+func (*HandOverResponse) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *HandOverResponse) GetNotOwner() bool {
+	if x != nil {
+		return x.NotOwner
+	}
+	return false
+}
+
+func (x *HandOverResponse) GetEpoch() int64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *HandOverResponse) GetRefs() string {
+	if x != nil {
+		return x.Refs
+	}
+	return ""
+}
+
+type FollowRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	RepositoryId  string                 `protobuf:"bytes,1,opt,name=repository_id,json=repositoryId,proto3" json:"repository_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FollowRequest) Reset() {
+	*x = FollowRequest{}
+	mi := &file_peer_v1_peer_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FollowRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FollowRequest) ProtoMessage() {}
+
+func (x *FollowRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FollowRequest.ProtoReflect.Descriptor instead.
+func (*FollowRequest) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *FollowRequest) GetRepositoryId() string {
+	if x != nil {
+		return x.RepositoryId
+	}
+	return ""
+}
+
+type FollowResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FollowResponse) Reset() {
+	*x = FollowResponse{}
+	mi := &file_peer_v1_peer_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FollowResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FollowResponse) ProtoMessage() {}
+
+func (x *FollowResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FollowResponse.ProtoReflect.Descriptor instead.
+func (*FollowResponse) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{10}
+}
+
 var File_peer_v1_peer_proto protoreflect.FileDescriptor
 
 const file_peer_v1_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x12peer/v1/peer.proto\x12\faxle.peer.v1\"J\n" +
+	"\x12peer/v1/peer.proto\x12\faxle.peer.v1\"^\n" +
 	"\vKickRequest\x12#\n" +
 	"\rrepository_id\x18\x01 \x01(\tR\frepositoryId\x12\x16\n" +
-	"\x06commit\x18\x02 \x01(\tR\x06commit\"+\n" +
+	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x12\n" +
+	"\x04wait\x18\x03 \x01(\bR\x04wait\"+\n" +
 	"\fKickResponse\x12\x1b\n" +
 	"\tnot_owner\x18\x01 \x01(\bR\bnotOwner\"^\n" +
 	"\vSeenRequest\x12\x18\n" +
@@ -281,10 +584,28 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1b\n" +
 	"\tpolled_at\x18\x02 \x01(\x03R\bpolledAt\"\x0e\n" +
-	"\fSeenResponse2\x8b\x01\n" +
+	"\fSeenResponse\"M\n" +
+	"\x0eResolveRequest\x12#\n" +
+	"\rrepository_id\x18\x01 \x01(\tR\frepositoryId\x12\x16\n" +
+	"\x06source\x18\x02 \x01(\fR\x06source\"B\n" +
+	"\x0fResolveResponse\x12\x1b\n" +
+	"\tnot_owner\x18\x01 \x01(\bR\bnotOwner\x12\x12\n" +
+	"\x04head\x18\x02 \x01(\fR\x04head\"6\n" +
+	"\x0fHandOverRequest\x12#\n" +
+	"\rrepository_id\x18\x01 \x01(\tR\frepositoryId\"Y\n" +
+	"\x10HandOverResponse\x12\x1b\n" +
+	"\tnot_owner\x18\x01 \x01(\bR\bnotOwner\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\x12\x12\n" +
+	"\x04refs\x18\x03 \x01(\tR\x04refs\"4\n" +
+	"\rFollowRequest\x12#\n" +
+	"\rrepository_id\x18\x01 \x01(\tR\frepositoryId\"\x10\n" +
+	"\x0eFollowResponse2\xe3\x02\n" +
 	"\vPeerService\x12=\n" +
 	"\x04Kick\x12\x19.axle.peer.v1.KickRequest\x1a\x1a.axle.peer.v1.KickResponse\x12=\n" +
-	"\x04Seen\x12\x19.axle.peer.v1.SeenRequest\x1a\x1a.axle.peer.v1.SeenResponseB,Z*github.com/axle-cd/axle/api/peer/v1;peerv1b\x06proto3"
+	"\x04Seen\x12\x19.axle.peer.v1.SeenRequest\x1a\x1a.axle.peer.v1.SeenResponse\x12F\n" +
+	"\aResolve\x12\x1c.axle.peer.v1.ResolveRequest\x1a\x1d.axle.peer.v1.ResolveResponse\x12I\n" +
+	"\bHandOver\x12\x1d.axle.peer.v1.HandOverRequest\x1a\x1e.axle.peer.v1.HandOverResponse\x12C\n" +
+	"\x06Follow\x12\x1b.axle.peer.v1.FollowRequest\x1a\x1c.axle.peer.v1.FollowResponseB,Z*github.com/axle-cd/axle/api/peer/v1;peerv1b\x06proto3"
 
 var (
 	file_peer_v1_peer_proto_rawDescOnce sync.Once
@@ -298,25 +619,37 @@ func file_peer_v1_peer_proto_rawDescGZIP() []byte {
 	return file_peer_v1_peer_proto_rawDescData
 }
 
-var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_peer_v1_peer_proto_goTypes = []any{
-	(*KickRequest)(nil),  // 0: axle.peer.v1.KickRequest
-	(*KickResponse)(nil), // 1: axle.peer.v1.KickResponse
-	(*SeenRequest)(nil),  // 2: axle.peer.v1.SeenRequest
-	(*ClusterSeen)(nil),  // 3: axle.peer.v1.ClusterSeen
-	(*SeenResponse)(nil), // 4: axle.peer.v1.SeenResponse
+	(*KickRequest)(nil),      // 0: axle.peer.v1.KickRequest
+	(*KickResponse)(nil),     // 1: axle.peer.v1.KickResponse
+	(*SeenRequest)(nil),      // 2: axle.peer.v1.SeenRequest
+	(*ClusterSeen)(nil),      // 3: axle.peer.v1.ClusterSeen
+	(*SeenResponse)(nil),     // 4: axle.peer.v1.SeenResponse
+	(*ResolveRequest)(nil),   // 5: axle.peer.v1.ResolveRequest
+	(*ResolveResponse)(nil),  // 6: axle.peer.v1.ResolveResponse
+	(*HandOverRequest)(nil),  // 7: axle.peer.v1.HandOverRequest
+	(*HandOverResponse)(nil), // 8: axle.peer.v1.HandOverResponse
+	(*FollowRequest)(nil),    // 9: axle.peer.v1.FollowRequest
+	(*FollowResponse)(nil),   // 10: axle.peer.v1.FollowResponse
 }
 var file_peer_v1_peer_proto_depIdxs = []int32{
-	3, // 0: axle.peer.v1.SeenRequest.clusters:type_name -> axle.peer.v1.ClusterSeen
-	0, // 1: axle.peer.v1.PeerService.Kick:input_type -> axle.peer.v1.KickRequest
-	2, // 2: axle.peer.v1.PeerService.Seen:input_type -> axle.peer.v1.SeenRequest
-	1, // 3: axle.peer.v1.PeerService.Kick:output_type -> axle.peer.v1.KickResponse
-	4, // 4: axle.peer.v1.PeerService.Seen:output_type -> axle.peer.v1.SeenResponse
-	3, // [3:5] is the sub-list for method output_type
-	1, // [1:3] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	3,  // 0: axle.peer.v1.SeenRequest.clusters:type_name -> axle.peer.v1.ClusterSeen
+	0,  // 1: axle.peer.v1.PeerService.Kick:input_type -> axle.peer.v1.KickRequest
+	2,  // 2: axle.peer.v1.PeerService.Seen:input_type -> axle.peer.v1.SeenRequest
+	5,  // 3: axle.peer.v1.PeerService.Resolve:input_type -> axle.peer.v1.ResolveRequest
+	7,  // 4: axle.peer.v1.PeerService.HandOver:input_type -> axle.peer.v1.HandOverRequest
+	9,  // 5: axle.peer.v1.PeerService.Follow:input_type -> axle.peer.v1.FollowRequest
+	1,  // 6: axle.peer.v1.PeerService.Kick:output_type -> axle.peer.v1.KickResponse
+	4,  // 7: axle.peer.v1.PeerService.Seen:output_type -> axle.peer.v1.SeenResponse
+	6,  // 8: axle.peer.v1.PeerService.Resolve:output_type -> axle.peer.v1.ResolveResponse
+	8,  // 9: axle.peer.v1.PeerService.HandOver:output_type -> axle.peer.v1.HandOverResponse
+	10, // 10: axle.peer.v1.PeerService.Follow:output_type -> axle.peer.v1.FollowResponse
+	6,  // [6:11] is the sub-list for method output_type
+	1,  // [1:6] is the sub-list for method input_type
+	1,  // [1:1] is the sub-list for extension type_name
+	1,  // [1:1] is the sub-list for extension extendee
+	0,  // [0:1] is the sub-list for field type_name
 }
 
 func init() { file_peer_v1_peer_proto_init() }
@@ -330,7 +663,7 @@ func file_peer_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_peer_v1_peer_proto_rawDesc), len(file_peer_v1_peer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

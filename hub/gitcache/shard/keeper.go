@@ -56,7 +56,10 @@ type ownership struct {
 // ErrFenced ends the work of an owner that can no longer prove its lease.
 var ErrFenced = errors.New("the lease could not be proved in time")
 
-var errUnwanted = errors.New("the repository is not wanted here any more")
+var (
+	errUnwanted   = errors.New("the repository is not wanted here any more")
+	errHandedOver = errors.New("the repository is handed over to another replica")
+)
 
 // New returns a Keeper that owns nothing yet.
 func New(c Config) *Keeper {
@@ -86,6 +89,45 @@ func (k *Keeper) Owns(id string) int64 {
 		return o.epoch
 	}
 	return 0
+}
+
+// Owned returns what this replica owns, with the epochs.
+func (k *Keeper) Owned() map[string]int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	out := make(map[string]int64, len(k.owned))
+	for id, o := range k.owned {
+		out[id] = o.epoch
+	}
+	return out
+}
+
+// HandOver ends an owner's work, waits for its end and gives the lease back,
+// for another to take. It returns the epoch that ended, 0 when nothing was
+// owned. The id is not wanted any more until Want says so.
+func (k *Keeper) HandOver(ctx context.Context, id string) (epoch int64, err error) {
+	k.mu.Lock()
+	k.wanted = slices.DeleteFunc(k.wanted, func(w string) bool { return w == id })
+	o := k.owned[id]
+	if o != nil {
+		o.cancel(errHandedOver)
+	}
+	k.mu.Unlock()
+	if o == nil {
+		return 0, nil
+	}
+	select {
+	case <-o.done:
+	case <-ctx.Done():
+		return 0, errcode.New(errcode.Unavailable, "the work on %s did not end in time; it is given back when it does", id)
+	}
+	err = k.config.Leases.Release(ctx, id, o.epoch)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err == nil && k.owned[id] == o {
+		delete(k.owned, id)
+	}
+	return o.epoch, err
 }
 
 // Run keeps leases until ctx ends, then ends all work and gives them back.
@@ -231,7 +273,9 @@ func (k *Keeper) dismiss(ctx context.Context, wait bool) {
 			k.config.Log.Warn("lease cannot be given back", logkey.Repository, id, logkey.Error, err)
 		}
 		k.mu.Lock()
-		delete(k.owned, id)
+		if k.owned[id] == o {
+			delete(k.owned, id)
+		}
 		k.mu.Unlock()
 	}
 }

@@ -138,6 +138,8 @@ const (
 	HubStatusProcedure = "/axle.hub.v1.Hub/Status"
 	// HubConfirmRestoreProcedure is the fully-qualified name of the Hub's ConfirmRestore RPC.
 	HubConfirmRestoreProcedure = "/axle.hub.v1.Hub/ConfirmRestore"
+	// HubDrainProcedure is the fully-qualified name of the Hub's Drain RPC.
+	HubDrainProcedure = "/axle.hub.v1.Hub/Drain"
 )
 
 // SessionsClient is a client for the axle.hub.v1.Sessions service.
@@ -1501,6 +1503,8 @@ type HubClient interface {
 	Status(context.Context, *connect.Request[v1.HubStatusRequest]) (*connect.Response[v1.HubStatus], error)
 	// ConfirmRestore ends the hold of deletes after a restore from backup.
 	ConfirmRestore(context.Context, *connect.Request[v1.ConfirmRestoreRequest]) (*connect.Response[v1.ConfirmRestoreResponse], error)
+	// Drain moves what a replica owns to the others, for it to be taken away.
+	Drain(context.Context, *connect.Request[v1.DrainRequest]) (*connect.Response[v1.DrainResponse], error)
 }
 
 // NewHubClient constructs a client for the axle.hub.v1.Hub service. By default, it uses the Connect
@@ -1526,6 +1530,12 @@ func NewHubClient(httpClient connect.HTTPClient, baseURL string, opts ...connect
 			connect.WithSchema(hubMethods.ByName("ConfirmRestore")),
 			connect.WithClientOptions(opts...),
 		),
+		drain: connect.NewClient[v1.DrainRequest, v1.DrainResponse](
+			httpClient,
+			baseURL+HubDrainProcedure,
+			connect.WithSchema(hubMethods.ByName("Drain")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -1533,6 +1543,7 @@ func NewHubClient(httpClient connect.HTTPClient, baseURL string, opts ...connect
 type hubClient struct {
 	status         *connect.Client[v1.HubStatusRequest, v1.HubStatus]
 	confirmRestore *connect.Client[v1.ConfirmRestoreRequest, v1.ConfirmRestoreResponse]
+	drain          *connect.Client[v1.DrainRequest, v1.DrainResponse]
 }
 
 // Status calls axle.hub.v1.Hub.Status.
@@ -1545,11 +1556,18 @@ func (c *hubClient) ConfirmRestore(ctx context.Context, req *connect.Request[v1.
 	return c.confirmRestore.CallUnary(ctx, req)
 }
 
+// Drain calls axle.hub.v1.Hub.Drain.
+func (c *hubClient) Drain(ctx context.Context, req *connect.Request[v1.DrainRequest]) (*connect.Response[v1.DrainResponse], error) {
+	return c.drain.CallUnary(ctx, req)
+}
+
 // HubHandler is an implementation of the axle.hub.v1.Hub service.
 type HubHandler interface {
 	Status(context.Context, *connect.Request[v1.HubStatusRequest]) (*connect.Response[v1.HubStatus], error)
 	// ConfirmRestore ends the hold of deletes after a restore from backup.
 	ConfirmRestore(context.Context, *connect.Request[v1.ConfirmRestoreRequest]) (*connect.Response[v1.ConfirmRestoreResponse], error)
+	// Drain moves what a replica owns to the others, for it to be taken away.
+	Drain(context.Context, *connect.Request[v1.DrainRequest]) (*connect.Response[v1.DrainResponse], error)
 }
 
 // NewHubHandler builds an HTTP handler from the service implementation. It returns the path on
@@ -1571,12 +1589,20 @@ func NewHubHandler(svc HubHandler, opts ...connect.HandlerOption) (string, http.
 		connect.WithSchema(hubMethods.ByName("ConfirmRestore")),
 		connect.WithHandlerOptions(opts...),
 	)
+	hubDrainHandler := connect.NewUnaryHandler(
+		HubDrainProcedure,
+		svc.Drain,
+		connect.WithSchema(hubMethods.ByName("Drain")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/axle.hub.v1.Hub/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case HubStatusProcedure:
 			hubStatusHandler.ServeHTTP(w, r)
 		case HubConfirmRestoreProcedure:
 			hubConfirmRestoreHandler.ServeHTTP(w, r)
+		case HubDrainProcedure:
+			hubDrainHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -1592,4 +1618,8 @@ func (UnimplementedHubHandler) Status(context.Context, *connect.Request[v1.HubSt
 
 func (UnimplementedHubHandler) ConfirmRestore(context.Context, *connect.Request[v1.ConfirmRestoreRequest]) (*connect.Response[v1.ConfirmRestoreResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Hub.ConfirmRestore is not implemented"))
+}
+
+func (UnimplementedHubHandler) Drain(context.Context, *connect.Request[v1.DrainRequest]) (*connect.Response[v1.DrainResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Hub.Drain is not implemented"))
 }

@@ -40,6 +40,12 @@ const (
 	PeerServiceKickProcedure = "/axle.peer.v1.PeerService/Kick"
 	// PeerServiceSeenProcedure is the fully-qualified name of the PeerService's Seen RPC.
 	PeerServiceSeenProcedure = "/axle.peer.v1.PeerService/Seen"
+	// PeerServiceResolveProcedure is the fully-qualified name of the PeerService's Resolve RPC.
+	PeerServiceResolveProcedure = "/axle.peer.v1.PeerService/Resolve"
+	// PeerServiceHandOverProcedure is the fully-qualified name of the PeerService's HandOver RPC.
+	PeerServiceHandOverProcedure = "/axle.peer.v1.PeerService/HandOver"
+	// PeerServiceFollowProcedure is the fully-qualified name of the PeerService's Follow RPC.
+	PeerServiceFollowProcedure = "/axle.peer.v1.PeerService/Follow"
 )
 
 // PeerServiceClient is a client for the axle.peer.v1.PeerService service.
@@ -48,6 +54,13 @@ type PeerServiceClient interface {
 	Kick(context.Context, *connect.Request[v1.KickRequest]) (*connect.Response[v1.KickResponse], error)
 	// Seen tells others when clusters of this replica last polled.
 	Seen(context.Context, *connect.Request[v1.SeenRequest]) (*connect.Response[v1.SeenResponse], error)
+	// Resolve asks the owner of a repository what a source points at.
+	Resolve(context.Context, *connect.Request[v1.ResolveRequest]) (*connect.Response[v1.ResolveResponse], error)
+	// HandOver asks the owner to stop its work on a repository and to give the
+	// lease back, so that the caller, on which it is placed now, can take it.
+	HandOver(context.Context, *connect.Request[v1.HandOverRequest]) (*connect.Response[v1.HandOverResponse], error)
+	// Follow tells a follower that the owner's copy has something new.
+	Follow(context.Context, *connect.Request[v1.FollowRequest]) (*connect.Response[v1.FollowResponse], error)
 }
 
 // NewPeerServiceClient constructs a client for the axle.peer.v1.PeerService service. By default, it
@@ -73,13 +86,34 @@ func NewPeerServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			connect.WithSchema(peerServiceMethods.ByName("Seen")),
 			connect.WithClientOptions(opts...),
 		),
+		resolve: connect.NewClient[v1.ResolveRequest, v1.ResolveResponse](
+			httpClient,
+			baseURL+PeerServiceResolveProcedure,
+			connect.WithSchema(peerServiceMethods.ByName("Resolve")),
+			connect.WithClientOptions(opts...),
+		),
+		handOver: connect.NewClient[v1.HandOverRequest, v1.HandOverResponse](
+			httpClient,
+			baseURL+PeerServiceHandOverProcedure,
+			connect.WithSchema(peerServiceMethods.ByName("HandOver")),
+			connect.WithClientOptions(opts...),
+		),
+		follow: connect.NewClient[v1.FollowRequest, v1.FollowResponse](
+			httpClient,
+			baseURL+PeerServiceFollowProcedure,
+			connect.WithSchema(peerServiceMethods.ByName("Follow")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // peerServiceClient implements PeerServiceClient.
 type peerServiceClient struct {
-	kick *connect.Client[v1.KickRequest, v1.KickResponse]
-	seen *connect.Client[v1.SeenRequest, v1.SeenResponse]
+	kick     *connect.Client[v1.KickRequest, v1.KickResponse]
+	seen     *connect.Client[v1.SeenRequest, v1.SeenResponse]
+	resolve  *connect.Client[v1.ResolveRequest, v1.ResolveResponse]
+	handOver *connect.Client[v1.HandOverRequest, v1.HandOverResponse]
+	follow   *connect.Client[v1.FollowRequest, v1.FollowResponse]
 }
 
 // Kick calls axle.peer.v1.PeerService.Kick.
@@ -92,12 +126,34 @@ func (c *peerServiceClient) Seen(ctx context.Context, req *connect.Request[v1.Se
 	return c.seen.CallUnary(ctx, req)
 }
 
+// Resolve calls axle.peer.v1.PeerService.Resolve.
+func (c *peerServiceClient) Resolve(ctx context.Context, req *connect.Request[v1.ResolveRequest]) (*connect.Response[v1.ResolveResponse], error) {
+	return c.resolve.CallUnary(ctx, req)
+}
+
+// HandOver calls axle.peer.v1.PeerService.HandOver.
+func (c *peerServiceClient) HandOver(ctx context.Context, req *connect.Request[v1.HandOverRequest]) (*connect.Response[v1.HandOverResponse], error) {
+	return c.handOver.CallUnary(ctx, req)
+}
+
+// Follow calls axle.peer.v1.PeerService.Follow.
+func (c *peerServiceClient) Follow(ctx context.Context, req *connect.Request[v1.FollowRequest]) (*connect.Response[v1.FollowResponse], error) {
+	return c.follow.CallUnary(ctx, req)
+}
+
 // PeerServiceHandler is an implementation of the axle.peer.v1.PeerService service.
 type PeerServiceHandler interface {
 	// Kick asks the owner of a repository to fetch now.
 	Kick(context.Context, *connect.Request[v1.KickRequest]) (*connect.Response[v1.KickResponse], error)
 	// Seen tells others when clusters of this replica last polled.
 	Seen(context.Context, *connect.Request[v1.SeenRequest]) (*connect.Response[v1.SeenResponse], error)
+	// Resolve asks the owner of a repository what a source points at.
+	Resolve(context.Context, *connect.Request[v1.ResolveRequest]) (*connect.Response[v1.ResolveResponse], error)
+	// HandOver asks the owner to stop its work on a repository and to give the
+	// lease back, so that the caller, on which it is placed now, can take it.
+	HandOver(context.Context, *connect.Request[v1.HandOverRequest]) (*connect.Response[v1.HandOverResponse], error)
+	// Follow tells a follower that the owner's copy has something new.
+	Follow(context.Context, *connect.Request[v1.FollowRequest]) (*connect.Response[v1.FollowResponse], error)
 }
 
 // NewPeerServiceHandler builds an HTTP handler from the service implementation. It returns the path
@@ -119,12 +175,36 @@ func NewPeerServiceHandler(svc PeerServiceHandler, opts ...connect.HandlerOption
 		connect.WithSchema(peerServiceMethods.ByName("Seen")),
 		connect.WithHandlerOptions(opts...),
 	)
+	peerServiceResolveHandler := connect.NewUnaryHandler(
+		PeerServiceResolveProcedure,
+		svc.Resolve,
+		connect.WithSchema(peerServiceMethods.ByName("Resolve")),
+		connect.WithHandlerOptions(opts...),
+	)
+	peerServiceHandOverHandler := connect.NewUnaryHandler(
+		PeerServiceHandOverProcedure,
+		svc.HandOver,
+		connect.WithSchema(peerServiceMethods.ByName("HandOver")),
+		connect.WithHandlerOptions(opts...),
+	)
+	peerServiceFollowHandler := connect.NewUnaryHandler(
+		PeerServiceFollowProcedure,
+		svc.Follow,
+		connect.WithSchema(peerServiceMethods.ByName("Follow")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/axle.peer.v1.PeerService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case PeerServiceKickProcedure:
 			peerServiceKickHandler.ServeHTTP(w, r)
 		case PeerServiceSeenProcedure:
 			peerServiceSeenHandler.ServeHTTP(w, r)
+		case PeerServiceResolveProcedure:
+			peerServiceResolveHandler.ServeHTTP(w, r)
+		case PeerServiceHandOverProcedure:
+			peerServiceHandOverHandler.ServeHTTP(w, r)
+		case PeerServiceFollowProcedure:
+			peerServiceFollowHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -140,4 +220,16 @@ func (UnimplementedPeerServiceHandler) Kick(context.Context, *connect.Request[v1
 
 func (UnimplementedPeerServiceHandler) Seen(context.Context, *connect.Request[v1.SeenRequest]) (*connect.Response[v1.SeenResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.peer.v1.PeerService.Seen is not implemented"))
+}
+
+func (UnimplementedPeerServiceHandler) Resolve(context.Context, *connect.Request[v1.ResolveRequest]) (*connect.Response[v1.ResolveResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.peer.v1.PeerService.Resolve is not implemented"))
+}
+
+func (UnimplementedPeerServiceHandler) HandOver(context.Context, *connect.Request[v1.HandOverRequest]) (*connect.Response[v1.HandOverResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.peer.v1.PeerService.HandOver is not implemented"))
+}
+
+func (UnimplementedPeerServiceHandler) Follow(context.Context, *connect.Request[v1.FollowRequest]) (*connect.Response[v1.FollowResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.peer.v1.PeerService.Follow is not implemented"))
 }

@@ -1,0 +1,323 @@
+package shard
+
+import (
+	"cmp"
+	"hash/fnv"
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/axle-cd/axle/hub/peer"
+)
+
+// The numbers of placement.
+const (
+	// LoadFactor is how much more than the mean one replica may carry.
+	LoadFactor = 1.25
+	// MoveEvery is the least time between two moves of repositories whose
+	// owner is well.
+	MoveEvery = 10 * time.Second
+	// MaxMoving is how many moves may be under way, and so how many mirrors
+	// are copied at a time.
+	MaxMoving = 2
+	// Patience is how long a repository whose owner and follower are both gone
+	// waits for its follower before anyone takes it.
+	Patience = 10 * time.Second
+
+	// baseWeight is what a repository costs beside its bytes: polls, heads,
+	// tarballs. It also makes many small ones spread evenly.
+	baseWeight = 64 << 20
+)
+
+// Placement says who owns a repository, and who should.
+type Placement struct {
+	RepositoryID string
+	// Bytes of its mirror.
+	Bytes int64
+
+	// Owner holds the lease, or held it last; empty when it was given back.
+	Owner    string
+	OwnerURL string
+	// Held says that the lease has not run out.
+	Held       bool
+	Epoch      int64
+	AcquiredAt time.Time
+	// FreeFor is how long nobody has held the lease, zero while it is held.
+	FreeFor time.Duration
+
+	// Preferred should own it, and Follower keeps a second copy. Empty until
+	// decided.
+	Preferred, Follower string
+	// MovedAt is when Preferred last changed although its owner was well.
+	MovedAt time.Time
+	// FollowedAt is when the follower last had all that the owner had.
+	FollowedAt time.Time
+	// FetchStartedAt is the last start of a fetch.
+	FetchStartedAt time.Time
+	// Age is how long the lease has been held.
+	Age time.Duration
+}
+
+// Assignment changes who should own a repository and who follows it.
+type Assignment struct {
+	RepositoryID        string
+	Preferred, Follower string
+	// Move says that a well owner is to give it up.
+	Move bool
+}
+
+// weight is what a repository counts for: its bytes in steps of powers of two,
+// so that a mirror that grows a little moves nothing.
+func (p Placement) weight() int64 {
+	return baseWeight + int64(1)<<bits.Len64(uint64(max(p.Bytes, 1)))
+}
+
+// score orders replicas for a repository: the same order in every process, and
+// a replica that comes or goes changes nobody else's place in it.
+func score(repositoryID, replica string) uint64 {
+	h := fnv.New64a()
+	// A hash never fails.
+	_, _ = h.Write([]byte(repositoryID))
+	_, _ = h.Write([]byte{0})
+	_, _ = h.Write([]byte(replica))
+	// The sum alone is too regular in its high bits.
+	x := h.Sum64()
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	x *= 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
+}
+
+// Rank returns the names in the order in which they should own a repository.
+func Rank(repositoryID string, names []string) []string {
+	out := slices.Clone(names)
+	slices.SortFunc(out, func(a, b string) int {
+		return cmp.Or(cmp.Compare(score(repositoryID, b), score(repositoryID, a)), cmp.Compare(a, b))
+	})
+	return out
+}
+
+// Candidates are the replicas that repositories may be placed on: those that
+// are there, or may be back in a moment, and that nobody told to leave.
+func Candidates(known []peer.Replica) []string {
+	var names []string
+	for _, r := range known {
+		if r.Present && !r.Leaving {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+// Plan returns what should change. Repositories without an owner that is well
+// are placed at once. Of the others at most one moves, and none while two are
+// under way or the last move was less than 10 s ago; except that a replica
+// that was told to leave is emptied two at a time without that pause.
+func Plan(now time.Time, known []peer.Replica, rows []Placement) []Assignment {
+	p := newPlanner(known, rows)
+	if len(p.names) == 0 {
+		return nil
+	}
+	var out []Assignment
+	for _, row := range p.rows {
+		if a, ok := p.settle(row); ok {
+			out = append(out, a)
+		}
+	}
+	return append(out, p.moves(now)...)
+}
+
+// planner is one round of planning.
+type planner struct {
+	names   []string // candidates
+	here    map[string]bool
+	leaving map[string]bool
+	rows    []Placement
+	load    map[string]int64
+	limit   int64
+}
+
+func newPlanner(known []peer.Replica, rows []Placement) *planner {
+	p := &planner{names: Candidates(known), here: map[string]bool{}, leaving: map[string]bool{}, load: map[string]int64{}, rows: slices.Clone(rows)}
+	for _, name := range p.names {
+		p.here[name] = true
+	}
+	for _, r := range known {
+		if r.Leaving && r.Alive {
+			p.leaving[r.Name] = true
+		}
+	}
+	// The heaviest first, so that small ones fill the gaps.
+	slices.SortFunc(p.rows, func(a, b Placement) int {
+		return cmp.Or(cmp.Compare(b.weight(), a.weight()), cmp.Compare(a.RepositoryID, b.RepositoryID))
+	})
+	var total, largest int64
+	for _, r := range p.rows {
+		total += r.weight()
+		largest = max(largest, r.weight())
+		if p.here[r.Preferred] {
+			p.load[r.Preferred] += r.weight()
+		}
+	}
+	if n := int64(len(p.names)); n > 0 {
+		p.limit = max(int64(LoadFactor*float64(total)/float64(n)), largest)
+	}
+	return p
+}
+
+// fits reports whether a replica may carry a repository too.
+func (p *planner) fits(name string, row Placement) bool {
+	return p.load[name]+row.weight() <= p.limit
+}
+
+// best returns the first of a repository's replicas that has room.
+func (p *planner) best(row Placement) string {
+	ranked := Rank(row.RepositoryID, p.names)
+	for _, name := range ranked {
+		if p.fits(name, row) {
+			return name
+		}
+	}
+	return ranked[0]
+}
+
+// second returns the replica that should follow.
+func (p *planner) second(row Placement, owner string) string {
+	if row.Follower != owner && p.here[row.Follower] && row.Preferred == owner {
+		return row.Follower // it has a copy
+	}
+	for _, name := range Rank(row.RepositoryID, p.names) {
+		if name != owner {
+			return name
+		}
+	}
+	return ""
+}
+
+// settle decides about a repository that no well replica was chosen for, and
+// about followers that are gone.
+func (p *planner) settle(row Placement) (Assignment, bool) {
+	to := row.Preferred
+	if !p.here[to] && !(p.leaving[to] && row.Held && row.Owner == to) {
+		switch {
+		case row.Held && p.here[row.Owner]:
+			to = row.Owner // whoever took it over keeps it for now
+		case p.here[row.Follower]:
+			to = row.Follower // it has a copy
+		default:
+			to = p.best(row)
+		}
+		p.load[to] += row.weight()
+	}
+	follower := p.second(row, to)
+	if to == row.Preferred && follower == row.Follower {
+		return Assignment{}, false
+	}
+	return Assignment{RepositoryID: row.RepositoryID, Preferred: to, Follower: follower}, true
+}
+
+// moves picks repositories whose owner is well and should change.
+func (p *planner) moves(now time.Time) []Assignment {
+	moving := 0
+	last := time.Time{}
+	for _, r := range p.rows {
+		if r.Held && r.Owner != r.Preferred && p.here[r.Preferred] {
+			moving++
+		}
+		if r.MovedAt.After(last) {
+			last = r.MovedAt
+		}
+	}
+	var out []Assignment
+	for _, r := range p.rows {
+		if moving >= MaxMoving {
+			break
+		}
+		if p.leaving[r.Preferred] && r.Held && r.Owner == r.Preferred {
+			out = append(out, p.move(r, p.refuge(r)))
+			moving++
+		}
+	}
+	if moving > 0 || now.Sub(last) < MoveEvery {
+		return out
+	}
+	for _, r := range p.rows {
+		if !p.here[r.Preferred] || !r.Held || r.Owner != r.Preferred {
+			continue
+		}
+		if to := p.better(r); to != "" {
+			return append(out, p.move(r, to))
+		}
+	}
+	return out
+}
+
+// refuge is where a repository of a leaving replica goes: to its follower,
+// which has a copy, unless that is full.
+func (p *planner) refuge(row Placement) string {
+	if p.here[row.Follower] && p.fits(row.Follower, row) {
+		return row.Follower
+	}
+	return p.best(row)
+}
+
+// better returns where a repository should be instead, empty when it may stay.
+// It goes home to its first choice when that has room, or anywhere with room
+// when its replica carries too much; nowhere else, so that a plan never goes
+// in circles.
+func (p *planner) better(row Placement) string {
+	first := Rank(row.RepositoryID, p.names)[0]
+	if first != row.Preferred && p.fits(first, row) {
+		return first
+	}
+	if p.load[row.Preferred] > p.limit {
+		if to := p.best(row); to != row.Preferred && p.fits(to, row) {
+			return to
+		}
+	}
+	return ""
+}
+
+func (p *planner) move(row Placement, to string) Assignment {
+	if p.here[row.Preferred] {
+		p.load[row.Preferred] -= row.weight()
+	}
+	p.load[to] += row.weight()
+	// The replica that gives it up has a copy, and so follows it.
+	follower := row.Preferred
+	if !p.here[follower] {
+		follower = p.second(Placement{RepositoryID: row.RepositoryID}, to)
+	}
+	return Assignment{RepositoryID: row.RepositoryID, Preferred: to, Follower: follower, Move: true}
+}
+
+// May reports whether a replica may try to get a repository's lease when
+// nobody holds it. The lease itself decides; this keeps replicas from racing
+// for what is not theirs.
+func May(self string, known []peer.Replica, row Placement) bool {
+	if row.Held && row.Owner != self {
+		return false
+	}
+	var names []string
+	present := map[string]bool{}
+	for _, r := range known {
+		present[r.Name] = r.Present
+		if r.Alive && !r.Leaving {
+			names = append(names, r.Name)
+		}
+	}
+	switch {
+	case row.Preferred == self:
+		return true
+	case present[row.Preferred]:
+		return false
+	case row.Preferred != "" && row.Follower == self:
+		return true
+	case row.Preferred != "" && present[row.Follower]:
+		return row.FreeFor > peer.TakeOverGrace+3*Patience
+	case row.Preferred == "" && len(names) > 0 && Rank(row.RepositoryID, names)[0] == self:
+		return true
+	}
+	return row.FreeFor > peer.TakeOverGrace+Patience
+}

@@ -1,0 +1,112 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"connectrpc.com/connect"
+
+	peerv1 "github.com/axle-cd/axle/api/peer/v1"
+	"github.com/axle-cd/axle/api/peer/v1/peerv1connect"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// Owner is the part of the hub that owns repositories. Its methods act on this
+// replica alone: a call was forwarded once already.
+type Owner interface {
+	// KickOwned fetches a repository soon if this replica owns it, and
+	// reports whether it does. commit, when set, satisfies the kick when it is
+	// here already. With wait it returns when a fetch that began after the
+	// call has ended, with its error.
+	KickOwned(ctx context.Context, repositoryID, commit string, wait bool) (owned bool, err error)
+	// ResolveOwned evaluates a source, both as JSON, if this replica owns its
+	// repository.
+	ResolveOwned(ctx context.Context, repositoryID string, source []byte) (head []byte, owned bool, err error)
+	// HandOver ends this replica's work on a repository, gives its lease back
+	// and returns the hash of its refs, if it is to be owned by the caller.
+	HandOver(ctx context.Context, repositoryID, caller string) (refs string, epoch int64, owned bool, err error)
+	// FollowNow copies what the owner of a repository has now, soon.
+	FollowNow(repositoryID string)
+}
+
+// SeenTaker is the part of the hub that knows when clusters last polled.
+type SeenTaker interface {
+	// TakeSeen takes microseconds by cluster id from another replica.
+	TakeSeen(ctx context.Context, replica string, polledAt map[string]int64)
+}
+
+// HandlerConfig is what answers other replicas. Clock may be nil.
+type HandlerConfig struct {
+	// Key is the hub's key derived for Purpose.
+	Key   []byte
+	Owner Owner
+	Seen  SeenTaker
+	Clock clock.Clock
+}
+
+type handler struct {
+	HandlerConfig
+}
+
+// NewHandler returns the path of the calls between replicas and what answers
+// them.
+func NewHandler(c HandlerConfig) (path string, _ http.Handler, err error) {
+	if len(c.Key) == 0 || c.Owner == nil || c.Seen == nil {
+		return "", nil, errors.New("peer: a handler needs a key, an owner and a taker of polls")
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Real{}
+	}
+	path, calls := peerv1connect.NewPeerServiceHandler(handler{c}, connect.WithReadMaxBytes(maxBody))
+	return path, Verify(c.Key, c.Clock, calls), nil
+}
+
+// coded gives an error to the caller with the code that it has here.
+func coded(err error) error {
+	return connect.NewError(connect.Code(errcode.RPCCode(errcode.Of(err))), errors.New(errcode.Message(err)))
+}
+
+// Kick answers peerv1.PeerService.
+func (h handler) Kick(ctx context.Context, r *connect.Request[peerv1.KickRequest]) (*connect.Response[peerv1.KickResponse], error) {
+	owned, err := h.Owner.KickOwned(ctx, r.Msg.RepositoryId, r.Msg.Commit, r.Msg.Wait)
+	if err != nil {
+		return nil, coded(err)
+	}
+	return connect.NewResponse(&peerv1.KickResponse{NotOwner: !owned}), nil
+}
+
+// Resolve answers peerv1.PeerService.
+func (h handler) Resolve(ctx context.Context, r *connect.Request[peerv1.ResolveRequest]) (*connect.Response[peerv1.ResolveResponse], error) {
+	head, owned, err := h.Owner.ResolveOwned(ctx, r.Msg.RepositoryId, r.Msg.Source)
+	if err != nil {
+		return nil, coded(err)
+	}
+	return connect.NewResponse(&peerv1.ResolveResponse{NotOwner: !owned, Head: head}), nil
+}
+
+// HandOver answers peerv1.PeerService. The caller's name is the signed one.
+func (h handler) HandOver(ctx context.Context, r *connect.Request[peerv1.HandOverRequest]) (*connect.Response[peerv1.HandOverResponse], error) {
+	refs, epoch, owned, err := h.Owner.HandOver(ctx, r.Msg.RepositoryId, Caller(ctx))
+	if err != nil {
+		return nil, coded(err)
+	}
+	return connect.NewResponse(&peerv1.HandOverResponse{NotOwner: !owned, Epoch: epoch, Refs: refs}), nil
+}
+
+// Follow answers peerv1.PeerService.
+func (h handler) Follow(_ context.Context, r *connect.Request[peerv1.FollowRequest]) (*connect.Response[peerv1.FollowResponse], error) {
+	h.Owner.FollowNow(r.Msg.RepositoryId)
+	return connect.NewResponse(&peerv1.FollowResponse{}), nil
+}
+
+// Seen answers peerv1.PeerService. The caller's name is the signed one.
+func (h handler) Seen(ctx context.Context, r *connect.Request[peerv1.SeenRequest]) (*connect.Response[peerv1.SeenResponse], error) {
+	at := make(map[string]int64, len(r.Msg.Clusters))
+	for _, c := range r.Msg.Clusters {
+		at[c.ClusterId] = c.PolledAt
+	}
+	h.HandlerConfig.Seen.TakeSeen(ctx, Caller(ctx), at)
+	return connect.NewResponse(&peerv1.SeenResponse{}), nil
+}
