@@ -17,7 +17,7 @@ import (
 )
 
 // protocolVersion is the history number of api/agent/v1.
-const protocolVersion = 1
+const protocolVersion = 2
 
 // enrol returns the agent's identity, and makes one with the bootstrap token
 // at the first start. It tries until it has one or the context ends, and says

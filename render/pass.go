@@ -110,7 +110,7 @@ func (p *pass) helm(step *renderv1.Step, dir string, engine *liquid.Engine) ([]m
 		release = p.begin.GetName()
 	}
 	result, err := helm.Render(context.Background(), helm.Request{
-		Tree: p.files, Dir: dir, Roots: []string{p.begin.GetEntry(), "."},
+		Tree: p.files, Dir: dir, Roots: []string{p.begin.GetEntry(), "."}, RootsFirst: h.GetOwnValuesFirst(),
 		Release: release, Namespace: p.begin.GetNamespace(),
 		Values: h.GetValues(), ValuesFiles: h.GetValuesFiles(),
 		IgnoreHooks: h.GetIgnoreHooks(), IgnoreCRDs: h.GetIgnoreCrds(),
@@ -147,6 +147,9 @@ func (p *pass) others(step *renderv1.Step) []string {
 	for _, other := range p.begin.GetSteps() {
 		if other != step {
 			dirs = append(dirs, path.Join(p.begin.GetEntry(), other.GetPath()))
+			if other.GetRealPath() != "" {
+				dirs = append(dirs, path.Clean(other.GetRealPath()))
+			}
 		}
 	}
 	return dirs
@@ -155,6 +158,9 @@ func (p *pass) others(step *renderv1.Step) []string {
 // dir is where a step starts, inside the files.
 func (p *pass) dir(step *renderv1.Step) (string, error) {
 	dir := path.Join(p.begin.GetEntry(), step.GetPath())
+	if step.GetRealPath() != "" {
+		dir = path.Clean(step.GetRealPath())
+	}
 	if dir == "" {
 		dir = "."
 	}

@@ -39,7 +39,10 @@ type Inputs struct {
 	// TarballDigest and SpecDigest name the files and the settings. Revision
 	// numbers and commit messages are not in them: content decides.
 	TarballDigest string
-	SpecDigest    string
+	// Parts names all files of a service that is made of several parts, by
+	// path and digest; empty otherwise.
+	Parts      string
+	SpecDigest string
 	// Renderer is the version of the program that renders.
 	Renderer string
 	// Kubernetes is the cluster's version.
@@ -62,7 +65,7 @@ func Changed(done *Inputs, now Inputs) Cause {
 	switch {
 	case done == nil:
 		return FirstPass
-	case done.TarballDigest != now.TarballDigest:
+	case done.TarballDigest != now.TarballDigest, done.Parts != now.Parts:
 		return NewContent
 	case done.SpecDigest != now.SpecDigest:
 		return NewSpec

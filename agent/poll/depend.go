@@ -30,7 +30,7 @@ func (l *Loop) waitsFor(d *agentv1.Dependency, s *service) string {
 		switch {
 		case o.done == nil:
 			return fmt.Sprintf("waits for service %q, which is not applied yet", o.name)
-		case o.spec != nil && o.done.TarballDigest != o.want.GetTarballDigest():
+		case o.spec != nil && !o.done.filesOf(o.want):
 			return fmt.Sprintf("waits for service %q, which has a newer revision to apply", o.name)
 		}
 		state := health.RollUp(l.Watch.Components(l.Inventory.Objects(o.id)))

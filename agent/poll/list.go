@@ -91,7 +91,9 @@ func (l *Loop) drop() {
 		_, applied := l.Inventory.State(id)
 		switch {
 		case s.want != nil:
-			keep[id] = digest.Digest(s.want.GetTarballDigest())
+			for i, p := range partsOf(s.want) {
+				keep[partKey(id, i)] = digest.Digest(p.GetDigest())
+			}
 		case s.tombstone == nil && !applied && !s.running:
 			gone = append(gone, id)
 			delete(l.services, id)

@@ -242,7 +242,7 @@ func (l *Loop) ping(ctx context.Context) {
 }
 
 // protocolVersion is the history number of api/agent/v1.
-const protocolVersion = 1
+const protocolVersion = 2
 
 // noteDuplicate keeps the hub's word that somebody else has this identity.
 func (l *Loop) noteDuplicate(err error) {

@@ -4,15 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/axle-cd/axle/agent/apply"
-	"github.com/axle-cd/axle/agent/cache"
 	"github.com/axle-cd/axle/agent/render"
-	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 )
@@ -32,7 +29,7 @@ const (
 // tree, render, apply. Each either goes on or says why it does not; what was
 // applied before stays.
 func (l *Loop) pass(ctx context.Context, j *job) outcome {
-	now := Inputs{TarballDigest: j.want.GetTarballDigest(), SpecDigest: j.spec.GetSpecDigest(), Renderer: l.Render.RendererVersion()}
+	now := inputsOf(j.want, j.spec, l.Render.RendererVersion())
 	fail := func(source string, err error) outcome {
 		return outcome{inputs: now, trouble: &trouble{source, err}}
 	}
@@ -58,12 +55,12 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	objects, warnings := j.objects, j.warnings
 	if objects == nil || Changed(&j.inputs, now) != Unchanged {
 		l.Log.Info("a service is rendered", logkey.Service, j.want.GetName(), logkey.Reason, string(cause), logkey.Revision, j.spec.GetDisplay().GetSourceRevision())
-		tree, source, err := l.tree(ctx, j)
+		trees, source, err := l.trees(ctx, j)
 		if err != nil {
 			return fail(source, err)
 		}
-		defer tree.Release()
-		if objects, warnings, err = l.render(ctx, j, tree.Dir, caps, &now); err != nil {
+		defer trees.release()
+		if objects, warnings, err = l.render(ctx, j, trees, caps, &now); err != nil {
 			return fail(sourceRender, err)
 		}
 	} else {
@@ -109,26 +106,13 @@ func (l *Loop) changed(ctx context.Context, j *job, now *Inputs, caps render.Cap
 	return cause, nil
 }
 
-// tree brings the service's files onto the disk. The second answer is who is
-// to blame for an error.
-func (l *Loop) tree(ctx context.Context, j *job) (cache.Tree, string, error) {
-	d := digest.Digest(j.want.GetTarballDigest())
-	tree, err := l.Cache.Tree(ctx, j.id, d, func(ctx context.Context) (io.ReadCloser, error) { return l.Hub.Tarball(ctx, d) })
-	switch code := errcode.Of(err); code {
-	case "":
-		return tree, "", nil
-	case errcode.NotFound, errcode.Unprocessable:
-		return tree, sourceSource, err
-	}
-	return tree, sourceAgent, err
-}
-
 // render makes the objects, and notes in now what the outcome depended on.
-func (l *Loop) render(ctx context.Context, j *job, dir string, caps render.Capabilities, now *Inputs) ([]*unstructured.Unstructured, []string, error) {
-	p, err := render.FromSpec(j.spec, dir)
+func (l *Loop) render(ctx context.Context, j *job, trees trees, caps render.Capabilities, now *Inputs) ([]*unstructured.Unstructured, []string, error) {
+	p, err := render.FromSpec(j.spec, trees[0].Dir)
 	if err != nil {
 		return nil, nil, err
 	}
+	p.Parts = trees.renderParts(j.want)
 	p.Capabilities, p.Lookup = caps, l.Cluster
 	result, err := l.Render.Render(ctx, p)
 	if err != nil {

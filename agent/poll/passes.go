@@ -68,7 +68,8 @@ func (l *Loop) load(ctx context.Context) bool {
 				}
 				l.hold(s)
 				// What was applied before under the same entry needs no new words.
-				if s.want != nil && s.spec != nil && state.TarballDigest == s.want.GetTarballDigest() && s.spec.GetSpecDigest() == s.want.GetSpecDigest() {
+				tarball, _ := contentOf(s.want)
+				if s.want != nil && s.spec != nil && state.TarballDigest == tarball && s.spec.GetSpecDigest() == s.want.GetSpecDigest() {
 					s.specFor = wantKey(s.want)
 				}
 			}

@@ -23,20 +23,24 @@ func (l *Loop) runRefresh(ctx context.Context) error {
 }
 
 func (l *Loop) refreshAll(ctx context.Context) {
-	wanted := map[string]digest.Digest{}
+	type part struct {
+		service string
+		digest  digest.Digest
+	}
+	wanted := map[string]part{}
 	l.mu.Lock()
 	for id, s := range l.services {
-		if s.want.GetTarballDigest() != "" {
-			wanted[id] = digest.Digest(s.want.GetTarballDigest())
+		for i, p := range partsOf(s.want) {
+			wanted[partKey(id, i)] = part{id, digest.Digest(p.GetDigest())}
 		}
 	}
 	l.mu.Unlock()
-	for id, d := range wanted {
+	for key, p := range wanted {
 		if ctx.Err() != nil {
 			return
 		}
-		done, err := l.Cache.Refresh(ctx, id, d, func(ctx context.Context) (io.ReadCloser, error) { return l.Hub.Tarball(ctx, d) })
-		l.refreshed(id, done, err)
+		done, err := l.Cache.Refresh(ctx, key, p.digest, func(ctx context.Context) (io.ReadCloser, error) { return l.Hub.Tarball(ctx, p.digest) })
+		l.refreshed(p.service, done, err)
 	}
 }
 

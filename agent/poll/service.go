@@ -70,7 +70,8 @@ func newService(id string) *service {
 
 // wantKey changes when anything of a list entry does that a spec goes with.
 func wantKey(w *agentv1.DesiredService) string {
-	return w.GetTarballDigest() + " " + w.GetSpecDigest()
+	tarball, parts := contentOf(w)
+	return tarball + " " + w.GetSpecDigest() + " " + parts
 }
 
 // needsSpec reports whether the hub must be asked for the spec. A paused
@@ -80,14 +81,23 @@ func (s *service) needsSpec() bool {
 }
 
 // specFits reports whether the spec may be used with the list's content. The
-// hub may have sent a newer one, which is taken.
+// hub may have sent a newer one, which is taken; but not with parts, whose paths
+// it goes with: then the list that belongs to it is waited for.
 func (s *service) specFits() bool {
+	if s.spec != nil && len(s.want.GetParts()) > 0 {
+		return s.spec.GetSpecDigest() == s.want.GetSpecDigest()
+	}
 	return s.spec != nil && (s.specFor == wantKey(s.want) || s.spec.GetSpecDigest() == s.want.GetSpecDigest())
 }
 
 // wanted are the inputs that are known without asking anybody.
 func (s *service) wanted(renderer string) Inputs {
-	return Inputs{TarballDigest: s.want.GetTarballDigest(), SpecDigest: s.spec.GetSpecDigest(), Renderer: renderer}
+	return inputsOf(s.want, s.spec, renderer)
+}
+
+func inputsOf(want *agentv1.DesiredService, spec *agentv1.ServiceSpec, renderer string) Inputs {
+	tarball, parts := contentOf(want)
+	return Inputs{TarballDigest: tarball, Parts: parts, SpecDigest: spec.GetSpecDigest(), Renderer: renderer}
 }
 
 // queue asks for a pass at a time; the earlier one wins.

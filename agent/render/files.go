@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 
 	renderv1 "github.com/axle-cd/axle/api/render/v1"
@@ -20,33 +21,49 @@ const (
 	maxTreeBytes = 192 << 20
 )
 
-// sender streams a folder to the child.
+// sender streams the files of a pass to the child.
 type sender struct {
-	root  *os.Root
 	out   io.Writer
 	total int64
+	// taken refuses files that two parts have; nil for a service of one.
+	taken *taken
 }
 
-// sendFiles sends every file below folder in the order of their paths. Nothing
-// outside the folder is read: the root is opened once and links are sent as
-// links, for the child to resolve inside the tree.
-func sendFiles(folder string, out io.Writer) error {
-	root, err := os.OpenRoot(folder)
+// sendFiles sends every file of every mount in the order of their paths.
+// Nothing outside the folders is read: each root is opened once and links are
+// sent as links, for the child to resolve inside the tree. Several parts are
+// put together here, by the paths they are sent under; nothing is copied on
+// disk.
+func sendFiles(l layout, out io.Writer) error {
+	s := &sender{out: out}
+	if l.parts {
+		s.taken = newTaken(l.mounts)
+	}
+	for i := range l.mounts {
+		if err := s.sendMount(l.mounts, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *sender) sendMount(mounts []*mount, i int) error {
+	m := mounts[i]
+	root, err := os.OpenRoot(m.part.Dir)
 	if err != nil {
 		return errcode.Hide(errcode.Internal, err, "the service's unpacked files cannot be opened; the agent fetches them again on its next poll")
 	}
 	defer root.Close()
-	s := &sender{root: root, out: out}
 	return fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return fmt.Errorf("read the service's files: %w", err)
 		}
-		return s.send(name, entry)
+		return s.send(root, name, entry, i, m)
 	})
 }
 
-func (s *sender) send(name string, entry fs.DirEntry) error {
-	file := &renderv1.File{Path: name}
+func (s *sender) send(root *os.Root, name string, entry fs.DirEntry, i int, m *mount) error {
+	file := &renderv1.File{Path: path.Join(m.at, name)}
 	switch {
 	case entry.IsDir() && entry.Name() == ".git":
 		// Only a person's own work tree has one; it is no file of the service.
@@ -54,24 +71,48 @@ func (s *sender) send(name string, entry fs.DirEntry) error {
 	case entry.IsDir():
 		return nil
 	case entry.Type()&fs.ModeSymlink != 0:
-		target, err := s.root.Readlink(name)
+		target, err := root.Readlink(name)
 		if err != nil {
 			return fmt.Errorf("read the service's files: %w", err)
 		}
 		file.Link = target
 	case entry.Type().IsRegular():
-		if err := s.fill(file, name); err != nil {
+		if err := s.fill(root, file, name); err != nil {
 			return err
 		}
 	default:
 		return errcode.New(errcode.Invalid, "%s: neither a file, a folder nor a link; a service cannot hold such", name)
 	}
-	return s.frame(file)
+	if s.taken != nil {
+		if again, err := s.taken.take(file, i); again || err != nil {
+			return err
+		}
+	}
+	if err := s.frame(file); err != nil {
+		return err
+	}
+	return s.show(name, file, i, m)
+}
+
+// show puts a link to a file of a hidden mount where its part is seen.
+func (s *sender) show(name string, file *renderv1.File, i int, m *mount) error {
+	seen, ok := m.seenAt(name)
+	if !ok {
+		return nil
+	}
+	if again, err := s.taken.takeAs(seen, file, i); again || err != nil {
+		return err
+	}
+	target, err := relative(path.Dir(seen), file.GetPath())
+	if err != nil {
+		return err
+	}
+	return s.frame(&renderv1.File{Path: seen, Link: target})
 }
 
 // fill puts a file's content into the frame, or its size when it is too large.
-func (s *sender) fill(file *renderv1.File, name string) error {
-	f, err := s.root.Open(name)
+func (s *sender) fill(root *os.Root, file *renderv1.File, name string) error {
+	f, err := root.Open(name)
 	if err != nil {
 		return fmt.Errorf("read the service's files: %w", err)
 	}

@@ -34,6 +34,9 @@ type Pass struct {
 	// Entry is the folder inside Folder where rendering starts; empty is its
 	// root.
 	Entry string
+	// Parts are the trees of a service that is made of several; Folder and
+	// Entry are not used then.
+	Parts []Part
 	// Steps are the renderers in order; none is one AUTO step.
 	Steps []Step
 	// Plain switches Liquid over *.liquid files off.
@@ -71,8 +74,11 @@ type Helm struct {
 	// Values is YAML and wins over ValuesFiles, which win over the chart's.
 	Values      string
 	ValuesFiles []string
-	IgnoreHooks bool
-	IgnoreCRDs  bool
+	// OwnValuesFirst looks for ValuesFiles in the service's folder before the
+	// chart, which comes from elsewhere.
+	OwnValuesFirst bool
+	IgnoreHooks    bool
+	IgnoreCRDs     bool
 }
 
 // Capabilities are what a chart may ask about its cluster.
@@ -112,9 +118,9 @@ func FromSpec(spec *agentv1.ServiceSpec, folder string) (Pass, error) {
 }
 
 // begin is the frame that starts the pass.
-func (p Pass) begin() *renderv1.Begin {
+func (p Pass) begin(l layout) *renderv1.Begin {
 	b := &renderv1.Begin{
-		ServiceId: p.ID, Name: p.Name, Namespace: p.Namespace, Entry: p.Entry,
+		ServiceId: p.ID, Name: p.Name, Namespace: p.Namespace, Entry: l.base,
 		Templated: !p.Plain, Configuration: p.Configuration,
 		Cluster: string(p.Cluster), Service: string(p.Service),
 		Capabilities: &renderv1.Capabilities{
@@ -124,10 +130,10 @@ func (p Pass) begin() *renderv1.Begin {
 	}
 	for _, s := range p.Steps {
 		b.Steps = append(b.Steps, &renderv1.Step{
-			Type: s.Type, Path: s.Path,
+			Type: s.Type, Path: s.Path, RealPath: l.real(s.Path),
 			Helm: &renderv1.Helm{
 				Release: s.Helm.Release, Values: s.Helm.Values, ValuesFiles: s.Helm.ValuesFiles,
-				IgnoreHooks: s.Helm.IgnoreHooks, IgnoreCrds: s.Helm.IgnoreCRDs,
+				IgnoreHooks: s.Helm.IgnoreHooks, IgnoreCrds: s.Helm.IgnoreCRDs, OwnValuesFirst: s.Helm.OwnValuesFirst,
 			},
 			KustomizeEnableHelm: s.KustomizeEnableHelm, KustomizeEnvsubst: s.KustomizeEnvsubst,
 		})

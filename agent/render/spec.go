@@ -17,6 +17,15 @@ func stepsOf(r *agentv1.Render) []Step {
 		root.KustomizeEnableHelm, root.KustomizeEnvsubst = k.GetEnableHelm(), k.GetEnvsubst()
 	}
 	steps := []Step{root}
+	if chart := r.GetHelm().GetChartPath(); chart != "" {
+		// The service's folder holds the chart's values files, not manifests.
+		helm := root.Helm
+		helm.OwnValuesFirst = true
+		steps = []Step{{Type: "HELM", Path: chart, Helm: helm}}
+		if r.GetKustomize() != nil {
+			steps = append(steps, root)
+		}
+	}
 	for _, entry := range r.GetRenderers() {
 		step := Step{Type: entry.GetType(), Path: entry.GetPath(), Helm: helmOf(entry.GetHelm())}
 		if path.Clean(step.Path) == path.Clean(root.Path) && len(steps) > 0 && steps[0].Path == root.Path {

@@ -42,10 +42,11 @@ func (r *Runner) pass(ctx context.Context, c *child, p Pass) (Result, error) {
 
 // talk sends the files and the begin, and answers lookups until the result.
 func talk(ctx context.Context, c *child, p Pass) (*renderv1.Result, []Read, error) {
-	if err := sendFiles(p.Folder, c.writer); err != nil {
+	l := layoutOf(p)
+	if err := sendFiles(l, c.writer); err != nil {
 		return nil, nil, err
 	}
-	begin := &renderv1.ToChild{Message: &renderv1.ToChild_Begin{Begin: p.begin()}}
+	begin := &renderv1.ToChild{Message: &renderv1.ToChild_Begin{Begin: p.begin(l)}}
 	if err := c.send(begin); err != nil {
 		return nil, nil, err
 	}

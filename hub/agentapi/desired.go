@@ -125,7 +125,7 @@ func listMessage(list desired.List) *agentv1.Desired {
 		for _, p := range v.Parts {
 			// An agent that knows no parts must not take one for the whole.
 			one.TarballDigest, one.TarballBytes = "", 0
-			one.Parts = append(one.Parts, &agentv1.Part{Path: p.Path, Digest: p.Digest, Entry: p.Entry, Bytes: p.Bytes})
+			one.Parts = append(one.Parts, &agentv1.Part{Path: p.Path, Digest: p.Digest, Entry: p.Entry, Bytes: p.Bytes, Name: p.Name})
 		}
 		m.Services = append(m.Services, one)
 	}

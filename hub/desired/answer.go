@@ -74,7 +74,7 @@ func (e *entry) partList() []Part {
 	}
 	parts := make([]Part, len(e.parts))
 	for i, p := range e.parts {
-		parts[i] = Part{Path: p.path, Digest: p.tarball.String(), Entry: p.entry, Bytes: p.bytes}
+		parts[i] = Part{Path: p.path, Digest: p.tarball.String(), Entry: p.entry, Bytes: p.bytes, Name: p.name}
 	}
 	return parts
 }

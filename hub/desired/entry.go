@@ -56,9 +56,9 @@ type entry struct {
 
 // part is one tarball of a service.
 type part struct {
-	path, entry string
-	bytes       int64
-	tarball     sum
+	path, entry, name string
+	bytes             int64
+	tarball           sum
 }
 
 // holds reports whether the service has a tarball.
@@ -198,7 +198,7 @@ func (t *table) newParts(from []fleet.Part) ([]part, error) {
 		if err != nil {
 			return nil, fmt.Errorf("part %d: tarball: %w", i, err)
 		}
-		parts[i] = part{path: t.intern(p.Path), entry: t.intern(p.Entry), bytes: p.Size, tarball: tarball}
+		parts[i] = part{path: t.intern(p.Path), entry: t.intern(p.Entry), name: t.intern(p.Name), bytes: p.Size, tarball: tarball}
 	}
 	return parts, nil
 }

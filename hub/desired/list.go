@@ -43,6 +43,8 @@ type Part struct {
 	// Entry is the folder inside the tarball that lies there.
 	Entry string
 	Bytes int64
+	// Name is the field of the spec that names the source.
+	Name string
 }
 
 // Tombstone makes a service leave its cluster; it is repeated until the agent

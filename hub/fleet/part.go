@@ -14,7 +14,9 @@ const ChartPath = ".helm-chart"
 // Place is a source that a service follows, and the path below the service's
 // folder where its files lie. Empty is the folder itself.
 type Place struct {
-	Path         string `json:"path,omitempty"`
+	Path string `json:"path,omitempty"`
+	// Name is the field of the spec that names the source.
+	Name         string `json:"name,omitempty"`
 	SourceID     string `json:"source"`
 	RepositoryID string `json:"repository"`
 }
@@ -22,6 +24,7 @@ type Place struct {
 // Part is what one source of a service was when a revision was made.
 type Part struct {
 	Path     string `json:"path,omitempty"`
+	Name     string `json:"name,omitempty"`
 	SourceID string `json:"source"`
 	Content
 }
@@ -97,7 +100,7 @@ func presentOf(places []Place, heads map[string]Head) present {
 			p.missing = i
 		}
 		p.failing = p.failing || head.Error != ""
-		p.parts = append(p.parts, Part{Path: place.Path, SourceID: place.SourceID, Content: head.Content})
+		p.parts = append(p.parts, Part{Path: place.Path, Name: place.Name, SourceID: place.SourceID, Content: head.Content})
 	}
 	return p
 }

@@ -245,7 +245,7 @@ func (f *Fleet) declare(ctx context.Context, s *StoredService, project string, c
 		if err != nil {
 			return err
 		}
-		places = append(places, Place{Path: d.path, SourceID: sourceID, RepositoryID: repositoryID})
+		places = append(places, Place{Path: d.path, Name: d.at, SourceID: sourceID, RepositoryID: repositoryID})
 	}
 	s.follow(places)
 	return nil

@@ -28,6 +28,9 @@ type Request struct {
 	Dir string
 	// Roots are the folders, besides Dir, that values files are looked for in.
 	Roots []string
+	// RootsFirst looks there before Dir: the chart comes from elsewhere and
+	// the values files are the service's own.
+	RootsFirst bool
 	// Release and Namespace are what templates see.
 	Release, Namespace string
 	// Values is YAML and wins over ValuesFiles.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"path"
+	"slices"
 	"strings"
 
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
@@ -48,9 +49,14 @@ func (r Request) valuesTexts() ([]valuesText, error) {
 	return texts, nil
 }
 
-// findValues looks beside the chart, then in the other roots.
+// findValues looks beside the chart, then in the other roots, or the other way
+// round.
 func (r Request) findValues(name string) (string, error) {
-	for _, root := range append([]string{r.Dir}, r.Roots...) {
+	roots := append([]string{r.Dir}, r.Roots...)
+	if r.RootsFirst {
+		roots = append(slices.Clone(r.Roots), r.Dir)
+	}
+	for _, root := range roots {
 		if file := path.Join(root, name); r.Tree.IsFile(file) {
 			return file, nil
 		}

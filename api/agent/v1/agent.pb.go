@@ -877,7 +877,9 @@ type Part struct {
 	// there to be referred to.
 	Entry string `protobuf:"bytes,3,opt,name=entry,proto3" json:"entry,omitempty"`
 	// Size of the stored tarball in bytes, zero when unknown.
-	Bytes         int64 `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Bytes int64 `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// The field of the service's spec that names the source, for errors.
+	Name          string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -938,6 +940,13 @@ func (x *Part) GetBytes() int64 {
 		return x.Bytes
 	}
 	return 0
+}
+
+func (x *Part) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
 }
 
 // Tombstone is the only thing that makes a service leave a cluster.
@@ -2879,12 +2888,13 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"specDigest\x12\x16\n" +
 	"\x06paused\x18\x06 \x01(\bR\x06paused\x12#\n" +
 	"\rtarball_bytes\x18\a \x01(\x03R\ftarballBytes\x12)\n" +
-	"\x05parts\x18\b \x03(\v2\x13.axle.agent.v1.PartR\x05parts\"^\n" +
+	"\x05parts\x18\b \x03(\v2\x13.axle.agent.v1.PartR\x05parts\"r\n" +
 	"\x04Part\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x14\n" +
 	"\x05entry\x18\x03 \x01(\tR\x05entry\x12\x14\n" +
-	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\"\x93\x01\n" +
+	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x12\x12\n" +
+	"\x04name\x18\x05 \x01(\tR\x04name\"\x93\x01\n" +
 	"\tTombstone\x12\x1d\n" +
 	"\n" +
 	"service_id\x18\x01 \x01(\tR\tserviceId\x12!\n" +

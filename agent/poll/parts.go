@@ -1,0 +1,96 @@
+package poll
+
+import (
+	"context"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/axle-cd/axle/agent/cache"
+	"github.com/axle-cd/axle/agent/render"
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// partsOf lists the tarballs of a service; one without parts has one, at its
+// root.
+func partsOf(w *agentv1.DesiredService) []*agentv1.Part {
+	if parts := w.GetParts(); len(parts) > 0 {
+		return parts
+	}
+	if w.GetTarballDigest() == "" {
+		return nil
+	}
+	return []*agentv1.Part{{Digest: w.GetTarballDigest(), Bytes: w.GetTarballBytes()}}
+}
+
+// contentOf names a service's files: the tarball of its first part, which
+// stands for them in inventories and reports, and all parts where there are
+// several.
+func contentOf(w *agentv1.DesiredService) (tarball, parts string) {
+	all := w.GetParts()
+	if len(all) == 0 {
+		return w.GetTarballDigest(), ""
+	}
+	var key strings.Builder
+	for _, p := range all {
+		key.WriteString(p.GetPath() + "\x00" + p.GetDigest() + "\x00" + p.GetEntry() + "\n")
+	}
+	return all[0].GetDigest(), key.String()
+}
+
+// filesOf reports whether the inputs are of the service's present files.
+func (i *Inputs) filesOf(w *agentv1.DesiredService) bool {
+	tarball, parts := contentOf(w)
+	return i.TarballDigest == tarball && i.Parts == parts
+}
+
+// partKey names a part of a service to the cache, which keeps a clock for each.
+func partKey(service string, index int) string {
+	if index == 0 {
+		return service
+	}
+	return service + "/" + strconv.Itoa(index)
+}
+
+// trees are the unpacked parts of one service, in order.
+type trees []cache.Tree
+
+// release lets the cache drop them.
+func (t trees) release() {
+	for _, tree := range t {
+		tree.Release()
+	}
+}
+
+// trees brings the service's files onto the disk, each part by itself: what
+// another service or an earlier revision brought is there already. The second
+// answer is who is to blame for an error.
+func (l *Loop) trees(ctx context.Context, j *job) (trees, string, error) {
+	var all trees
+	for i, part := range partsOf(j.want) {
+		d := digest.Digest(part.GetDigest())
+		tree, err := l.Cache.Tree(ctx, partKey(j.id, i), d, func(ctx context.Context) (io.ReadCloser, error) { return l.Hub.Tarball(ctx, d) })
+		if err != nil {
+			all.release()
+			switch errcode.Of(err) {
+			case errcode.NotFound, errcode.Unprocessable:
+				return nil, sourceSource, err
+			}
+			return nil, sourceAgent, err
+		}
+		all = append(all, tree)
+	}
+	return all, "", nil
+}
+
+// renderParts are the trees as the renderer takes them; nil for a service
+// without parts.
+func (t trees) renderParts(w *agentv1.DesiredService) []render.Part {
+	parts := make([]render.Part, 0, len(w.GetParts()))
+	for i, p := range w.GetParts() {
+		parts = append(parts, render.Part{Name: p.GetName(), Dir: t[i].Dir, Path: p.GetPath(), Entry: p.GetEntry()})
+	}
+	return parts
+}
