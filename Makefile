@@ -46,6 +46,7 @@ generate: ## make all generated files anew
 	$(TOOL) buf generate
 	$(TOOL) controller-gen object crd:allowDangerousTypes=true paths=./api/v1alpha1/... output:crd:dir=deploy/crds
 	go test ./internal/archtest -run TestArchitectureHoldsTheRules -update
+	go test ./hub -run TestMetricsPageListsEveryMetric -update
 	gofmt -w $$(git ls-files '*.go')
 
 lint: ## look for what the compiler does not
@@ -61,10 +62,17 @@ check-generated: generate ## fail when a generated file was not committed
 bench: kubedev build ## measure; results as a table and as JSON in docs/benchmarks
 	@go run ./cmd/dev bench $(ARGS)
 
+bench-fleet: ## hub under a fleet (CLUSTERS SERVICES REPLICAS DURATION POLL COMMITS TOUCH DATABASE=postgres ALL=1 KILL=1 NAME)
+	@go build -o bin/dev ./cmd/dev
+	@bin/dev bench-fleet --clusters $(or $(CLUSTERS),1100) --services $(or $(SERVICES),10) --replicas $(or $(REPLICAS),1) \
+	  --duration $(or $(DURATION),300s) --poll $(or $(POLL),120s) --commits $(or $(COMMITS),1m) --touch $(or $(TOUCH),1%) \
+	  $(if $(filter postgres,$(DATABASE)),--postgres) $(if $(filter 1,$(ALL)),--all) $(if $(filter 1,$(KILL)),--kill) \
+	  $(if $(NAME),--name $(NAME)) $(if $(HUB),--hub $(HUB)) $(ARGS)
+
 fuzz: ## run every fuzz test for FUZZTIME (30s)
 	@./test/fuzz.sh $(FUZZTIME)
 
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo test build images deps kubedev generate lint check-generated bench fuzz clean
+.PHONY: help demo test build images deps kubedev generate lint check-generated bench bench-fleet fuzz clean

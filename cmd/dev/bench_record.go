@@ -119,6 +119,9 @@ wall and ratios of them do not.
 		}
 		r.section(&page)
 	}
+	if err := fleetPage(&page, filepath.Join(b.out, "fleet")); err != nil {
+		return err
+	}
 	return atomicfile.Write(b.out+".md", page.Bytes(), 0o644)
 }
 

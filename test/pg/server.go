@@ -230,6 +230,13 @@ func (s *Server) Pause() (resume func(), err error) {
 	return func() { _ = signal(syscall.SIGCONT) }, signal(syscall.SIGSTOP)
 }
 
+// Pid is the process id of the server, whose children serve the connections.
+func (s *Server) Pid() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cmd.Process.Pid
+}
+
 // processes returns the server's process and its children; each child has a
 // process group of its own, so a signal to the group would miss them.
 func (s *Server) processes() ([]int, error) {

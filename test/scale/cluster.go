@@ -36,6 +36,9 @@ type Cluster struct {
 	bootID     string
 	uid        string
 	client     *hubclient.Client
+	transport  *http.Transport
+	meter      meter
+	reports    atomic.Int64
 	registered atomic.Bool
 	silent     atomic.Bool
 
@@ -87,6 +90,7 @@ func (c *Cluster) interval() time.Duration {
 // register trades the bootstrap token for an identity and says what cluster
 // this is.
 func (c *Cluster) register(ctx context.Context, transport *http.Transport) (err error) {
+	c.transport = transport
 	if c.client, err = hubclient.New(hubclient.Config{URL: c.fleet.cfg.URL, Transport: transport}); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/axle-cd/axle/agent/hubclient"
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/manifest"
 	"github.com/axle-cd/axle/internal/tarball"
@@ -25,13 +26,19 @@ type Content struct {
 	// is what is wrong with one of them, with file and line.
 	Objects []manifest.Object
 	Problem error
+
+	// packed are the components of Objects, of contents that were read in
+	// memory.
+	packed []byte
+	counts *agentv1.ComponentCounts
 }
 
 // contents downloads, verifies and reads tarballs.
 type contents struct {
-	dir   string
-	share bool
-	count *counters
+	dir      string
+	share    bool
+	inMemory bool
+	count    *counters
 
 	mu    sync.Mutex
 	known map[string]*content
@@ -44,12 +51,15 @@ type content struct {
 	err error
 }
 
-func newContents(dir string, share bool, count *counters) *contents {
-	return &contents{dir: dir, share: share, count: count, known: map[string]*content{}}
+func newContents(cfg Config, count *counters) *contents {
+	return &contents{dir: cfg.Dir, share: cfg.ShareTarballs, inMemory: cfg.InMemory, count: count, known: map[string]*content{}}
 }
 
 // get returns a content, from memory when the fleet shares.
 func (c *contents) get(ctx context.Context, client *hubclient.Client, name, entry string) (*Content, error) {
+	if c.inMemory {
+		return c.verify(ctx, client, name)
+	}
 	if !c.share {
 		return c.download(ctx, client, name, entry)
 	}

@@ -2,6 +2,8 @@ package scale
 
 import (
 	"context"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -30,7 +32,8 @@ const (
 
 // Config says how a fleet behaves. URL is needed.
 type Config struct {
-	// URL is the hub's, and CAPEM the authority to trust beside the system's.
+	// URL is the hub's, and CAPEM the authority to trust instead of the
+	// system's.
 	URL   string
 	CAPEM []byte
 	// OwnConnections gives each cluster a connection of its own, as in life;
@@ -39,11 +42,22 @@ type Config struct {
 	// ShareTarballs downloads each content once for the whole fleet, not once
 	// for each cluster.
 	ShareTarballs bool
+	// Addresses are where the hub's replicas listen; each connection goes to one
+	// that accepts it, as through a load balancer. Empty is URL's own.
+	Addresses []string
+	// First is the number of the first cluster that joins, when another process
+	// plays those before: it decides the site.
+	First int
+	// InMemory verifies each cluster's every tarball without writing files, and
+	// decodes each content once.
+	InMemory bool
 	// Interval is the time between polls, up to half of it added at random;
 	// zero is 10 s.
 	Interval time.Duration
 	// Act is what clusters make of their services; nil is Healthy.
 	Act func(Seen) *agentv1.ServiceStatus
+	// Took is told of each content that replaced another; nil is nobody.
+	Took func(digest string)
 	// Dir takes what is unpacked; empty is the system's temporary folder.
 	Dir string
 	Log *slog.Logger
@@ -54,12 +68,15 @@ type Stats struct {
 	Polls, Unchanged, Failed           int64
 	Specs, Tarballs, TarballBytes      int64
 	Reports, ReportedServices, Resyncs int64
+	// Mismatches are tarballs whose digest was another one.
+	Mismatches int64
 }
 
 type counters struct {
 	polls, unchanged, failed           atomic.Int64
 	specs, tarballs, tarballBytes      atomic.Int64
 	reports, reportedServices, resyncs atomic.Int64
+	mismatches                         atomic.Int64
 }
 
 // Fleet is a number of simulated clusters.
@@ -67,6 +84,8 @@ type Fleet struct {
 	cfg      Config
 	contents *contents
 	count    counters
+	roots    *x509.CertPool // nil is the system's
+	dialled  atomic.Uint64
 
 	mu       sync.Mutex
 	clusters []*Cluster
@@ -86,7 +105,11 @@ func New(cfg Config) *Fleet {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	f := &Fleet{cfg: cfg, joined: make(chan struct{})}
-	f.contents = newContents(cfg.Dir, cfg.ShareTarballs, &f.count)
+	if len(cfg.CAPEM) > 0 {
+		f.roots = x509.NewCertPool()
+		f.roots.AppendCertsFromPEM(cfg.CAPEM)
+	}
+	f.contents = newContents(cfg, &f.count)
 	return f
 }
 
@@ -97,6 +120,7 @@ func (f *Fleet) Stats() Stats {
 		c.polls.Load(), c.unchanged.Load(), c.failed.Load(),
 		c.specs.Load(), c.tarballs.Load(), c.tarballBytes.Load(),
 		c.reports.Load(), c.reportedServices.Load(), c.resyncs.Load(),
+		c.mismatches.Load(),
 	}
 }
 
@@ -107,14 +131,14 @@ func (f *Fleet) Clusters() []*Cluster {
 	return append([]*Cluster(nil), f.clusters...)
 }
 
-// transport returns the next cluster's: its own, or its site's.
-func (f *Fleet) transport(n int) (*http.Transport, error) {
+// transport returns a cluster's: its own, or its site's.
+func (f *Fleet) transport(n int, m *meter) (*http.Transport, error) {
 	site := n / siteClusters
 	if f.cfg.OwnConnections {
-		return f.dialFrom(site)
+		return f.dialFrom(site, m)
 	}
 	for len(f.sites) <= site {
-		t, err := f.dialFrom(len(f.sites))
+		t, err := f.dialFrom(len(f.sites), nil)
 		if err != nil {
 			return nil, err
 		}
@@ -125,26 +149,52 @@ func (f *Fleet) transport(n int) (*http.Transport, error) {
 }
 
 // dialFrom makes a transport that dials from a site's loopback address.
-func (f *Fleet) dialFrom(site int) (*http.Transport, error) {
-	t, err := hubclient.NewTransport(f.cfg.CAPEM)
+func (f *Fleet) dialFrom(site int, m *meter) (*http.Transport, error) {
+	t, err := hubclient.NewTransport(nil)
 	if err != nil {
 		return nil, err
 	}
 	t.Proxy = nil
+	// One pool for all: a copy of the system's for each cluster is large.
+	t.TLSClientConfig.RootCAs = f.roots
 	dialer := &net.Dialer{Timeout: 10 * time.Second, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, byte(site>>8), byte(site))}}
-	t.DialContext = dialer.DialContext
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := f.dial(ctx, dialer, network, address)
+		if err == nil && m != nil {
+			return &metered{c, m}, nil
+		}
+		return c, err
+	}
 	return t, nil
+}
+
+// dial connects to a replica, the next when one refuses.
+func (f *Fleet) dial(ctx context.Context, dialer *net.Dialer, network, address string) (net.Conn, error) {
+	if len(f.cfg.Addresses) == 0 {
+		return dialer.DialContext(ctx, network, address)
+	}
+	first := f.dialled.Add(1)
+	var errs []error
+	for i := range f.cfg.Addresses {
+		address = f.cfg.Addresses[(int(first)+i)%len(f.cfg.Addresses)]
+		c, err := dialer.DialContext(ctx, network, address)
+		if err == nil {
+			return c, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
 }
 
 // Join registers a cluster and lets it poll from now on when the fleet runs.
 func (f *Fleet) Join(ctx context.Context, m Member) (*Cluster, error) {
 	f.mu.Lock()
-	transport, err := f.transport(len(f.clusters))
+	c := newCluster(f, m, f.cfg.First+len(f.clusters))
+	transport, err := f.transport(f.cfg.First+len(f.clusters), &c.meter)
 	if err != nil {
 		f.mu.Unlock()
 		return nil, err
 	}
-	c := newCluster(f, m, len(f.clusters))
 	f.clusters = append(f.clusters, c)
 	f.mu.Unlock()
 	if err := c.register(ctx, transport); err != nil {

@@ -97,6 +97,9 @@ func (c *Cluster) fetch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if s.content != nil && c.fleet.cfg.Took != nil {
+			c.fleet.cfg.Took(want)
+		}
 		s.content, s.applied = content, time.Now()
 	}
 	return nil
@@ -192,6 +195,7 @@ func (c *Cluster) send(ctx context.Context, ids, drained []string, all bool) err
 	}
 	n := &c.fleet.count
 	n.reports.Add(1)
+	c.reports.Add(1)
 	n.reportedServices.Add(int64(len(ids)))
 	n.resyncs.Add(int64(len(answer.GetResync())))
 	return nil

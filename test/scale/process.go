@@ -14,9 +14,9 @@ const ticks = 100
 
 // usage is what a process and the children it has take.
 type usage struct {
-	// cpu counts the process and all its children, those that ended too.
+	// cpu counts the process and all its descendants, those that ended too.
 	cpu time.Duration
-	// rss is the process's present memory, children that of its children
+	// rss is the process's present memory, children that of its descendants
 	// together, in bytes.
 	rss, children int64
 }
@@ -29,10 +29,15 @@ func usageOf(pid int) (usage, error) {
 		return u, err
 	}
 	u.cpu, u.rss = cpu(fields), rss(pid)
-	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	if err != nil {
-		return u, err
-	}
+	u.descend(pid)
+	return u, nil
+}
+
+// descend adds what runs below a process. What ends meanwhile is counted by
+// whoever waited for it, or not at all.
+func (u *usage) descend(pid int) {
+	// No pattern is malformed.
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, list := range lists {
 		text, err := os.ReadFile(list)
 		if err != nil {
@@ -46,10 +51,10 @@ func usageOf(pid int) (usage, error) {
 			if fields, err := stat(child); err == nil {
 				u.cpu += cpu(fields)
 				u.children += rss(child)
+				u.descend(child)
 			}
 		}
 	}
-	return u, nil
 }
 
 // stat returns the fields behind the program's name, the state first.
@@ -92,4 +97,13 @@ func rss(pid int) int64 {
 		return 0
 	}
 	return pages * int64(os.Getpagesize())
+}
+
+// ownCPU is what this process took.
+func ownCPU() time.Duration {
+	u, err := usageOf(os.Getpid())
+	if err != nil {
+		return 0
+	}
+	return u.cpu
 }

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/axle-cd/axle/internal/atomicfile"
+	"github.com/axle-cd/axle/test/scale"
+)
+
+// benchFleet is one run of the bench-fleet command.
+type benchFleet struct {
+	config  scale.BenchConfig
+	out     string
+	name    string
+	touch   string
+	commits string
+	started time.Time
+}
+
+func benchFleetCommand() *cobra.Command {
+	var b benchFleet
+	c := &cobra.Command{
+		Use:   "bench-fleet",
+		Short: "Measure a hub under a simulated fleet",
+		Long: `Start real hub processes and processes that play a fleet of agents over the
+real protocol: one kept TLS connection for each cluster, every digest verified,
+each change reported. Prints a table and, as its last line, one JSON object.
+With --name the result is recorded.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { b.started = time.Now(); return b.run(c.Context()) },
+	}
+	f := c.Flags()
+	f.IntVar(&b.config.Clusters, "clusters", 1100, "clusters")
+	f.IntVar(&b.config.Services, "services", 10, "services of each")
+	f.IntVar(&b.config.Replicas, "replicas", 1, "hub processes; several are on Postgres")
+	f.BoolVar(&b.config.Postgres, "postgres", false, "one hub on Postgres too")
+	f.DurationVar(&b.config.Duration, "duration", 5*time.Minute, "window that is measured")
+	f.DurationVar(&b.config.Poll, "poll", 2*time.Minute, "between polls of a cluster, and of a repository")
+	f.StringVar(&b.commits, "commits", "1m", "between commits; 0 is none")
+	f.StringVar(&b.touch, "touch", "1%", "share of the clusters that a commit touches")
+	f.BoolVar(&b.config.All, "all", false, "then change one service on all clusters")
+	f.BoolVar(&b.config.Kill, "kill", false, "kill -9 one of several replicas in the middle")
+	f.StringVar(&b.config.HubProgram, "hub", "", "axle-hub to measure (default: built from this tree)")
+	f.StringSliceVar(&b.config.HubFlags, "hub-flag", nil, "one more flag of it")
+	f.StringVar(&b.config.Dir, "dir", "", "keep data and logs here")
+	f.StringVar(&b.name, "name", "", "record the result under this name")
+	f.StringVar(&b.out, "out", filepath.Join("docs", "benchmarks"), "folder of the records")
+	return c
+}
+
+// fleetPlayerCommand is what bench-fleet starts.
+func fleetPlayerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "fleet-player", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return scale.Play(c.Context(), os.Stdin, os.Stdout) },
+	}
+}
+
+func (b *benchFleet) say(format string, args ...any) {
+	fmt.Printf("[%6.1fs] %s\n", time.Since(b.started).Seconds(), fmt.Sprintf(format, args...))
+}
+
+func (b *benchFleet) run(ctx context.Context) (err error) {
+	if b.config.Touch, err = share(b.touch); err != nil {
+		return err
+	}
+	if b.config.Commits, err = time.ParseDuration(b.commits); err != nil {
+		return fmt.Errorf("--commits %q is no time such as 1m: %w", b.commits, err)
+	}
+	if b.config.Commits == 0 {
+		b.config.Commits = -1
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	b.config.Player, b.config.Progress = []string{self, "fleet-player"}, b.say
+	found, err := scale.Bench(ctx, b.config)
+	if err != nil {
+		return err
+	}
+	r := b.record(ctx, found)
+	if b.name != "" {
+		if err := errors.Join(r.write(filepath.Join(b.out, "fleet")), (&bench{out: b.out}).index()); err != nil {
+			return err
+		}
+	}
+	if err := r.print(); err != nil {
+		return err
+	}
+	line, err := json.Marshal(found)
+	if err != nil {
+		return err
+	}
+	fmt.Println(string(line))
+	return nil
+}
+
+// share reads "1%" or "0.01".
+func share(text string) (float64, error) {
+	number, percent := strings.CutSuffix(text, "%")
+	f, err := strconv.ParseFloat(number, 64)
+	if percent {
+		f /= 100
+	}
+	if err != nil || f <= 0 || f > 1 {
+		return 0, fmt.Errorf("--touch %q is no share such as 1%%", text)
+	}
+	return f, nil
+}
+
+// fleetRecord is what is kept of one run.
+type fleetRecord struct {
+	Name    string             `json:"name"`
+	Date    string             `json:"date"`
+	Commit  string             `json:"commit"`
+	Machine machine            `json:"machine"`
+	Setting string             `json:"setting"`
+	Result  *scale.BenchResult `json:"result"`
+	// More is what the result's one line does not hold.
+	More map[string]float64 `json:"more"`
+	// Errors are some of them in words.
+	Errors []string `json:"errors,omitempty"`
+}
+
+func (b *benchFleet) record(ctx context.Context, found *scale.BenchResult) *fleetRecord {
+	database := "SQLite"
+	if b.config.Replicas > 1 || b.config.Postgres {
+		database = "Postgres"
+	}
+	setting := fmt.Sprintf("%s, poll %s, commit each %s on %s", database, b.config.Poll, b.config.Commits, b.touch)
+	if b.config.Commits < 0 {
+		setting = fmt.Sprintf("%s, poll %s, no commits", database, b.config.Poll)
+	}
+	if found.OwnedAgainSeconds > 0 {
+		setting += ", one replica killed"
+	}
+	more := map[string]float64{"commits": float64(found.Commits), "fleet_cores": found.FleetCores, "start_s": found.StartSeconds}
+	if b.config.All {
+		more["all_s"], more["all_cpu_s"], more["all_slowest_call_ms"] = found.AllSeconds, found.AllCPUSeconds, found.AllSlowestCallMillis
+	}
+	if found.OwnedAgainSeconds > 0 {
+		more["owned_again_s"] = found.OwnedAgainSeconds
+	}
+	return &fleetRecord{
+		Name: b.name, Date: b.started.UTC().Format(time.RFC3339), Commit: revision(ctx), Machine: thisMachine(),
+		Setting: setting, Result: found, More: more, Errors: found.ErrorTexts,
+	}
+}
+
+func (r *fleetRecord) write(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(dir, r.Name+".json"), append(text, '\n'), 0o644)
+}
+
+// fleetBudget bounds a number of a run, for the two sizes that have budgets.
+type fleetBudget struct {
+	cores, memory float64
+}
+
+func (r *fleetRecord) budget() (fleetBudget, bool) {
+	switch {
+	case r.Result.Clusters <= 1100:
+		return fleetBudget{0.3, 400}, r.Result.Services <= 10
+	case r.Result.Clusters <= 10000:
+		return fleetBudget{1, 1500}, r.Result.Services <= 10
+	}
+	return fleetBudget{}, false
+}
+
+func (r *fleetRecord) values() []value {
+	f := r.Result
+	all := []value{
+		{What: "hub, cores", Value: f.HubCores},
+		{What: "hub, largest memory", Value: f.HubRSSMB, Unit: "MB"},
+		{What: "start, CPU of the hub", Value: f.StartCPUSeconds, Unit: "s"},
+		{What: "start, by the wall", Value: r.More["start_s"], Unit: "s"},
+		{What: "database, cores", Value: f.DBCores},
+		{What: "fleet, cores", Value: r.More["fleet_cores"]},
+		{What: "polls", Value: float64(f.Polls)},
+		most(value{What: "polls missed", Value: float64(f.PollsMissed)}, 0),
+		{What: "polls not modified", Value: f.NotModifiedRatio, Budget: new(0.95), Floor: true},
+		most(value{What: "up, a poll that finds nothing, TLS records", Value: f.BytesUpPerPoll, Unit: "B"}, 300),
+		most(value{What: "down", Value: f.BytesDownPerPoll, Unit: "B"}, 200),
+		{What: "commits", Value: r.More["commits"]},
+		{What: "commit to agent, p50", Value: f.CommitToAgentP50 / 1000, Unit: "s"},
+		{What: "commit to agent, p99", Value: f.CommitToAgentP99 / 1000, Unit: "s"},
+		{What: "ls-refs an interval and repository", Value: f.LsRefsPerInterval},
+		{What: "upstream fetches", Value: float64(f.UpstreamFetches)},
+		{What: "tarballs served", Value: float64(f.TarballsServed)},
+		most(value{What: "digest mismatches", Value: float64(f.DigestMismatches)}, 0),
+		{What: "feed lag, p99", Value: f.FeedLagP99Millis, Unit: "ms"},
+		most(value{What: "errors", Value: float64(f.Errors)}, 0),
+	}
+	if b, ok := r.budget(); ok {
+		all[0], all[1] = most(all[0], b.cores), most(all[1], b.memory)
+	}
+	if s := r.More["all_s"]; s > 0 {
+		all = append(all, value{What: "a change on all clusters, until all have it", Value: s, Unit: "s"},
+			value{What: "a change on all clusters, CPU of the hub", Value: r.More["all_cpu_s"], Unit: "s"},
+			value{What: "a change on all clusters, slowest call of a person meanwhile", Value: r.More["all_slowest_call_ms"], Unit: "ms"})
+	}
+	if s := r.More["owned_again_s"]; s > 0 {
+		all = append(all, most(value{What: "killed replica's repositories have owners again", Value: s, Unit: "s"}, 40))
+	}
+	return all
+}
+
+func (r *fleetRecord) print() error {
+	fmt.Printf("\n%d clusters with %d services, %d replicas, %.0f s; %s; %d cores\n",
+		r.Result.Clusters, r.Result.Services, r.Result.Replicas, r.Result.WindowSeconds, r.Setting, runtime.NumCPU())
+	w := tabwriter.NewWriter(os.Stdout, 0, 4, 3, ' ', 0)
+	fmt.Fprintln(w, "MEASURED\tVALUE\tBUDGET\t")
+	for _, v := range r.values() {
+		fmt.Fprintf(w, "%s\t%s\t%s\t\n", v.What, v.number(), v.budget())
+	}
+	return w.Flush()
+}

@@ -1,0 +1,422 @@
+package scale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/axle-cd/axle/test/bin"
+	"github.com/axle-cd/axle/test/gitserver"
+)
+
+// BenchConfig says what the fleet benchmark measures. Zero is the default of
+// each.
+type BenchConfig struct {
+	// Clusters, and Services of each; 1,100 and 10.
+	Clusters, Services int
+	// Replicas of the hub; 1. One alone is on SQLite unless Postgres is set.
+	Replicas int
+	Postgres bool
+	// Duration of the window and Poll between two polls of a cluster, and of a
+	// repository; 300 s and 120 s.
+	Duration, Poll time.Duration
+	// Commits is the time between two commits, 1 min; negative is none.
+	Commits time.Duration
+	// Touch is the share of the clusters that each commit touches; 0.01.
+	Touch float64
+	// All measures, after the window, a change of one service on all clusters.
+	All bool
+	// Kill ends one of several replicas in the middle of the window.
+	Kill bool
+	// HubProgram is the axle-hub to measure; empty builds this tree's.
+	HubProgram string
+	// HubFlags are more flags of it.
+	HubFlags []string
+	// Player is the command that runs Play.
+	Player []string
+	// Dir keeps data and logs; empty is a temporary folder.
+	Dir      string
+	Progress func(format string, args ...any)
+}
+
+// BenchResult is what was measured. The fields with a name in JSON are the
+// benchmark's last line.
+type BenchResult struct {
+	Clusters             int     `json:"clusters"`
+	Services             int     `json:"services"`
+	Replicas             int     `json:"replicas"`
+	WindowSeconds        float64 `json:"window_s"`
+	StartCPUSeconds      float64 `json:"start_cpu_s"`
+	HubCores             float64 `json:"hub_cores"`
+	HubRSSMB             float64 `json:"hub_rss_mb"`
+	DBCores              float64 `json:"db_cores"`
+	Polls                int64   `json:"polls"`
+	PollsMissed          int64   `json:"polls_missed"`
+	NotModifiedRatio     float64 `json:"not_modified_ratio"`
+	BytesUpPerPoll       float64 `json:"bytes_up_per_poll"`
+	BytesDownPerPoll     float64 `json:"bytes_down_per_poll"`
+	CommitToAgentP50     float64 `json:"commit_to_agent_p50_ms"`
+	CommitToAgentP99     float64 `json:"commit_to_agent_p99_ms"`
+	LsRefsPerInterval    float64 `json:"upstream_lsrefs_per_interval"`
+	UpstreamFetches      int     `json:"upstream_fetches"`
+	TarballsServed       int64   `json:"tarballs_served"`
+	DigestMismatches     int64   `json:"digest_mismatches"`
+	FeedLagP99Millis     float64 `json:"feed_lag_p99_ms"`
+	Errors               int64   `json:"errors"`
+	Commits              int     `json:"-"`
+	FleetCores           float64 `json:"-"`
+	StartSeconds         float64 `json:"-"`
+	AllSeconds           float64 `json:"-"` // of the change on all clusters
+	AllCPUSeconds        float64 `json:"-"`
+	AllSlowestCallMillis float64 `json:"-"`
+	OwnedAgainSeconds    float64 `json:"-"` // after the kill
+	// ErrorTexts are some of Errors in words.
+	ErrorTexts []string `json:"-"`
+}
+
+func (c BenchConfig) withDefaults() BenchConfig {
+	def := func(n *int, d int) {
+		if *n == 0 {
+			*n = d
+		}
+	}
+	during := func(n *time.Duration, d time.Duration) {
+		if *n == 0 {
+			*n = d
+		}
+	}
+	def(&c.Clusters, 1100)
+	def(&c.Services, 10)
+	def(&c.Replicas, 1)
+	during(&c.Duration, 5*time.Minute)
+	during(&c.Poll, 2*time.Minute)
+	during(&c.Commits, time.Minute)
+	if c.Touch == 0 {
+		c.Touch = 0.01
+	}
+	if c.Progress == nil {
+		c.Progress = func(string, ...any) {}
+	}
+	return c
+}
+
+// benching is one run.
+type benching struct {
+	BenchConfig
+	plan    plan
+	git     *gitserver.Server
+	hubs    *hubs
+	people  *people
+	players *players
+	changes [benchRepositories]int
+	pushes  []push
+	owned   chan time.Duration // sent to once, after a kill
+	result  BenchResult
+}
+
+// push is a commit whose content clusters wait for.
+type push struct {
+	digest string
+	at     time.Time
+	wanted int
+}
+
+// Bench runs the hub, a Git server and a fleet, and measures. Anything that
+// was not as it should be counts in Errors; an error means that nothing was
+// measured.
+func Bench(ctx context.Context, cfg BenchConfig) (_ *BenchResult, err error) {
+	b := &benching{BenchConfig: cfg.withDefaults(), owned: make(chan time.Duration, 1)}
+	if b.plan, err = newPlan(b.Clusters, b.Services, b.Touch, b.All); err != nil {
+		return nil, err
+	}
+	if b.Dir == "" {
+		if b.Dir, err = os.MkdirTemp("", "axle-bench-"); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(b.Dir)) }()
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	for _, step := range []func(context.Context) error{b.prepare, b.begin, b.window, b.deliver, b.changeAll} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return &b.result, b.judge(ctx)
+}
+
+func (b *benching) close() error {
+	var errs []error
+	if b.players != nil {
+		errs = append(errs, b.players.close())
+	}
+	if b.hubs != nil {
+		errs = append(errs, b.hubs.close())
+	}
+	if b.git != nil {
+		errs = append(errs, b.git.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// prepare starts everything and fills the hub: repositories, registered
+// clusters, and services whose content is there.
+func (b *benching) prepare(ctx context.Context) (err error) {
+	if b.HubProgram == "" {
+		if b.HubProgram, err = bin.Path(ctx, "axle-hub", bin.Options{}); err != nil {
+			return err
+		}
+	}
+	gitDir := filepath.Join(b.Dir, "git")
+	if err := os.MkdirAll(gitDir, 0o700); err != nil {
+		return err
+	}
+	if b.git, err = gitserver.Start(ctx, gitserver.Config{Dir: gitDir}); err != nil {
+		return err
+	}
+	if err := b.repositories(ctx); err != nil {
+		return err
+	}
+	b.hubs, err = startHubs(ctx, b.Dir, b.HubProgram, b.Replicas, b.Postgres, append([]string{"--repo-poll-interval", b.Poll.String()}, b.HubFlags...))
+	if err != nil {
+		return err
+	}
+	b.Progress("%d replicas run: %v", b.Replicas, b.hubs.addresses())
+	if b.people, err = newPeople(ctx, b.hubs); err != nil {
+		return err
+	}
+	if err := b.people.repositories(ctx, b.git); err != nil {
+		return err
+	}
+	token, err := b.people.bootstrap(ctx, b.Clusters)
+	if err != nil {
+		return err
+	}
+	b.players, err = startPlayers(ctx, b.Player, playerConfig{
+		URL: b.hubs.baseURL(), CAPEM: b.hubs.ca, Addresses: b.hubs.addresses(), Token: token,
+		Count: b.Clusters, Interval: b.Poll, Spread: b.spread(),
+	}, b.Progress)
+	if err != nil {
+		return err
+	}
+	b.Progress("%d clusters are registered", b.Clusters)
+	if err := b.people.services(ctx, b.plan, b.Progress); err != nil {
+		return err
+	}
+	b.Progress("%d services are declared and have content; the hubs took %.1f CPU-s and at most %.0f MB so far", b.Clusters*b.Services, b.hubs.usage().Seconds(), b.hubs.forget())
+	return nil
+}
+
+// repositories makes those of the plan.
+func (b *benching) repositories(ctx context.Context) error {
+	for r := range benchRepositories {
+		files := map[string]string{}
+		for f := range benchFolders {
+			at := place{r, f}
+			for name, text := range at.files(0) {
+				files[at.path()+"/"+name] = text
+			}
+		}
+		repo := place{repository: r}.repo()
+		if err := b.git.Create(ctx, repo); err != nil {
+			return err
+		}
+		if _, err := b.git.Commit(ctx, repo, "main", "begin", files); err != nil {
+			return err
+		}
+	}
+	b.Progress("%d repositories of %d folders are made", benchRepositories, benchFolders)
+	return nil
+}
+
+// spread is the time over which agents start: a poll interval, less for few.
+func (b *benching) spread() time.Duration {
+	return min(b.Poll, time.Duration(b.Clusters)*20*time.Millisecond)
+}
+
+// begin lets the agents connect, and waits until each has all of its services,
+// and one poll interval more.
+func (b *benching) begin(ctx context.Context) error {
+	before, began := b.hubs.usage(), time.Now()
+	if err := b.players.orderAll("start"); err != nil {
+		return err
+	}
+	next := time.Now().Add(10 * time.Second)
+	for {
+		if err := b.pause(ctx, time.Second); err != nil {
+			return err
+		}
+		s, err := b.players.stats(ctx)
+		if err != nil {
+			return err
+		}
+		if s.Settled == int64(b.Clusters) {
+			break
+		}
+		if time.Now().After(next) {
+			next = time.Now().Add(10 * time.Second)
+			b.Progress("%d clusters connected and have their services, %d tarballs taken; hubs %.1f CPU-s, fleet %.1f",
+				s.Settled, s.Tarballs, (b.hubs.usage() - before).Seconds(), float64(s.CPUMicros)/1e6)
+		}
+	}
+	b.result.StartCPUSeconds = (b.hubs.usage() - before).Seconds()
+	b.result.StartSeconds = time.Since(began).Seconds()
+	b.Progress("all clusters have their services after %.0f s, %.1f CPU-s of the hubs; the window begins in %s", b.result.StartSeconds, b.result.StartCPUSeconds, b.Poll)
+	return b.pause(ctx, b.Poll)
+}
+
+// pause waits, and ends early when a replica ended.
+func (b *benching) pause(ctx context.Context, d time.Duration) error {
+	for end := time.Now().Add(d); ; {
+		if err := b.hubs.alive(); err != nil {
+			return err
+		}
+		left := time.Until(end)
+		if left <= 0 {
+			return nil
+		}
+		select {
+		case <-time.After(min(left, time.Second)):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// commit pushes a change of one repository's folder, of each in turn.
+func (b *benching) commit(ctx context.Context) error {
+	at := place{repository: len(b.pushes) % benchRepositories}
+	return b.push(ctx, at, b.plan.touched)
+}
+
+func (b *benching) push(ctx context.Context, at place, wanted int) error {
+	b.changes[at.repository]++
+	change := b.changes[at.repository]
+	digest, err := at.digest(change)
+	if err != nil {
+		return err
+	}
+	if _, err := b.git.Commit(ctx, at.repo(), "main", fmt.Sprintf("change %d of %s", change, at.path()), at.changed(change)); err != nil {
+		return err
+	}
+	b.pushes = append(b.pushes, push{digest.String(), time.Now(), wanted})
+	return nil
+}
+
+// took is how long after a push each cluster had its content.
+func (b *benching) took(p push) []time.Duration {
+	var list []time.Duration
+	for _, at := range b.players.deliveries(p.digest) {
+		list = append(list, at.Sub(p.at))
+	}
+	slices.Sort(list)
+	return list
+}
+
+// deliver waits, after the window, until each commit of it is everywhere, at
+// most two intervals of polling with all jitter and some seconds.
+func (b *benching) deliver(ctx context.Context) error {
+	wanted := 0
+	for _, p := range b.pushes {
+		wanted += p.wanted
+	}
+	var all []time.Duration
+	for end := time.Now().Add(b.Poll*11/4 + 15*time.Second); ; {
+		all = all[:0]
+		for _, p := range b.pushes {
+			all = append(all, b.took(p)...)
+		}
+		if len(all) >= wanted || time.Now().After(end) {
+			break
+		}
+		if err := b.pause(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+	b.Progress("%d of %d deliveries of %d commits are made", len(all), wanted, len(b.pushes))
+	if missing := wanted - len(all); missing != 0 {
+		b.complain(int64(max(missing, -missing)), "%d deliveries, %d were wanted", len(all), wanted)
+	}
+	slices.Sort(all)
+	b.result.CommitToAgentP50, b.result.CommitToAgentP99 = quantile(all, 0.5), quantile(all, 0.99)
+	b.result.Commits = len(b.pushes)
+	return nil
+}
+
+// quantile of sorted times in milliseconds; zero when there are none.
+func quantile(sorted []time.Duration, q float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	at := min(int(q*float64(len(sorted))), len(sorted)-1)
+	return float64(sorted[at].Microseconds()) / 1000
+}
+
+func (b *benching) complain(n int64, format string, args ...any) {
+	b.result.Errors += n
+	text := fmt.Sprintf(format, args...)
+	b.result.ErrorTexts = append(b.result.ErrorTexts, text)
+	b.Progress("not as it should be: %s", text)
+}
+
+// changeAll changes the service that all clusters have.
+func (b *benching) changeAll(ctx context.Context) error {
+	if !b.All {
+		return nil
+	}
+	before := b.hubs.usage()
+	if err := b.push(ctx, allPlace, b.Clusters); err != nil {
+		return err
+	}
+	p := b.pushes[len(b.pushes)-1]
+	next := time.Now().Add(10 * time.Second)
+	for end := time.Now().Add(b.Poll*11/4 + 2*time.Minute); ; {
+		began := time.Now()
+		if err := b.people.ask(ctx); err != nil {
+			b.complain(1, "while all change: %v", err)
+		}
+		b.result.AllSlowestCallMillis = max(b.result.AllSlowestCallMillis, float64(time.Since(began).Microseconds())/1000)
+		all := b.took(p)
+		if len(all) >= b.Clusters {
+			b.result.AllSeconds = all[len(all)-1].Seconds()
+			break
+		}
+		if time.Now().After(end) {
+			b.complain(int64(b.Clusters-len(all)), "%d of %d clusters have the change that is for all", len(all), b.Clusters)
+			break
+		}
+		if time.Now().After(next) {
+			next = time.Now().Add(10 * time.Second)
+			b.Progress("%d of %d clusters have the change that is for all", len(all), b.Clusters)
+		}
+		if err := b.pause(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+	b.result.AllCPUSeconds = (b.hubs.usage() - before).Seconds()
+	b.Progress("the change on all clusters took %.0f s, %.1f CPU-s of the hubs", b.result.AllSeconds, b.result.AllCPUSeconds)
+	return nil
+}
+
+// judge counts what the fleet met.
+func (b *benching) judge(ctx context.Context) error {
+	s, err := b.players.stats(ctx)
+	if err != nil {
+		return err
+	}
+	select {
+	case took := <-b.owned:
+		b.result.OwnedAgainSeconds = took.Seconds()
+		b.Progress("the killed replica's repositories had owners again after %.1f s", took.Seconds())
+	default:
+	}
+	b.result.DigestMismatches = s.Mismatches
+	b.result.Errors += s.Errors
+	b.players.mu.Lock()
+	defer b.players.mu.Unlock()
+	b.result.ErrorTexts = append(b.result.ErrorTexts, b.players.errors...)
+	return nil
+}

@@ -1,0 +1,194 @@
+package scale
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/test/gitserver"
+)
+
+// reading is what the counters say at one time.
+type reading struct {
+	at      time.Time
+	hub, db time.Duration
+	fleet   playStats
+	metrics map[string]float64
+}
+
+func (b *benching) read(ctx context.Context) (r reading, err error) {
+	if r.fleet, err = b.players.stats(ctx); err != nil {
+		return r, err
+	}
+	if r.metrics, err = b.hubs.metrics(ctx); err != nil {
+		return r, err
+	}
+	r.at, r.hub, r.db = time.Now(), b.hubs.usage(), b.hubs.databaseCPU()
+	return r, nil
+}
+
+// window is what is measured: polls at their interval, and the commits.
+func (b *benching) window(ctx context.Context) error {
+	begin, err := b.read(ctx)
+	if err != nil {
+		return err
+	}
+	b.Progress("the window of %s begins", b.Duration)
+	end := begin.at.Add(b.Duration)
+	commit, tell, kill := begin.at, begin.at.Add(15*time.Second), begin.at.Add(b.Duration/2)
+	for time.Now().Before(end) {
+		if b.Commits > 0 && !time.Now().Before(commit) {
+			commit = commit.Add(b.Commits)
+			if err := b.commit(ctx); err != nil {
+				return err
+			}
+		}
+		if b.Kill && b.Replicas > 1 && time.Now().After(kill) {
+			b.Kill = false
+			if err := b.crash(ctx); err != nil {
+				return err
+			}
+		}
+		if time.Now().After(tell) {
+			tell = tell.Add(15 * time.Second)
+			b.Progress("%.0f s: hubs %.3f cores, %d commits", time.Since(begin.at).Seconds(),
+				(b.hubs.usage()-begin.hub).Seconds()/time.Since(begin.at).Seconds(), len(b.pushes))
+		}
+		if err := b.pause(ctx, min(250*time.Millisecond, time.Until(end))); err != nil {
+			return err
+		}
+	}
+	now, err := b.read(ctx)
+	if err != nil {
+		return err
+	}
+	b.count(begin, now)
+	return nil
+}
+
+// count fills the result from two readings.
+func (b *benching) count(begin, end reading) {
+	r, wall := &b.result, end.at.Sub(begin.at).Seconds()
+	r.Clusters, r.Services, r.Replicas, r.WindowSeconds = b.Clusters, b.Services, b.Replicas, wall
+	r.HubCores = (end.hub - begin.hub).Seconds() / wall
+	r.DBCores = (end.db - begin.db).Seconds() / wall
+	r.FleetCores = float64(end.fleet.CPUMicros-begin.fleet.CPUMicros) / 1e6 / wall
+	b.hubs.mu.Lock()
+	r.HubRSSMB = float64(b.hubs.peak) / 1e6
+	b.hubs.mu.Unlock()
+	r.Polls = end.fleet.Polls - begin.fleet.Polls
+	r.PollsMissed = end.fleet.Missed - begin.fleet.Missed
+	r.NotModifiedRatio = ratioOf(end.fleet.Unchanged-begin.fleet.Unchanged, r.Polls)
+	idle := end.fleet.IdlePolls - begin.fleet.IdlePolls
+	r.BytesUpPerPoll = ratioOf(end.fleet.IdleUp-begin.fleet.IdleUp, idle)
+	r.BytesDownPerPoll = ratioOf(end.fleet.IdleDown-begin.fleet.IdleDown, idle)
+	r.TarballsServed = end.fleet.Tarballs - begin.fleet.Tarballs
+	r.LsRefsPerInterval, r.UpstreamFetches = b.upstream(begin.at, end.at)
+	r.FeedLagP99Millis = 1000 * histogramQuantile(begin.metrics, end.metrics, "axle_feed_lag_seconds", 0.99)
+	b.Progress("the window ends: %d polls, hubs %.3f cores, fleet %.3f", r.Polls, r.HubCores, r.FleetCores)
+}
+
+func ratioOf(part, whole int64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return float64(part) / float64(whole)
+}
+
+// upstream counts from the Git server's log how often a repository's refs were
+// asked for in each interval of its polling (the base and half of the spread),
+// on average, and the fetches. What a fetch itself asks for is not a poll.
+func (b *benching) upstream(from, to time.Time) (perInterval float64, fetches int) {
+	polls := 0
+	for r := range benchRepositories {
+		log := slices.DeleteFunc(b.git.Log(place{repository: r}.repo()), func(e gitserver.Event) bool {
+			return e.Start.Before(from) || e.Start.After(to)
+		})
+		for i, e := range log {
+			switch e.Kind {
+			case gitserver.Fetch:
+				fetches++
+			case gitserver.LsRefs:
+				if i+1 < len(log) && log[i+1].Kind == gitserver.Fetch && log[i+1].Start.Sub(e.Start) < 2*time.Second {
+					continue // git itself asks before it fetches
+				}
+				polls++
+			}
+		}
+	}
+	intervals := to.Sub(from).Seconds() / (b.Poll + b.Poll/4).Seconds()
+	return float64(polls) / benchRepositories / intervals, fetches
+}
+
+// histogramQuantile returns the bound below which a share of what a histogram
+// took between two readings lies.
+func histogramQuantile(before, after map[string]float64, name string, q float64) float64 {
+	type bucket struct{ bound, n float64 }
+	var list []bucket
+	for series, n := range after {
+		rest, ok := strings.CutPrefix(series, name+`_bucket{le="`)
+		if !ok {
+			continue
+		}
+		bound, err := strconv.ParseFloat(strings.TrimSuffix(rest, `"}`), 64)
+		if err == nil {
+			list = append(list, bucket{bound, n - before[series]})
+		}
+	}
+	slices.SortFunc(list, func(a, b bucket) int {
+		if a.bound < b.bound {
+			return -1
+		}
+		return 1
+	})
+	if len(list) == 0 || list[len(list)-1].n == 0 {
+		return 0
+	}
+	total, below, last := list[len(list)-1].n, 0.0, 0.0
+	for _, b := range list {
+		if b.n >= q*total {
+			if math.IsInf(b.bound, 1) || b.n == below {
+				return last
+			}
+			return last + (b.bound-last)*(q*total-below)/(b.n-below)
+		}
+		below, last = b.n, b.bound
+	}
+	return last
+}
+
+// crash kills a replica and waits until others own its repositories.
+func (b *benching) crash(ctx context.Context) error {
+	victim := b.hubs.replicas[b.Replicas-1]
+	owned, err := b.people.owned(ctx, victim.name)
+	if err != nil {
+		return err
+	}
+	if err := b.hubs.kill(b.Replicas - 1); err != nil {
+		return err
+	}
+	at := time.Now()
+	b.Progress("%s is killed; it owned %d repositories", victim.name, len(owned))
+	go b.watchOwners(ctx, victim.name, owned, at)
+	return nil
+}
+
+// watchOwners notes when the last of some repositories has another owner.
+func (b *benching) watchOwners(ctx context.Context, victim string, owned []string, at time.Time) {
+	for time.Since(at) < 2*time.Minute {
+		left, err := b.people.ownedBy(ctx, victim, owned)
+		if err == nil && left == 0 {
+			b.owned <- time.Since(at)
+			return
+		}
+		select {
+		case <-time.After(500 * time.Millisecond):
+		case <-ctx.Done():
+			return
+		}
+	}
+	b.owned <- time.Since(at)
+}
