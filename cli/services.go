@@ -66,6 +66,7 @@ type serviceView struct {
 	CommitAuthor    string             `json:"commitAuthor"`
 	CommittedAt     string             `json:"committedAt"`
 	NotActing       []string           `json:"notActing"`
+	Sources         []sourceView       `json:"sources"`
 	Objects         objectCounts       `json:"objects"`
 	Components      []componentView    `json:"components,omitempty"`
 	UpdatedAt       string             `json:"updatedAt"`
@@ -78,6 +79,57 @@ type serviceErrorView struct {
 	Since   string `json:"since"`
 	Age     string `json:"age"`
 	Warning bool   `json:"warning"`
+}
+
+// sourceView is one source of a service.
+type sourceView struct {
+	Field       string `json:"field"`
+	Path        string `json:"path"`
+	Repository  string `json:"repository"`
+	Type        string `json:"type"`
+	Ref         string `json:"ref"`
+	Folder      string `json:"folder"`
+	Chart       string `json:"chart"`
+	Version     string `json:"version"`
+	Revision    string `json:"revision"`
+	Digest      string `json:"digest"`
+	Message     string `json:"message"`
+	CommittedAt string `json:"committedAt"`
+	FetchedAt   string `json:"fetchedAt"`
+	Age         string `json:"age"`
+	Error       string `json:"error"`
+	ErrorSince  string `json:"errorSince"`
+	ErrorAge    string `json:"errorAge"`
+}
+
+func (a *app) sourceView(s *hubv1.ServiceSource) sourceView {
+	return sourceView{
+		Field: s.GetField(), Path: s.GetPath(), Repository: s.GetRepository(), Type: s.GetType(), Ref: s.GetRef(), Folder: s.GetFolder(), Chart: s.GetChart(), Version: s.GetVersion(),
+		Revision: s.GetRevision(), Digest: s.GetDigest(), Message: s.GetMessage(), CommittedAt: stamp(s.GetCommittedAt()), FetchedAt: stamp(s.GetFetchedAt()), Age: a.age(s.GetFetchedAt()),
+		Error: s.GetError(), ErrorSince: stamp(s.GetErrorSince()), ErrorAge: a.age(s.GetErrorSince()),
+	}
+}
+
+// what says what is followed: ref and folder, or chart and version.
+func (v sourceView) what() string {
+	if v.Chart != "" {
+		return v.Chart + " " + first(v.Version, "newest")
+	}
+	return strings.TrimSpace(v.Ref + " " + first(v.Folder, "."))
+}
+
+// line is the source in one line, with its error beneath.
+func (v sourceView) line() string {
+	at := ""
+	if v.Path != "" {
+		at = v.Path + " <- "
+	}
+	digest := strings.TrimPrefix(v.Digest, "axle1:")
+	line := fmt.Sprintf("%s%s %s, revision %s, content %s, fetched %s", at, v.Repository, v.what(), first(short(v.Revision), "none yet"), first(digest[:min(len(digest), 12)], "none yet"), ago(v.Age))
+	if v.Error != "" {
+		line += fmt.Sprintf("\n  since %s: %s", first(v.ErrorAge, "?"), v.Error)
+	}
+	return line
 }
 
 type objectCounts struct {
@@ -109,6 +161,10 @@ func (a *app) serviceView(s *hubv1.Service) serviceView {
 		DesiredDigest: s.GetDesiredDigest(), AppliedDigest: s.GetAppliedDigest(), CommitMessage: s.GetCommitMessage(), CommitAuthor: s.GetCommitAuthor(),
 		CommittedAt: stamp(s.GetCommittedAt()), NotActing: append([]string{}, s.GetNotActing()...), UpdatedAt: stamp(s.GetUpdatedAt()), ID: s.GetId(),
 		Objects: objectCounts{s.GetCounts().GetTotal(), s.GetCounts().GetHealthy(), s.GetCounts().GetProgressing(), s.GetCounts().GetDegraded()},
+	}
+	v.Sources = []sourceView{}
+	for _, source := range s.GetSources() {
+		v.Sources = append(v.Sources, a.sourceView(source))
 	}
 	for _, e := range s.GetErrors() {
 		v.Errors = append(v.Errors, serviceErrorView{e.GetSource(), e.GetMessage(), stamp(e.GetSince()), a.age(e.GetSince()), e.GetWarning()})
@@ -161,7 +217,13 @@ func (a *app) printService(s *hubv1.Service) error {
 	return printOne(a, a.serviceView(s), func(v serviceView) string { return v.Cluster + "/" + v.Name },
 		column[serviceView]{"Service", func(v serviceView) string { return v.Cluster + "/" + v.Name }},
 		column[serviceView]{"Namespace", func(v serviceView) string { return v.Namespace }},
-		column[serviceView]{"Source", func(v serviceView) string { return v.Repository + " " + v.Ref + " " + first(v.Folder, ".") }},
+		column[serviceView]{"Sources", func(v serviceView) string {
+			lines := make([]string, len(v.Sources))
+			for i, s := range v.Sources {
+				lines[i] = s.line()
+			}
+			return strings.Join(lines, "\n")
+		}},
 		column[serviceView]{"Sync", serviceView.syncText},
 		column[serviceView]{"Health", func(v serviceView) string { return v.Health }},
 		column[serviceView]{"Freshness", func(v serviceView) string { return v.Freshness + ", polled " + ago(v.PolledAge) }},

@@ -23,6 +23,9 @@ type specFlags struct {
 	valuesFile           string
 	values               []string
 	kustomize            string
+	submodules, lfs      bool
+	chart                hubv1.Helm
+	sources              []string
 	secretFiles          map[string]string
 	dependencies         []string
 	createNamespace      bool
@@ -32,6 +35,7 @@ type specFlags struct {
 var fieldOfFlag = map[string]string{
 	"repo": "repository", "ref": "git.ref", "folder": "git.folder", "file": "git.files", "namespace": "namespace",
 	"release": "helm.release", "values-file": "helm.values", "values": "helm.valuesFiles", "ignore-hooks": "helm.ignoreHooks", "ignore-crds": "helm.ignoreCrds",
+	"chart": "helm.chart", "chart-version": "helm.version", "chart-repo": "helm.repository", "chart-url": "helm.url", "source": "sources", "submodules": "git.submodules", "lfs": "git.lfs",
 	"kustomize": "kustomize.path", "set": "configuration", "secret-file": "secrets", "depends-on": "dependencies",
 	"create-namespace": "syncConfig.createNamespace", "protect": "protect", "adopt": "adopt", "drift": "drift", "service-account": "serviceAccount",
 }
@@ -49,6 +53,13 @@ func (s *specFlags) flags(c *cobra.Command) {
 	f.StringSliceVar(&s.values, "values", nil, "values files in the repository's folder, later ones win")
 	f.BoolVar(&s.ignoreHooks, "ignore-hooks", false, "leave Helm hooks out")
 	f.BoolVar(&s.ignoreC, "ignore-crds", false, "leave the chart's crds folder out")
+	f.BoolVar(&s.submodules, "submodules", false, "bring the files of the repository's submodules")
+	f.BoolVar(&s.lfs, "lfs", false, "bring the files behind Git LFS pointers")
+	f.StringVar(&s.chart.Chart, "chart", "", "chart, from --chart-repo or --chart-url; --values are then looked for in --folder first")
+	f.StringVar(&s.chart.Version, "chart-version", "", "version or range of the chart (default: the newest)")
+	f.StringVar(&s.chart.Repository, "chart-repo", "", "repository of charts, by name")
+	f.StringVar(&s.chart.Url, "chart-url", "", "URL of a repository of charts, https:// or oci://")
+	f.StringArrayVar(&s.sources, "source", nil, "a further source: path=PATH,repo=NAME,ref=REF,folder=FOLDER or path=PATH,repo=NAME,chart=CHART,version=RANGE; may be repeated")
 	f.StringVar(&s.kustomize, "kustomize", "", "path of the kustomization in the folder, when it is not its root")
 	f.StringToStringVar(&s.spec.Configuration, "set", nil, "plain values for templates, key=value")
 	f.StringToStringVar(&s.secretFiles, "secret-file", nil, "secret values for templates, key=file")
@@ -66,11 +77,21 @@ func (s *specFlags) build(c *cobra.Command) (*hubv1.ServiceSpec, []string, error
 	changed := func(names ...string) bool {
 		return slices.ContainsFunc(names, c.Flags().Changed)
 	}
-	if changed("ref", "folder", "file") {
-		spec.Git = &hubv1.Git{Ref: s.ref, Folder: s.folder, Files: s.files}
+	if changed("ref", "folder", "file", "submodules", "lfs") {
+		spec.Git = &hubv1.Git{Ref: s.ref, Folder: s.folder, Files: s.files, Submodules: s.submodules, Lfs: s.lfs}
 	}
-	if changed("release", "values-file", "values", "ignore-hooks", "ignore-crds") {
-		spec.Helm = &hubv1.Helm{Release: s.release, ValuesFiles: s.values, IgnoreHooks: s.ignoreHooks, IgnoreCrds: s.ignoreC}
+	if changed("release", "values-file", "values", "ignore-hooks", "ignore-crds", "chart", "chart-version", "chart-repo", "chart-url") {
+		spec.Helm = &hubv1.Helm{
+			Release: s.release, ValuesFiles: s.values, IgnoreHooks: s.ignoreHooks, IgnoreCrds: s.ignoreC,
+			Chart: s.chart.GetChart(), Version: s.chart.GetVersion(), Repository: s.chart.GetRepository(), Url: s.chart.GetUrl(),
+		}
+	}
+	for _, text := range s.sources {
+		source, err := parseSource(text)
+		if err != nil {
+			return nil, nil, err
+		}
+		spec.Sources = append(spec.Sources, source)
 	}
 	if s.valuesFile != "" {
 		data, err := os.ReadFile(s.valuesFile)
@@ -108,6 +129,27 @@ func (s *specFlags) build(c *cobra.Command) (*hubv1.ServiceSpec, []string, error
 	return spec, fields, nil
 }
 
+// parseSource reads "path=a,repo=fleet,ref=main,folder=b".
+func parseSource(text string) (*hubv1.Source, error) {
+	source, git := &hubv1.Source{}, &hubv1.Git{}
+	into := map[string]*string{
+		"path": &source.Path, "repo": &source.Repository, "chart": &source.Chart, "version": &source.Version, "url": &source.Url,
+		"ref": &git.Ref, "folder": &git.Folder,
+	}
+	for _, pair := range strings.Split(text, ",") {
+		key, value, ok := strings.Cut(pair, "=")
+		field := into[key]
+		if !ok || field == nil {
+			return nil, usagef("--source %q: %q is not path=, repo=, ref=, folder=, chart=, version= or url=", text, pair)
+		}
+		*field = value
+	}
+	if git.GetRef() != "" || git.GetFolder() != "" {
+		source.Git = git
+	}
+	return source, nil
+}
+
 func (a *app) servicesCreate() *cobra.Command {
 	var flags specFlags
 	var wait waiting
@@ -119,7 +161,9 @@ func (a *app) servicesCreate() *cobra.Command {
 rendered by Helm, one with a kustomization.yaml by Kustomize, any other is
 applied as it is.`,
 		Example: `  axle services create edge-1/web --repo fleet --ref main --folder apps/web --wait
-  axle services create web --cluster edge-1 --repo fleet --ref v1.2.0 --folder charts/web --values-file my-values.yaml`,
+  axle services create web --cluster edge-1 --repo fleet --ref v1.2.0 --folder charts/web --values-file my-values.yaml
+  axle services create edge-1/queue --chart-url https://charts.example.test --chart queue --chart-version 2.x --repo fleet --ref main --folder helm --values queue.yaml
+  axle services create edge-1/shop --repo fleet --ref main --folder apps/shop --source path=rules,repo=policy,ref=v2,folder=base`,
 		Args: exactly(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			ref, err := serviceRef(args[0], cluster)

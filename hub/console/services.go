@@ -127,7 +127,7 @@ func (s *services) ListRevisions(ctx context.Context, r *connect.Request[hubv1.L
 	for _, v := range all {
 		out.Revisions = append(out.Revisions, &hubv1.Revision{
 			Number: v.Number, SourceRevision: v.SourceRevision, Digest: v.Digest, SpecDigest: v.SpecDigest, Message: v.Message, Author: v.Author,
-			CommittedAt: v.CommittedAt, CreatedAt: v.CreatedAt, Cause: string(v.Cause), By: v.By, Current: v.Current,
+			CommittedAt: v.CommittedAt, CreatedAt: v.CreatedAt, Cause: string(v.Cause), By: v.By, Current: v.Current, Sources: revisionSources(v),
 		})
 	}
 	return connect.NewResponse(out), nil

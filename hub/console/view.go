@@ -41,7 +41,7 @@ func service(v fleet.ServiceView) (*hubv1.Service, error) {
 			Total: int32(v.Status.Counts.Total), Healthy: int32(v.Status.Counts.Healthy), Progressing: int32(v.Status.Counts.Progressing),
 			Degraded: int32(v.Status.Counts.Degraded), Other: int32(v.Status.Counts.Other),
 		},
-		Errors: serviceErrors(v),
+		Errors: serviceErrors(v), Sources: serviceSources(v),
 	}
 	return out, nil
 }
@@ -53,12 +53,34 @@ func orUnknown(text string) string {
 	return text
 }
 
-// serviceErrors are the agent's errors, and the source's as the hub knows it.
+// serviceSources is what a service is made of.
+func serviceSources(v fleet.ServiceView) []*hubv1.ServiceSource {
+	out := make([]*hubv1.ServiceSource, 0, len(v.Sources))
+	for _, s := range v.Sources {
+		out = append(out, &hubv1.ServiceSource{
+			Field: s.Field, Path: s.Path, Repository: s.Repository, Type: s.Kind, Ref: s.Ref, Folder: s.Folder, Chart: s.Chart, Version: s.Version,
+			Revision: s.Delivered.SourceRevision, Digest: s.Delivered.Digest, Message: s.Delivered.Message, CommittedAt: s.Delivered.CommittedAt,
+			FetchedAt: s.FetchedAt, Error: s.Error, ErrorSince: s.ErrorAt,
+		})
+	}
+	return out
+}
+
+// revisionSources is what a revision of several sources was made of.
+func revisionSources(r fleet.Revision) []*hubv1.ServiceSource {
+	var out []*hubv1.ServiceSource
+	for _, p := range r.Parts {
+		out = append(out, &hubv1.ServiceSource{
+			Field: p.Name, Path: p.Path, Revision: p.SourceRevision, Digest: p.Digest, Message: p.Message, CommittedAt: p.CommittedAt,
+		})
+	}
+	return out
+}
+
+// serviceErrors are the sources' errors as the hub knows them, then the
+// agent's.
 func serviceErrors(v fleet.ServiceView) []*hubv1.ServiceError {
 	var out []*hubv1.ServiceError
-	if v.SourceError != "" {
-		out = append(out, &hubv1.ServiceError{Source: "source", Message: v.SourceError, Since: v.SourceErrorAt})
-	}
 	for _, e := range v.Status.Errors {
 		out = append(out, &hubv1.ServiceError{Source: e.Source, Message: e.Message, Since: e.Since, Warning: e.Warning})
 	}

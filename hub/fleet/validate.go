@@ -122,7 +122,7 @@ func checkChart(h *Helm) error {
 
 // checkOneSource checks one of several sources.
 func checkOneSource(at string, source Source) error {
-	if err := checkInside(at+".path", source.Path); err != nil {
+	if err := checkInside(at+".path", strings.Trim(source.Path, "/")); err != nil {
 		return err
 	}
 	first, _, _ := strings.Cut(cleanPath(source.Path), "/")
