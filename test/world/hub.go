@@ -90,7 +90,7 @@ func (w *World) startHub(ctx context.Context) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Hub{URL: "http://" + address, DataDir: filepath.Join(w.Dir, "hub"), Log: filepath.Join(w.Dir, "hub.log"), program: w.Programs["axle-hub"]}
+	h := &Hub{URL: "http://" + address, DataDir: filepath.Join(w.Dir, "hub"), Log: filepath.Join(w.Dir, "hub.log"), program: w.Programs["axle-hub"], env: w.HubEnv}
 	h.flags = append([]string{"serve", "--listen", address, "--data-dir", h.DataDir, "--allow-upstream-cidrs", "127.0.0.0/8", "--allow-http-upstreams"}, w.Config.Hub...)
 	if err := os.MkdirAll(h.DataDir, 0o700); err != nil {
 		return nil, err

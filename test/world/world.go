@@ -33,8 +33,13 @@ type Config struct {
 	Pods bool
 	// Audit records each API server's requests.
 	Audit bool
+	// Replicas, when above zero, are that many hubs on one Postgres behind a
+	// front, instead of one on SQLite.
+	Replicas int
 	// Hub are more flags of axle-hub serve.
 	Hub []string
+	// HubEnv are more environment variables of the hub.
+	HubEnv []string
 	// Git configures the Git server.
 	Git gitserver.Config
 	// Only are the programs to build; empty is all of them. The hub is always.
@@ -51,7 +56,10 @@ type World struct {
 	Config
 	Bed *kube.Bed
 	Git *gitserver.Server
+	// Hub is the one hub, or the first of several.
 	Hub *Hub
+	// Replicated is set when there are several hubs.
+	Replicated *Replicas
 	// Programs are the built files by name: axle, axle-hub, axle-agent and
 	// axle-render, all in one folder.
 	Programs map[string]string
@@ -87,7 +95,13 @@ func Start(ctx context.Context, c Config) (w *World, err error) {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return w.startClusters(groupCtx) })
 	group.Go(func() (err error) { w.Git, err = gitserver.Start(groupCtx, c.Git); return err })
-	group.Go(func() (err error) { w.Hub, err = w.startHub(groupCtx); return err })
+	group.Go(func() (err error) {
+		if c.Replicas > 0 {
+			return w.startReplicas(groupCtx, c.Replicas)
+		}
+		w.Hub, err = w.startHub(groupCtx)
+		return err
+	})
 	err = group.Wait()
 	return w, err
 }
@@ -158,7 +172,9 @@ func (w *World) Close() error {
 	for _, a := range agents {
 		failures = append(failures, a.Kill())
 	}
-	if w.Hub != nil {
+	if w.Replicated != nil {
+		failures = append(failures, w.Replicated.close())
+	} else if w.Hub != nil {
 		failures = append(failures, w.Hub.Kill())
 	}
 	if w.Git != nil {
