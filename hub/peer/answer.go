@@ -43,15 +43,21 @@ type HandlerConfig struct {
 	Key   []byte
 	Owner Owner
 	Seen  SeenTaker
-	Clock clock.Clock
+	// Mirrors gives copies of repositories; nil is none to give.
+	Mirrors Mirrors
+	Clock   clock.Clock
 }
 
 type handler struct {
 	HandlerConfig
 }
 
+// Path is below which the bytes between replicas are; the calls have a path of
+// their own, which NewHandler returns.
+const Path = "/peer/v1/"
+
 // NewHandler returns the path of the calls between replicas and what answers
-// them.
+// them, and the bytes below Path.
 func NewHandler(c HandlerConfig) (path string, _ http.Handler, err error) {
 	if len(c.Key) == 0 || c.Owner == nil || c.Seen == nil {
 		return "", nil, errors.New("peer: a handler needs a key, an owner and a taker of polls")
@@ -59,8 +65,14 @@ func NewHandler(c HandlerConfig) (path string, _ http.Handler, err error) {
 	if c.Clock == nil {
 		c.Clock = clock.Real{}
 	}
-	path, calls := peerv1connect.NewPeerServiceHandler(handler{c}, connect.WithReadMaxBytes(maxBody))
-	return path, Verify(c.Key, c.Clock, calls), nil
+	h := handler{c}
+	mux := http.NewServeMux()
+	path, calls := peerv1connect.NewPeerServiceHandler(h, connect.WithReadMaxBytes(maxBody))
+	mux.Handle(path, calls)
+	if c.Mirrors != nil {
+		mux.HandleFunc("POST "+mirrorPath+"{repository}", h.serveMirror)
+	}
+	return path, Verify(c.Key, c.Clock, mux), nil
 }
 
 // coded gives an error to the caller with the code that it has here.

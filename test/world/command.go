@@ -58,7 +58,7 @@ func (w *World) Settings() string { return filepath.Join(w.Dir, "axle.yaml") }
 
 // Login logs in as the first administrator.
 func (w *World) Login(ctx context.Context) error {
-	_, err := w.Axle(ctx, "login", w.Hub.URL, "--setup-token-file", w.Hub.SetupTokenFile(), "--email", "admin@example.test", "--name", "world")
+	_, err := w.Axle(ctx, "login", w.Origin(), "--setup-token-file", w.Hub.SetupTokenFile(), "--email", "admin@example.test", "--name", "world")
 	return err
 }
 
@@ -97,7 +97,7 @@ type AgentOptions struct {
 // that polls every second.
 func (w *World) ConnectProcess(ctx context.Context, cluster string, o AgentOptions) (*Agent, error) {
 	if o.HubURL == "" {
-		o.HubURL = w.Hub.URL
+		o.HubURL = w.Origin()
 	}
 	if o.User == "" {
 		o.User = "axle-agent"

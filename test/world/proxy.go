@@ -54,7 +54,7 @@ const maxAnswers = 50
 
 // NewProxy starts a proxy in front of the hub; Close ends it.
 func (w *World) NewProxy() (*Proxy, error) {
-	target, err := url.Parse(w.Hub.URL)
+	target, err := url.Parse(w.Origin())
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,104 @@
+package peer
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const (
+	// mirrorPath is where replicas copy repositories from each other.
+	mirrorPath = Path + "mirrors/"
+	// maxHaves bounds the commits that a replica says it has; fewer make a
+	// larger answer, not a wrong one.
+	maxHaves = 20_000
+)
+
+// CopyRequest says what a replica has of a repository.
+type CopyRequest struct {
+	// Refs is the hash of its refs; the same hash is answered with no bytes.
+	Refs string `json:"refs"`
+	// Haves are commits that it has with all that is behind them.
+	Haves []string `json:"haves"`
+}
+
+// Mirrors gives copies of repositories to other replicas.
+type Mirrors interface {
+	// CopyMirror writes what a replica lacks of this replica's copy of a
+	// repository. same says that it lacks nothing; then nothing is written.
+	// errcode.NotFound when there is no copy here.
+	CopyMirror(ctx context.Context, repositoryID string, r CopyRequest, w io.Writer) (same bool, err error)
+}
+
+// serveMirror answers POST /peer/v1/mirrors/{repository}. A failure in the
+// midst of the bytes cuts the connection, so that nobody takes them for whole.
+func (h handler) serveMirror(w http.ResponseWriter, r *http.Request) {
+	var ask CopyRequest
+	if err := json.NewDecoder(r.Body).Decode(&ask); err != nil {
+		refuse(w, errcode.New(errcode.Invalid, "the request cannot be read: %w", err))
+		return
+	}
+	out := &lateWriter{w: w}
+	same, err := h.Mirrors.CopyMirror(r.Context(), r.PathValue("repository"), ask, out)
+	switch {
+	case err != nil && out.began:
+		panic(http.ErrAbortHandler)
+	case err != nil:
+		refuse(w, err)
+	case same:
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+// lateWriter knows whether anything was written.
+type lateWriter struct {
+	w     http.ResponseWriter
+	began bool
+}
+
+// Write passes bytes on.
+func (l *lateWriter) Write(p []byte) (int, error) {
+	if !l.began {
+		l.began = true
+		l.w.Header().Set("Content-Type", "application/octet-stream")
+	}
+	return l.w.Write(p)
+}
+
+// Mirror asks a replica for what this one lacks of a repository and hands the
+// bytes to take, whole or with an error. same says that nothing is lacking.
+func (c *Client) Mirror(ctx context.Context, to Replica, repositoryID string, ask CopyRequest, take func(io.Reader) error) (same bool, err error) {
+	ask.Haves = ask.Haves[:min(len(ask.Haves), maxHaves)]
+	body, err := json.Marshal(ask)
+	if err != nil {
+		return false, err
+	}
+	to.URL = strings.TrimSuffix(to.URL, "/")
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to.URL+mirrorPath+url.PathEscape(repositoryID), strings.NewReader(string(body)))
+	if err != nil {
+		return false, errcode.New(errcode.Internal, "%w", err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	answer, err := c.http.Do(r)
+	if err != nil {
+		return false, called(to, err)
+	}
+	defer answer.Body.Close()
+	switch answer.StatusCode {
+	case http.StatusNoContent:
+		return true, nil
+	case http.StatusOK:
+		return false, take(answer.Body)
+	}
+	words, err := io.ReadAll(io.LimitReader(answer.Body, 4<<10))
+	code := errcode.Code(answer.Header.Get(codeHeader))
+	if err != nil || code == "" {
+		return false, errcode.New(errcode.Unavailable, "replica %s answers %d", to.Name, answer.StatusCode)
+	}
+	return false, errcode.New(code, "replica %s: %s", to.Name, strings.TrimSpace(string(words)))
+}
