@@ -3,15 +3,14 @@ package agent
 import (
 	"context"
 	"errors"
-	"io"
 	"sync"
 	"time"
 
+	"github.com/axle-cd/axle/agent/cache"
 	"github.com/axle-cd/axle/agent/hubclient"
 	"github.com/axle-cd/axle/agent/poll"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
-	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
@@ -61,12 +60,16 @@ func (s *session) Services(ctx context.Context, ids []string) (answer *agentv1.S
 }
 
 // Tarball starts a download.
-func (s *session) Tarball(ctx context.Context, d digest.Digest) (body io.ReadCloser, err error) {
-	err = s.authorised(ctx, func() (err error) {
-		body, err = s.client.Tarball(ctx, d)
+func (s *session) Tarball(ctx context.Context, r cache.Request) (*cache.Download, error) {
+	var got *hubclient.Download
+	err := s.authorised(ctx, func() (err error) {
+		got, err = s.client.Download(ctx, hubclient.DownloadRequest{Digest: r.Digest, Have: r.Have, Offset: r.Offset, ETag: r.ETag})
 		return err
 	})
-	return body, err
+	if err != nil {
+		return nil, err
+	}
+	return &cache.Download{ReadCloser: got, Delta: got.Delta, Offset: got.Offset, ETag: got.ETag, Size: got.Size, From: got.From}, nil
 }
 
 // Report stores statuses.

@@ -38,6 +38,8 @@ type Config struct {
 	Limits tarball.Limits
 	// Clock is the real one when nil.
 	Clock clock.Clock
+	// Observe, if any, hears of each download that ended.
+	Observe func(Transfer)
 	// Log is silent when nil.
 	Log *slog.Logger
 }
@@ -53,6 +55,8 @@ type Cache struct {
 	using     map[digest.Digest]int
 	busy      map[digest.Digest]chan struct{}
 	refreshed map[string]moments
+	// last is which content each service had last.
+	last map[string]digest.Digest
 }
 
 // record is what is known of a tree.
@@ -73,10 +77,14 @@ func New(cfg Config) (*Cache, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Observe == nil {
+		cfg.Observe = func(Transfer) {}
+	}
 	c := &Cache{
 		cfg: cfg, trees: filepath.Join(cfg.Dir, treesDir),
 		records: map[digest.Digest]record{}, using: map[digest.Digest]int{},
 		busy: map[digest.Digest]chan struct{}{}, refreshed: map[string]moments{},
+		last: map[string]digest.Digest{},
 	}
 	for _, dir := range []string{cfg.Dir, c.trees, filepath.Join(cfg.Dir, specsDir)} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -90,6 +98,12 @@ func New(cfg Config) (*Cache, error) {
 		return nil, diskError("read the data folder", err)
 	}
 	c.loadRefreshed()
+	for service, a := range c.Applied() {
+		c.last[service] = digest.Digest(a.TarballDigest)
+	}
+	if err := c.sweepPartials(nil); err != nil {
+		return nil, diskError("clean the data folder", err)
+	}
 	return c, nil
 }
 
@@ -134,14 +148,21 @@ func (c *Cache) treePath(d digest.Digest) string { return filepath.Join(c.trees,
 
 func (c *Cache) recordPath(d digest.Digest) string { return c.treePath(d) + recordSuffix }
 
-// Keep removes all trees but those named and those in use, and forgets the
-// refresh times of other services. services maps service ids to digests.
+// Keep removes all trees but those named, those in use, and those that a
+// service had before while the named one is not here, and forgets what it knew
+// of other services. services maps service ids to digests.
 func (c *Cache) Keep(services map[string]digest.Digest) error {
 	keep := map[digest.Digest]bool{}
 	for _, d := range services {
 		keep[d] = true
 	}
+	errs := []error{c.sweepPartials(keep)}
 	c.mu.Lock()
+	for service, d := range services {
+		if _, here := c.records[d]; !here {
+			keep[c.last[service]] = true
+		}
+	}
 	var gone []digest.Digest
 	for d := range c.records {
 		if !keep[d] && c.using[d] == 0 && c.busy[d] == nil {
@@ -154,8 +175,12 @@ func (c *Cache) Keep(services map[string]digest.Digest) error {
 			delete(c.refreshed, id)
 		}
 	}
+	for id := range c.last {
+		if _, ok := services[id]; !ok {
+			delete(c.last, id)
+		}
+	}
 	c.mu.Unlock()
-	var errs []error
 	for _, d := range gone {
 		errs = append(errs, c.remove(d))
 	}

@@ -103,7 +103,13 @@ func (c *Cache) refresh(ctx context.Context, d digest.Digest, download bool, fet
 	if !download && good {
 		return done, nil
 	}
-	fresh, r, err := c.unpack(ctx, d, fetch)
+	// Unconditional: not a delta, not the rest of something.
+	body, err := fetch(ctx, Request{Digest: d})
+	var fresh string
+	var r record
+	if err == nil {
+		fresh, r, err = c.unpackWhole(ctx, d, body, nil)
+	}
 	if err != nil {
 		// A damaged copy must not be rendered, whatever the hub says.
 		if !good {
@@ -137,9 +143,11 @@ func (c *Cache) check(ctx context.Context, d digest.Digest) (bool, error) {
 	return got == d, nil
 }
 
-// firstSeen starts a service's clock with its first tree.
-func (c *Cache) firstSeen(service string) {
+// firstSeen starts a service's clock with its first tree, and notes which one
+// it has now.
+func (c *Cache) firstSeen(service string, d digest.Digest) {
 	c.mu.Lock()
+	c.last[service] = d
 	_, known := c.refreshed[service]
 	if !known {
 		now := clock.Micros(c.cfg.Clock.Now())

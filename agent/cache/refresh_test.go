@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -110,7 +109,7 @@ func TestRefreshRepairsADamagedCopy(t *testing.T) {
 			}
 			manual.Advance(2 * time.Hour)
 			// While the hub is away the damaged copy is not used …
-			away := func(context.Context) (io.ReadCloser, error) { return nil, errors.New("away") }
+			away := func(context.Context, cache.Request) (*cache.Download, error) { return nil, errors.New("away") }
 			if _, err := c.Refresh(t.Context(), "service-0", d, away); err == nil {
 				t.Error("a refresh without the hub succeeded")
 			}

@@ -16,9 +16,6 @@ import (
 	"github.com/axle-cd/axle/internal/tarball"
 )
 
-// Fetch starts a download of one tarball from its first byte.
-type Fetch func(ctx context.Context) (io.ReadCloser, error)
-
 // Tree is an unpacked tree that stays until Release.
 type Tree struct {
 	// Dir is only read.
@@ -46,11 +43,11 @@ func (c *Cache) Tree(ctx context.Context, service string, d digest.Digest, fetch
 	}
 	defer unlock()
 	if !c.here(d) {
-		if err := c.download(ctx, d, fetch); err != nil {
+		if err := c.download(ctx, service, d, fetch); err != nil {
 			return Tree{}, err
 		}
 	}
-	c.firstSeen(service)
+	c.firstSeen(service, d)
 	return c.use(d), nil
 }
 
@@ -117,9 +114,9 @@ func (c *Cache) lock(ctx context.Context, d digest.Digest) (unlock func(), err e
 	}
 }
 
-// download fetches, unpacks beside the place, compares and renames.
-func (c *Cache) download(ctx context.Context, d digest.Digest, fetch Fetch) error {
-	fresh, r, err := c.unpack(ctx, d, fetch)
+// download brings the content beside its place and renames.
+func (c *Cache) download(ctx context.Context, service string, d digest.Digest, fetch Fetch) error {
+	fresh, r, err := c.bring(ctx, service, d, fetch)
 	if err != nil {
 		return err
 	}
@@ -130,37 +127,13 @@ func (c *Cache) download(ctx context.Context, d digest.Digest, fetch Fetch) erro
 	return nil
 }
 
-// unpack brings the content of d into a folder of its own and makes sure that
-// it is the content of d.
-func (c *Cache) unpack(ctx context.Context, d digest.Digest, fetch Fetch) (string, record, error) {
-	body, err := fetch(ctx)
-	if err != nil {
-		return "", record{}, err
-	}
-	defer body.Close()
-	fresh, err := os.MkdirTemp(c.trees, unfinished)
-	if err != nil {
-		return "", record{}, diskError("download a tree", err)
-	}
-	counted := &counter{r: body}
-	got, stats, err := tarball.Unpack(ctx, counted, fresh, c.cfg.Limits)
-	if err != nil {
-		return "", record{}, c.unpackError(d, counted.err, err)
-	}
-	if err := digest.Verify(d, got); err != nil {
-		return "", record{}, errors.Join(errcode.New(errcode.Unavailable,
-			"what the hub sent is not what was asked for, it is thrown away and asked for again: %w", err), os.RemoveAll(fresh))
-	}
-	return fresh, record{Bytes: stats.Bytes, TarballBytes: counted.n}, nil
-}
-
 // unpackError tells a broken transfer, broken content and a broken disk apart.
 func (c *Cache) unpackError(d digest.Digest, transfer, err error) error {
 	var limit *tarball.LimitError
 	var path *digest.PathError
 	switch {
 	case transfer != nil:
-		return fmt.Errorf("download %s: %w", d.Short(), transfer)
+		return &transferError{fmt.Errorf("download %s: %w", d.Short(), transfer)}
 	case errors.As(err, &limit), errors.As(err, &path):
 		return errcode.New(errcode.Exhausted, "the content %s is refused: %w", d.Short(), err)
 	}
@@ -169,6 +142,9 @@ func (c *Cache) unpackError(d digest.Digest, transfer, err error) error {
 	}
 	if errors.Is(err, os.ErrPermission) || errors.Is(err, os.ErrNotExist) {
 		return diskError("unpack "+d.Short(), err)
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return &transferError{err}
 	}
 	return errcode.New(errcode.Unavailable, "the download of %s is damaged, it is thrown away and asked for again: %w", d.Short(), err)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,23 +27,68 @@ const (
 	maxTarball = 1 << 30
 )
 
-// Tarball starts a download. The reader takes a cut download up again at the
-// byte where it ended; an error that it returns is an *AnswerError. What the
-// bytes hold is not checked here: whoever unpacks them compares the digest.
+// deltaType is the content type of a delta.
+const deltaType = "application/vnd.axle.delta"
+
+// servedBy names the replica and level that had the bytes.
+const servedBy = "Axle-Served-By"
+
+// DownloadRequest asks for the bytes of one content.
+type DownloadRequest struct {
+	Digest digest.Digest
+	// Have, if any, is content from which a delta may lead.
+	Have digest.Digest
+	// Offset and ETag are where an earlier download of the whole ended, and of
+	// which bytes; zero begins anew.
+	Offset int64
+	ETag   string
+}
+
+// Download is a download under way. The reader takes one that is cut up again
+// at the byte where it ended; an error that it returns is an *AnswerError.
+// What the bytes hold is not checked here: whoever unpacks them compares the
+// digest.
+type Download struct {
+	io.ReadCloser
+	// Delta says that the bytes lead from Have to Digest.
+	Delta bool
+	// Offset is where the bytes begin: that of the request, or zero.
+	Offset int64
+	// ETag names the bytes; empty when they cannot be taken up again.
+	ETag string
+	// Size is of the whole, -1 when the hub did not say.
+	Size int64
+	// From is the hub's replica and level that had the bytes, as it says.
+	From string
+}
+
+// Tarball starts a download of the whole.
 func (c *Client) Tarball(ctx context.Context, d digest.Digest) (io.ReadCloser, error) {
-	if _, err := digest.Parse(d.String()); err != nil {
+	got, err := c.Download(ctx, DownloadRequest{Digest: d})
+	if err != nil {
+		return nil, err
+	}
+	return got, nil
+}
+
+// Download starts a download.
+func (c *Client) Download(ctx context.Context, r DownloadRequest) (*Download, error) {
+	if _, err := digest.Parse(r.Digest.String()); err != nil {
 		return nil, errcode.New(errcode.Invalid, "no tarball has that name: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
 	t := &download{
-		client: c, ctx: ctx, cancel: cancel, digest: d, size: -1,
+		client: c, ctx: ctx, cancel: cancel, digest: r.Digest, have: r.Have, size: -1,
 		backoff: jitter.Backoff{Min: 500 * time.Millisecond, Max: 10 * time.Second},
+	}
+	if r.Offset > 0 && r.ETag != "" {
+		t.offset, t.etag, t.fresh = r.Offset, r.ETag, true
 	}
 	if err := t.resume(nil); err != nil {
 		cancel()
 		return nil, err
 	}
-	return t, nil
+	return &Download{ReadCloser: t, Delta: t.delta, Offset: t.offset, ETag: t.etag, Size: t.size, From: t.from}, nil
 }
 
 type download struct {
@@ -49,6 +96,7 @@ type download struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	digest  digest.Digest
+	have    digest.Digest
 	backoff jitter.Backoff
 	tries   int
 
@@ -58,6 +106,10 @@ type download struct {
 	etag   string
 	offset int64
 	size   int64 // of the whole, -1 while unknown
+	// fresh is true until the first answer: then it may still begin anew.
+	fresh bool
+	delta bool
+	from  string
 }
 
 // Read implements io.Reader.
@@ -156,6 +208,9 @@ func (t *download) open() error {
 		h["If-Range"] = []string{t.etag}
 	}
 	u := t.client.origin.JoinPath("/agent/v1/tarballs/", t.digest.String())
+	if t.have != "" {
+		u.RawQuery = "have=" + url.QueryEscape(t.have.String())
+	}
 	r := (&http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: h}).WithContext(ctx)
 	answer, err := t.client.roundTrip(r)
 	if err != nil {
@@ -171,22 +226,39 @@ func (t *download) open() error {
 
 // accept checks that an answer carries on where the last one ended.
 func (t *download) accept(r *http.Response) error {
+	began := t.fresh || t.offset == 0 // nothing was read yet
 	switch {
-	case r.StatusCode == http.StatusOK && t.offset == 0, r.StatusCode == http.StatusPartialContent && t.offset > 0:
+	case r.StatusCode == http.StatusOK && began:
+		t.offset = 0
+	case r.StatusCode == http.StatusPartialContent && t.offset > 0:
+	case r.StatusCode == http.StatusRequestedRangeNotSatisfiable && t.fresh:
+		// What was kept is no beginning of what is there now.
+		t.offset, t.fresh = 0, false
+		return hold(Busy, r.StatusCode, errcode.Unavailable, "the bytes of %s changed since the last attempt; it starts again", t.digest.Short())
 	case r.StatusCode == http.StatusOK:
 		return hold(Busy, r.StatusCode, errcode.Unavailable, "the bytes of %s changed during the download; it starts again", t.digest.Short()).restart()
 	default:
 		return refusal(r)
 	}
-	if !tarballType(r.Header.Get("Content-Type")) {
+	kind := r.Header.Get("Content-Type")
+	delta := kind == deltaType && t.have != ""
+	if !delta && !tarballType(kind) {
 		return notTheHub(r)
 	}
 	if t.offset > 0 {
-		if want := fmt.Sprintf("bytes %d-", t.offset); !strings.HasPrefix(r.Header.Get("Content-Range"), want) {
+		total, ok := strings.CutPrefix(r.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", t.offset))
+		if !ok {
 			return hold(NotTheHub, r.StatusCode, errcode.Unavailable, "the rest of %s does not start at byte %d", t.digest.Short(), t.offset)
 		}
+		if _, total, ok = strings.Cut(total, "/"); ok && t.fresh {
+			if n, err := strconv.ParseInt(total, 10, 64); err == nil && n >= t.offset {
+				t.size = n
+			}
+		}
+		t.fresh, t.from = false, r.Header.Get(servedBy)
 		return nil
 	}
+	t.fresh, t.delta, t.from = false, delta, r.Header.Get(servedBy)
 	t.etag, t.size = r.Header.Get("Etag"), r.ContentLength
 	if strings.HasPrefix(t.etag, "W/") {
 		t.etag = ""
@@ -195,8 +267,7 @@ func (t *download) accept(r *http.Response) error {
 }
 
 func tarballType(kind string) bool {
-	return kind == "application/zstd" || kind == "application/octet-stream" ||
-		strings.HasPrefix(kind, "application/vnd.axle.") || strings.HasSuffix(kind, "+zstd")
+	return kind == "application/zstd" || kind == "application/octet-stream" || strings.HasSuffix(kind, "+zstd")
 }
 
 // restart makes the error one that only a new download may try again: what

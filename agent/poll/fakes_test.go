@@ -145,18 +145,18 @@ func (h *hub) Services(_ context.Context, ids []string) (*agentv1.ServicesRespon
 	return answer, nil
 }
 
-func (h *hub) Tarball(_ context.Context, d digest.Digest) (io.ReadCloser, error) {
+func (h *hub) Tarball(_ context.Context, r cache.Request) (*cache.Download, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.fetched++
-	body, ok := h.tarballs[d]
+	body, ok := h.tarballs[r.Digest]
 	switch {
 	case h.away != nil:
 		return nil, h.away
 	case !ok:
 		return nil, errcode.New(errcode.NotFound, "no such tarball")
 	}
-	return io.NopCloser(bytes.NewReader(body)), nil
+	return &cache.Download{ReadCloser: io.NopCloser(bytes.NewReader(body)), Size: int64(len(body))}, nil
 }
 
 func (h *hub) Report(_ context.Context, r *agentv1.ReportRequest) (*agentv1.ReportResponse, error) {

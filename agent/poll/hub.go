@@ -2,10 +2,9 @@ package poll
 
 import (
 	"context"
-	"io"
 
+	"github.com/axle-cd/axle/agent/cache"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
-	"github.com/axle-cd/axle/internal/digest"
 )
 
 // Hub is how the loop reaches the hub. Whatever may not be believed comes back
@@ -16,9 +15,9 @@ type Hub interface {
 	// Services returns at most 500 specs. Forbidden while the cluster waits
 	// for approval.
 	Services(ctx context.Context, ids []string) (*agentv1.ServicesResponse, error)
-	// Tarball starts a download. NotFound when this cluster may not have it,
+	// Tarball starts a download, of a delta where that is smaller. NotFound when this cluster may not have it,
 	// Unprocessable when its source cannot be produced.
-	Tarball(ctx context.Context, d digest.Digest) (io.ReadCloser, error)
+	Tarball(ctx context.Context, r cache.Request) (*cache.Download, error)
 	// Report stores statuses; an answer means that they are committed.
 	// Conflict when another agent uses this identity.
 	Report(ctx context.Context, r *agentv1.ReportRequest) (*agentv1.ReportResponse, error)

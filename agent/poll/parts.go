@@ -2,7 +2,6 @@ package poll
 
 import (
 	"context"
-	"io"
 	"strconv"
 	"strings"
 
@@ -71,7 +70,7 @@ func (l *Loop) trees(ctx context.Context, j *job) (trees, string, error) {
 	var all trees
 	for i, part := range partsOf(j.want) {
 		d := digest.Digest(part.GetDigest())
-		tree, err := l.Cache.Tree(ctx, partKey(j.id, i), d, func(ctx context.Context) (io.ReadCloser, error) { return l.Hub.Tarball(ctx, d) })
+		tree, err := l.Cache.Tree(ctx, partKey(j.id, i), d, l.Hub.Tarball)
 		if err != nil {
 			all.release()
 			switch errcode.Of(err) {

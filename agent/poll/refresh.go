@@ -2,7 +2,6 @@ package poll
 
 import (
 	"context"
-	"io"
 
 	"github.com/axle-cd/axle/agent/cache"
 	"github.com/axle-cd/axle/internal/digest"
@@ -39,7 +38,7 @@ func (l *Loop) refreshAll(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		done, err := l.Cache.Refresh(ctx, key, p.digest, func(ctx context.Context) (io.ReadCloser, error) { return l.Hub.Tarball(ctx, p.digest) })
+		done, err := l.Cache.Refresh(ctx, key, p.digest, l.Hub.Tarball)
 		l.refreshed(p.service, done, err)
 	}
 }

@@ -1,0 +1,209 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/tarball"
+)
+
+// Request asks for the bytes of one content.
+type Request struct {
+	Digest digest.Digest
+	// Have is content that is here already: the answer may be a delta from it.
+	// Empty asks for the whole.
+	Have digest.Digest
+	// Offset and ETag are where an interrupted download of the whole ended,
+	// and of which bytes.
+	Offset int64
+	ETag   string
+}
+
+// Download is what came for a Request.
+type Download struct {
+	io.ReadCloser
+	// Delta says that the bytes lead from Have to Digest.
+	Delta bool
+	// Offset is where the bytes begin: that of the request, or zero when the
+	// download began anew.
+	Offset int64
+	// ETag names the bytes; empty when they cannot be taken up again.
+	ETag string
+	// Size is of the whole, -1 when it is not known.
+	Size int64
+	// From names who had the bytes, for complaints.
+	From string
+}
+
+// Fetch starts a download.
+type Fetch func(ctx context.Context, r Request) (*Download, error)
+
+// Transfer is what one download was like.
+type Transfer struct {
+	Bytes   int64 // that came over the wire
+	Delta   bool
+	Resumed bool
+	// Refused is set when the bytes were not what was asked for.
+	Refused bool
+}
+
+// bring gets the content of d into a folder of its own: out of what the
+// service had before and a delta, out of what an earlier attempt left and the
+// rest, or whole. Only content with the digest d is returned.
+func (c *Cache) bring(ctx context.Context, service string, d digest.Digest, fetch Fetch) (string, record, error) {
+	have, release := c.earlier(service, d)
+	defer release()
+	r := Request{Digest: d, Have: have}
+	p := c.openPartial(d)
+	if p != nil {
+		r = Request{Digest: d, Offset: p.size, ETag: p.etag}
+	}
+	body, err := fetch(ctx, r)
+	if err != nil {
+		return "", record{}, errors.Join(err, p.close())
+	}
+	if !body.Delta {
+		return c.unpackWhole(ctx, d, body, p)
+	}
+	fresh, rec, err := c.unpackDelta(ctx, have, d, body)
+	if err == nil || !refused(err) {
+		return fresh, rec, err
+	}
+	// Whatever is wrong with a delta, or with what it builds on, the whole
+	// needs neither.
+	c.cfg.Log.Warn("a delta was refused, the whole is taken", logkey.Digest, d.Short(), "from", body.From, logkey.Error, err)
+	if good, err := c.check(ctx, have); err == nil && !good {
+		c.forget(have)
+	}
+	if body, err = fetch(ctx, Request{Digest: d}); err != nil {
+		return "", record{}, err
+	}
+	return c.unpackWhole(ctx, d, body, nil)
+}
+
+// earlier returns the content that a service had before d, if it is here, and
+// keeps it for the time of a download.
+func (c *Cache) earlier(service string, d digest.Digest) (digest.Digest, func()) {
+	c.mu.Lock()
+	have := c.last[service]
+	c.mu.Unlock()
+	if have == d || have == "" || !c.here(have) {
+		return "", func() {}
+	}
+	return have, c.use(have).release
+}
+
+func (c *Cache) unpackDelta(ctx context.Context, have, d digest.Digest, body *Download) (string, record, error) {
+	defer body.Close()
+	fresh, err := os.MkdirTemp(c.trees, unfinished)
+	if err != nil {
+		return "", record{}, diskError("download a tree", err)
+	}
+	counted := &counter{r: body}
+	got, stats, err := tarball.ApplyDelta(ctx, counted, c.treePath(have), fresh, tarball.Delta{From: have, To: d}, c.cfg.Limits)
+	t := Transfer{Bytes: counted.n, Delta: true}
+	defer func() { c.cfg.Observe(t) }()
+	if err != nil {
+		err = c.unpackError(d, counted.err, err)
+	} else if wrong := digest.Verify(d, got); wrong != nil {
+		err = errors.Join(altered(d, body.From, wrong), os.RemoveAll(fresh))
+	}
+	if err != nil {
+		t.Refused = refused(err)
+		return "", record{}, err
+	}
+	return fresh, record{Bytes: stats.Bytes, TarballBytes: body.whole(c.sizeOf(have), counted.n)}, nil
+}
+
+// whole estimates the size of the whole tarball after a delta: how often it is
+// downloaded again goes by it.
+func (*Download) whole(before, delta int64) int64 { return max(before, delta) }
+
+func (c *Cache) sizeOf(d digest.Digest) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.records[d].TarballBytes
+}
+
+// unpackWhole unpacks a tarball while it comes, after what an earlier attempt
+// left of it, and leaves what came when it breaks off.
+func (c *Cache) unpackWhole(ctx context.Context, d digest.Digest, body *Download, p *partial) (string, record, error) {
+	defer body.Close()
+	if p != nil && (body.Offset != p.size || body.ETag != p.etag) {
+		if err := p.discard(); err != nil {
+			return "", record{}, err
+		}
+		p = nil
+	}
+	if p == nil {
+		p = c.newPartial(d, body)
+	}
+	fresh, err := os.MkdirTemp(c.trees, unfinished)
+	if err != nil {
+		return "", record{}, errors.Join(diskError("download a tree", err), p.close())
+	}
+	came := &counter{r: body}
+	t := Transfer{Resumed: body.Offset > 0}
+	defer func() { t.Bytes = came.n; c.cfg.Observe(t) }()
+	all := &counter{r: p.through(came)}
+	got, stats, err := tarball.Unpack(ctx, all, fresh, c.cfg.Limits)
+	if err != nil {
+		err = c.unpackError(d, came.err, err)
+		if came.err != nil || ctx.Err() != nil {
+			return "", record{}, errors.Join(err, p.close())
+		}
+		t.Refused = true
+		return "", record{}, errors.Join(named(err, body.From), p.discard())
+	}
+	if wrong := digest.Verify(d, got); wrong != nil {
+		t.Refused = true
+		return "", record{}, errors.Join(altered(d, body.From, wrong), os.RemoveAll(fresh), p.discard())
+	}
+	return fresh, record{Bytes: stats.Bytes, TarballBytes: all.n}, p.discard()
+}
+
+// altered explains content that is not what its digest promised.
+func altered(d digest.Digest, from string, wrong error) error {
+	if from == "" {
+		from = "what answers at the hub's address"
+	}
+	return errcode.Hide(errcode.Unavailable, &RefusedError{d, from},
+		"the tarball %s is refused: %v; it came from %s, and something between the hub and this agent, or a disk there, altered it; it is asked for again", d.Short(), wrong, from)
+}
+
+// named adds to an error who had the bytes.
+func named(err error, from string) error {
+	if from == "" || errcode.Of(err) != errcode.Unavailable {
+		return err
+	}
+	return fmt.Errorf("%w (from %s)", err, from)
+}
+
+// RefusedError is in the chain when bytes were not what was asked for.
+type RefusedError struct {
+	Digest digest.Digest
+	From   string
+}
+
+// Error names both.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("altered content of %s from %s", e.Digest.Short(), e.From)
+}
+
+// refused reports whether the bytes themselves were to blame, not their way.
+func refused(err error) bool {
+	var transfer *transferError
+	return err != nil && !errors.As(err, &transfer) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+}
+
+// transferError marks a download that broke off.
+type transferError struct{ error }
+
+// Unwrap keeps the codes of the transfer.
+func (e *transferError) Unwrap() error { return e.error }
