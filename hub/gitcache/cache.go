@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -147,7 +148,7 @@ func (c *Cache) own(ctx context.Context, repositoryID string, epoch int64) error
 func (c *Cache) newAgent(r Repository, epoch int64) (agent, error) {
 	switch r.Kind {
 	case record.Git:
-		return gitagent.New(gitagent.Config{RepositoryID: r.ID, Epoch: epoch, Store: c.store, Git: c.git, Sink: c.node,
+		return gitagent.New(gitagent.Config{RepositoryID: r.ID, Epoch: epoch, Store: c.store, Git: c.git, Sink: c.node, Parts: parts{c},
 			Dir: c.mirrorDir(r.ID), PollInterval: c.config.PollInterval, Clock: c.config.Clock, Log: c.config.Log, Gap: c.config.gap, MaxPackBytes: c.config.maxPack,
 			Limits: c.config.Limits, Level: c.config.Level, OnPass: c.metrics.pass}), nil
 	}
@@ -196,7 +197,7 @@ func (c *Cache) sweep(ctx context.Context) error {
 			_, err = c.store.DropSources(ctx, time.Now().Add(-dropAfter))
 		}
 		if err == nil {
-			err = c.removeMirrors(ctx)
+			err = errors.Join(c.removeMirrors(ctx), c.dropInternal(ctx))
 		}
 		if err != nil && ctx.Err() == nil {
 			c.config.Log.Warn("the cache cannot be swept", logkey.Error, err)

@@ -72,7 +72,7 @@ func TestRelativeBaseOutsideFolder(t *testing.T) {
 		"deploy/overlays/shared/patch.yaml":             "patch",
 		"deploy/overlays/shared/unused.yaml":            "unused",
 		"deploy/overlays/dev/kustomization.yaml":        "resources: [../../base]\n",
-		"deploy/base/kustomization.yaml":                "resources: [cm.yaml, ../crds, \"https://example.test/remote//x?ref=v1\"]\n",
+		"deploy/base/kustomization.yaml":                "resources: [cm.yaml, ../crds]\n",
 		"deploy/base/cm.yaml":                           "kind: ConfigMap\n",
 		"deploy/crds/kustomization.yaml":                "resources: [crd.yaml]\n",
 		"deploy/crds/crd.yaml":                          "kind: CustomResourceDefinition\n",

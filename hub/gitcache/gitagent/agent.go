@@ -27,8 +27,16 @@ type Agent struct {
 	reader  *upstream.Reader
 	table   *upstream.Table
 	last    error // of the last pass; errNoPass before the first
+	trusted *trusted
+	// former is the mirror of another object format that upstream once had.
+	former       *upstream.Mirror
+	formerReader *upstream.Reader
+
+	gatherer gatherer
+	resolved resolved
 
 	// What follows belongs to the goroutine of Run.
+	life       context.Context
 	server     *upstream.Server
 	generation int64
 	health     record.Health
@@ -42,9 +50,14 @@ type Agent struct {
 	failures   int
 	fetchSeq   int64
 	fetchedAt  time.Time
-	evaluated  map[string]string      // source to the commit it was evaluated at
+	evaluated  map[string]look        // by source, when it was last worked out
 	heads      map[string]record.Head // as the store has them
 	idTried    map[string]time.Time   // commits that upstream did not have
+	notBefore  time.Time              // upstream asks to be left alone until then
+	maxBytes   int64                  // of the mirror, by the repository's own word
+	anew       bool                   // the mirror is damaged and made again
+	aside      string                 // where the damaged one lies
+	verified   time.Time              // when a doubted mirror was found whole
 }
 
 // pending is what callers asked for and Run has not begun.
@@ -60,9 +73,9 @@ var errNoPass = errcode.New(errcode.Unavailable, "the repository was not read ye
 // New returns an agent. It touches nothing until Run.
 func New(c Config) *Agent {
 	c.defaults()
-	return &Agent{config: c, wake: make(chan struct{}, 1), last: errNoPass,
+	return &Agent{config: c, gatherer: gatherer{jobs: map[string]*job{}, slots: make(chan struct{}, maxGathering)}, wake: make(chan struct{}, 1), last: errNoPass,
 		bucket:    rate.NewLimiter(rate.Every(kickGaps*c.Gap), kickBurst),
-		evaluated: map[string]string{}, heads: map[string]record.Head{}, idTried: map[string]time.Time{}}
+		evaluated: map[string]look{}, heads: map[string]record.Head{}, idTried: map[string]time.Time{}}
 }
 
 // Kick asks for a pass soon. It returns at once; several kicks are one.
@@ -116,11 +129,16 @@ func (a *Agent) copy() (*upstream.Mirror, *upstream.Reader, *upstream.Table) {
 // Run follows the repository until ctx ends, which is how the end of the lease
 // is told. It returns early when the store says that the lease is another's.
 func (a *Agent) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
 	defer a.close()
+	defer a.gatherer.wg.Wait()
+	defer cancel()
+	a.life = ctx
 	a.open(ctx)
 	a.nextPoll = a.config.Clock.Now() // at once
 	for ctx.Err() == nil {
 		work := a.take()
+		a.excuse(ctx, &work)
 		if work.sources && !a.due(&work) {
 			a.sourcesChanged(ctx)
 			work.sources = false
@@ -144,6 +162,25 @@ func (a *Agent) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// excuse tells those who wait that upstream asked to be left alone; what they
+// kicked for runs afterwards. A changed repository row is tried at once.
+func (a *Agent) excuse(ctx context.Context, work *pending) {
+	if rest := a.notBefore.Sub(a.config.Clock.Now()); rest <= 0 || !work.sources && len(work.waiters) == 0 {
+		return
+	}
+	if r, err := a.config.Store.Repository(ctx, a.config.RepositoryID); err == nil && r.Generation != a.generation {
+		a.notBefore = time.Time{}
+		return
+	}
+	a.mu.Lock()
+	last := a.last
+	a.mu.Unlock()
+	for _, w := range work.waiters {
+		w <- last
+	}
+	work.waiters = nil
 }
 
 // take removes what is pending, so that requests during a pass are for the
@@ -176,6 +213,9 @@ func (a *Agent) due(p *pending) bool {
 func (a *Agent) peek(p pending) (time.Time, bool) {
 	now := a.config.Clock.Now()
 	earliest := a.lastStart.Add(a.config.Gap)
+	if a.notBefore.After(earliest) {
+		earliest = a.notBefore
+	}
 	at := a.nextPoll
 	if p.again {
 		at = now
@@ -212,28 +252,9 @@ func (a *Agent) open(ctx context.Context) {
 	if err := a.loadHeads(ctx); err != nil {
 		a.config.Log.Warn("heads cannot be read yet", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
 	}
-	format := upstream.FormatOf(a.config.Dir)
-	if format == "" {
-		return
-	}
-	if err := a.openMirror(ctx, format); err != nil {
+	if err := a.openMirror(ctx, upstream.FormatOf(a.config.Dir)); err != nil {
 		a.config.Log.Warn("mirror cannot be opened", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
 	}
-}
-
-func (a *Agent) openMirror(ctx context.Context, format string) error {
-	m, err := a.config.Git.OpenMirror(ctx, a.config.Dir, format)
-	if err != nil {
-		return err
-	}
-	t, err := m.Table(ctx)
-	if err != nil {
-		return err
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.mirror, a.reader, a.table = m, upstream.NewReader(m), t
-	return nil
 }
 
 func (a *Agent) loadHeads(ctx context.Context) error {
@@ -250,7 +271,7 @@ func (a *Agent) loadHeads(ctx context.Context) error {
 
 func (a *Agent) close() {
 	a.mu.Lock()
-	m, waiters := a.mirror, a.pending.waiters
+	m, former, waiters := a.mirror, a.former, a.pending.waiters
 	a.pending = pending{}
 	a.mu.Unlock()
 	for _, w := range waiters {
@@ -261,6 +282,9 @@ func (a *Agent) close() {
 	}
 	if m != nil {
 		m.Close()
+	}
+	if former != nil {
+		former.Close()
 	}
 }
 
@@ -276,7 +300,8 @@ func (a *Agent) plan(err error) {
 			retry := min(maxRetry, cloneRetry<<min(a.failures-1, 6), a.config.PollInterval*4)
 			wait = min(wait, jitter.Add(retry, retry/2))
 		}
-		wait = max(wait, errcode.RetryAfter(err))
+		rest := errcode.RetryAfter(err)
+		wait, a.notBefore = max(wait, rest), now.Add(rest)
 	}
 	a.nextPoll = now.Add(wait)
 }

@@ -30,6 +30,9 @@ type Config struct {
 	Git          *upstream.Git
 	Sink         Sink
 	Dir          string // of the mirror
+	// Parts gives content of other upstreams; without it sources that need
+	// such are refused.
+	Parts Parts
 
 	// PollInterval is the base time between polls; default 2 min.
 	PollInterval time.Duration
@@ -41,6 +44,8 @@ type Config struct {
 	Level  tarball.Level
 	// MaxPackBytes bounds what one fetch may bring; default 5 GiB.
 	MaxPackBytes int64
+	// Budget bounds the disk of mirrors; nil is no bound.
+	Budget *Budget
 	// OnPass, if any, hears of each pass that ended, for metrics.
 	OnPass func(fetched bool, err error, took time.Duration)
 }

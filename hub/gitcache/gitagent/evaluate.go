@@ -1,103 +1,294 @@
 package gitagent
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"io"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
-	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
-	"github.com/axle-cd/axle/internal/tarball"
 )
 
+// look is what a source's content depended on when it was last worked out.
+type look struct {
+	commit string
+	tree   string
+	probes []string // empty: at another commit, look again
+}
+
+// task is a source that must be worked out, at a commit or for an error.
+type task struct {
+	source record.Source
+	old    record.Head
+	commit string
+	err    error
+}
+
+// outcome is a task's end. Head is nil when the row is as it should be; again
+// is why the next pass must look again.
+type outcome struct {
+	task     task
+	head     *record.Head
+	artifact *record.Artifact
+	look     look
+	again    error
+}
+
 // evaluate works out what each source points at and writes the heads that
-// changed. A source whose commit is the one it was evaluated at is passed by.
+// changed. A source that no difference since its last look touches is passed
+// by, so a commit costs what it changes.
 func (a *Agent) evaluate(ctx context.Context, sources []record.Source) error {
 	if err := a.loadHeads(ctx); err != nil {
 		return err
 	}
-	w := &headWriter{agent: a, began: a.config.Clock.Now(), built: map[string]built{}}
-	for _, s := range sources {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		old := a.heads[s.ID]
-		_, _, t := a.copy()
-		commit, err := t.Resolve(s.Ref)
-		if err == nil && old.SourceID != "" && a.evaluated[s.ID] == commit {
-			continue
-		}
-		head, artifact, err := a.head(ctx, s, old, commit, err, w.built)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err == nil && commit != "" {
-			a.evaluated[s.ID] = commit
-		} else {
-			delete(a.evaluated, s.ID)
-		}
-		if head == nil {
-			continue
-		}
-		if err := w.add(ctx, *head, artifact); err != nil {
-			return err
-		}
+	e := a.newEvaluation()
+	tasks, err := e.due(ctx, sources)
+	if err != nil {
+		return err
 	}
 	for id := range a.evaluated {
-		if !slices.ContainsFunc(sources, func(s record.Source) bool { return s.ID == id }) {
+		if !e.known[id] {
 			delete(a.evaluated, id)
+		}
+	}
+	return e.run(ctx, tasks)
+}
+
+// evaluation is one round over the sources.
+type evaluation struct {
+	agent  *Agent
+	mirror *upstream.Mirror
+	reader *upstream.Reader
+	table  *upstream.Table
+	known  map[string]bool // sources
+	// wait is whether content from elsewhere may be fetched in the background.
+	wait bool
+
+	mu      sync.Mutex
+	commits map[string]upstream.Commit
+	changes map[[2]string]*upstream.Change
+	builds  map[string]*build
+}
+
+func (a *Agent) newEvaluation() *evaluation {
+	m, r, t := a.copy()
+	return &evaluation{agent: a, mirror: m, reader: r, table: t, known: map[string]bool{}, wait: true,
+		commits: map[string]upstream.Commit{}, changes: map[[2]string]*upstream.Change{}, builds: map[string]*build{}}
+}
+
+// due returns the sources that must be worked out: first those that have
+// content and may have got other, then the new ones.
+func (e *evaluation) due(ctx context.Context, sources []record.Source) ([]task, error) {
+	a := e.agent
+	var tasks []task
+	for _, s := range sources {
+		e.known[s.ID] = true
+		old := a.heads[s.ID]
+		commit, err := a.resolve(ctx, e.mirror, e.table, s.Ref)
+		if last, ok := a.evaluated[s.ID]; ok && err == nil && old.SourceID != "" {
+			same, err := e.same(ctx, &last, commit)
+			if err != nil {
+				return nil, err
+			}
+			if same {
+				a.evaluated[s.ID] = last
+				continue
+			}
+		}
+		tasks = append(tasks, task{s, old, commit, err})
+	}
+	slices.SortStableFunc(tasks, func(x, y task) int { return cmp.Compare(rank(x), rank(y)) })
+	return tasks, nil
+}
+
+func rank(t task) int {
+	if t.old.SourceID == "" {
+		return 1
+	}
+	return 0
+}
+
+// same reports whether the content is the same at another commit, and moves
+// the look there.
+func (e *evaluation) same(ctx context.Context, last *look, commit string) (bool, error) {
+	if last.commit == commit {
+		return true, nil
+	}
+	if len(last.probes) == 0 {
+		return false, nil
+	}
+	c, err := e.commit(ctx, commit)
+	if err != nil {
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		return false, nil // the source says so
+	}
+	change, ok := e.changes[[2]string{last.tree, c.Tree}]
+	if !ok {
+		if change, err = e.reader.Diff(ctx, last.tree, c.Tree); err != nil {
+			return false, ctx.Err() // an old tree may be gone
+		}
+		e.changes[[2]string{last.tree, c.Tree}] = change
+	}
+	if change.Touches(last.probes) {
+		return false, nil
+	}
+	last.commit, last.tree = c.ID, c.Tree
+	return true, nil
+}
+
+func (e *evaluation) commit(ctx context.Context, id string) (upstream.Commit, error) {
+	e.mu.Lock()
+	c, ok := e.commits[id]
+	e.mu.Unlock()
+	if ok {
+		return c, nil
+	}
+	c, err := e.mirror.Commit(ctx, id)
+	if err == nil {
+		e.mu.Lock()
+		e.commits[id] = c
+		e.mu.Unlock()
+	}
+	return c, err
+}
+
+// run works the tasks out, as many at once as there are cores, and writes
+// heads as they come. New sources wait when somebody kicked: what services
+// already follow goes first.
+func (e *evaluation) run(ctx context.Context, tasks []task) error {
+	if len(tasks) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	todo, done := make(chan task), make(chan outcome)
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	defer cancel()
+	for range min(len(tasks), runtime.GOMAXPROCS(0), maxWorkers) {
+		workers.Go(func() {
+			for t := range todo {
+				select {
+				case done <- e.head(ctx, t):
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	defer close(todo)
+	w := &headWriter{agent: e.agent}
+	next, running := 0, 0
+	for next < len(tasks) || running > 0 {
+		if next < len(tasks) && rank(tasks[next]) > 0 && e.agent.kicked() {
+			e.agent.request(func(p *pending) { p.sources = true })
+			tasks = tasks[:next]
+			continue
+		}
+		give, t := todo, task{}
+		if next < len(tasks) {
+			t = tasks[next]
+		} else {
+			give = nil
+		}
+		select {
+		case give <- t:
+			next++
+			running++
+		case o := <-done:
+			running--
+			if err := e.take(ctx, w, o); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 	return w.flush(ctx)
 }
 
-// built is a tarball that this evaluation made, or found made, for a key.
-type built struct {
-	digest digest.Digest
-	size   int64
-	stats  tarball.Stats
+// maxWorkers bounds how many sources of one repository are worked out at once.
+const maxWorkers = 8
+
+func (e *evaluation) take(ctx context.Context, w *headWriter, o outcome) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	id := o.task.source.ID
+	if o.again == nil && o.task.commit != "" {
+		e.agent.evaluated[id] = o.look
+	} else {
+		delete(e.agent.evaluated, id)
+	}
+	if o.head == nil {
+		return nil
+	}
+	return w.add(ctx, *o.head, o.artifact)
 }
 
-// head returns the row that a source should have, nil when it has it. The
-// error asks to look again at the next pass.
-func (a *Agent) head(ctx context.Context, s record.Source, old record.Head, commit string, unresolved error, made map[string]built) (*record.Head, *record.Artifact, error) {
-	head, artifact, err := old, (*record.Artifact)(nil), unresolved
+// kicked reports whether a pass waits that may begin now.
+func (a *Agent) kicked() bool {
+	a.mu.Lock()
+	p := a.pending
+	a.mu.Unlock()
+	return (p.kick || p.again) && a.due(&p)
+}
+
+// head returns the row that a source should have.
+func (e *evaluation) head(ctx context.Context, t task) outcome {
+	a, s, old := e.agent, t.source, t.old
+	o := outcome{task: t, look: look{commit: t.commit}}
+	head, err := old, t.err
 	head.SourceID, head.RepositoryID = s.ID, s.RepositoryID
 	if err == nil {
-		artifact, err = a.produce(ctx, s, commit, &head, made)
+		o.artifact, o.look, err = e.produce(ctx, s, t.commit, &head)
+	}
+	if errors.Is(err, errPending) {
+		o.again = err
+		return o
 	}
 	if err != nil {
-		again := err
-		if errcode.Is(err, errcode.Unprocessable) {
-			again = nil // the same commit gives the same answer
-		} else {
+		o.again = err
+		if errcode.Is(err, errcode.Unprocessable) && !errors.Is(err, errElsewhere) {
+			o.again = nil // the same commit gives the same answer
+		} else if ctx.Err() == nil {
 			a.config.Log.Warn("source cannot be produced", logkey.Repository, s.RepositoryID, logkey.Source, s.ID, logkey.Error, err)
 		}
-		text := sourceError(err)
-		if sameError(text, old.Error) && old.SourceID != "" {
-			return nil, nil, again
-		}
-		head = old
-		head.SourceID, head.RepositoryID = s.ID, s.RepositoryID
-		head.Error, head.ErrorCode = text, errcode.Of(err)
-		if head.ErrorSince.IsZero() {
-			head.ErrorSince = a.config.Clock.Now()
-		}
-		head.FetchSeq = a.fetchSeq
-		return &head, nil, again
+		o.artifact, o.head = nil, a.failed(s, old, err)
+		return o
 	}
-	if artifact == nil && old.Error == "" {
-		return nil, nil, nil
+	if o.artifact == nil && old.Error == "" {
+		return o
 	}
 	head.Error, head.ErrorCode, head.ErrorSince = "", "", time.Time{}
 	head.Epoch, head.FetchSeq, head.FetchedAt = a.config.Epoch, a.fetchSeq, a.fetchedAt
-	return &head, artifact, nil
+	o.head = &head
+	return o
+}
+
+// failed returns the row of a source that cannot be produced: it keeps its
+// content. Nil when it says so already.
+func (a *Agent) failed(s record.Source, old record.Head, err error) *record.Head {
+	text := sourceError(err)
+	if sameError(text, old.Error) && old.SourceID != "" {
+		return nil
+	}
+	head := old
+	head.SourceID, head.RepositoryID = s.ID, s.RepositoryID
+	head.Error, head.ErrorCode = text, errcode.Of(err)
+	if head.ErrorSince.IsZero() {
+		head.ErrorSince = a.config.Clock.Now()
+	}
+	head.FetchSeq = a.fetchSeq
+	return &head
 }
 
 // sameError compares what is wrong, which stands before the first semicolon,
@@ -119,106 +310,6 @@ func sourceError(err error) string {
 	return "the hub cannot read the source: " + err.Error()
 }
 
-// produce fills the head for the content at a commit and makes sure that its
-// tarball is there. It returns nil when the content is the head's already.
-func (a *Agent) produce(ctx context.Context, s record.Source, commit string, head *record.Head, made map[string]built) (*record.Artifact, error) {
-	m, reader, _ := a.copy()
-	c, err := m.Commit(ctx, commit)
-	if err != nil {
-		return nil, err
-	}
-	content, err := reader.Find(ctx, c, s.Folder, s.Files)
-	if err != nil {
-		return nil, err
-	}
-	if content.Key == head.Key && head.Digest != "" {
-		return nil, nil
-	}
-	b, ok := made[content.Key]
-	if !ok {
-		if b, err = a.build(ctx, reader, content); err != nil {
-			return nil, err
-		}
-		made[content.Key] = b
-	}
-	head.Revision, head.Message, head.Author, head.CommittedAt = c.ID, c.Message, c.Author, c.Time
-	head.Digest, head.Size, head.Entry, head.Key = b.digest, b.size, content.Entry, content.Key
-	return &record.Artifact{Digest: b.digest, Size: b.size, Files: b.stats.Files, Bytes: b.stats.Bytes,
-		Recipe: record.Recipe{Kind: record.Git, RepositoryID: s.RepositoryID, Commit: c.ID, Tree: c.Tree, Folder: s.Folder, Files: s.Files}}, nil
-}
-
-func (a *Agent) build(ctx context.Context, reader *upstream.Reader, content *upstream.Content) (b built, err error) {
-	b.digest, b.size, err = a.config.Sink.Put(ctx, func(ctx context.Context, w io.Writer) (d digest.Digest, err error) {
-		d, b.stats, err = tarball.Write(w, reader.Entries(ctx, content), tarball.Options{Level: a.config.Level, Limits: a.config.Limits})
-		return d, refused(err)
-	})
-	return b, err
-}
-
-// refused gives a code to what the user's content is refused for.
-func refused(err error) error {
-	var path *digest.PathError
-	var limit *tarball.LimitError
-	if errors.As(err, &path) || errors.As(err, &limit) {
-		return errcode.New(errcode.Unprocessable, "%w", err)
-	}
-	return err
-}
-
-// headWriter writes heads in batches, commits kept first.
-type headWriter struct {
-	agent     *Agent
-	began     time.Time // of the oldest head that waits
-	heads     []record.Head
-	artifacts []record.Artifact
-	built     map[string]built
-}
-
-func (w *headWriter) add(ctx context.Context, h record.Head, a *record.Artifact) error {
-	if len(w.heads) == 0 {
-		w.began = w.agent.config.Clock.Now()
-	}
-	w.heads = append(w.heads, h)
-	if a != nil {
-		w.artifacts = append(w.artifacts, *a)
-	}
-	if len(w.heads) >= headBatch || w.agent.config.Clock.Now().Sub(w.began) >= headWait {
-		return w.flush(ctx)
-	}
-	return nil
-}
-
-func (w *headWriter) flush(ctx context.Context) error {
-	if len(w.heads) == 0 {
-		return nil
-	}
-	a := w.agent
-	var commits []string
-	for _, x := range w.artifacts {
-		commits = append(commits, x.Recipe.Commit)
-	}
-	slices.Sort(commits)
-	m, _, _ := a.copy()
-	// A commit that a head names can no longer be lost to a force-push.
-	if len(commits) > 0 {
-		if err := m.Keep(ctx, slices.Compact(commits)); err != nil {
-			return err
-		}
-	}
-	if err := a.config.Store.WriteHeads(ctx, a.config.RepositoryID, a.config.Epoch, w.heads, w.artifacts); err != nil {
-		for _, h := range w.heads {
-			delete(a.evaluated, h.SourceID) // look again
-		}
-		return err
-	}
-	for _, h := range w.heads {
-		h.Epoch = a.config.Epoch
-		a.heads[h.SourceID] = h
-	}
-	w.heads, w.artifacts = nil, nil
-	return nil
-}
-
 // sourcesChanged evaluates new sources without asking upstream, when the last
 // listing covered their refs; else it asks for a pass.
 func (a *Agent) sourcesChanged(ctx context.Context) {
@@ -236,8 +327,8 @@ func (a *Agent) sourcesChanged(ctx context.Context) {
 	for _, p := range inUse(sources) {
 		good = good && (a.listed == nil || slices.Contains(a.listed, p))
 	}
-	for _, s := range sources {
-		good = good && !upstream.IsID(s.Ref)
+	if good {
+		good = a.hasIDs(ctx, sources)
 	}
 	if !good {
 		a.request(func(p *pending) { p.again = true })
@@ -248,6 +339,22 @@ func (a *Agent) sourcesChanged(ctx context.Context) {
 	}
 }
 
+// hasIDs reports whether the mirror has the commits that sources name.
+func (a *Agent) hasIDs(ctx context.Context, sources []record.Source) bool {
+	var ids []string
+	for _, s := range sources {
+		if upstream.IsID(s.Ref) && a.idTried[s.Ref].IsZero() {
+			ids = append(ids, s.Ref)
+		}
+	}
+	m, _, _ := a.copy()
+	if m == nil {
+		return false
+	}
+	missing, err := m.Missing(ctx, ids)
+	return err == nil && len(missing) == 0
+}
+
 // evaluateFromMirror gives sources that have no content yet what the mirror
 // has, while upstream cannot be read. Sources with content keep it: what the
 // mirror shows may be older than what another owner saw.
@@ -255,31 +362,23 @@ func (a *Agent) evaluateFromMirror(ctx context.Context, sources []record.Source,
 	if err := a.loadHeads(ctx); err != nil {
 		return err
 	}
-	w := &headWriter{agent: a, built: map[string]built{}}
+	if errcode.Of(cause) == errcode.Unprocessable {
+		cause = errcode.New(errcode.Unavailable, "%s", errcode.Message(cause))
+	}
+	e := a.newEvaluation()
+	var tasks []task
 	for _, s := range sources {
 		old := a.heads[s.ID]
 		if old.Digest != "" {
 			continue
 		}
-		commit, err := "", cause
-		if _, _, t := a.copy(); t != nil {
-			if c, unknown := t.Resolve(s.Ref); unknown == nil {
-				commit, err = c, nil
+		t := task{source: s, old: old, err: cause}
+		if e.table != nil {
+			if c, err := a.resolve(ctx, e.mirror, e.table, s.Ref); err == nil {
+				t.commit, t.err = c, nil
 			}
 		}
-		if err != nil && errcode.Of(err) == errcode.Unprocessable {
-			err = errcode.New(errcode.Unavailable, "%s", errcode.Message(err))
-		}
-		head, artifact, _ := a.head(ctx, s, old, commit, err, w.built)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if head == nil {
-			continue
-		}
-		if err := w.add(ctx, *head, artifact); err != nil {
-			return err
-		}
+		tasks = append(tasks, t)
 	}
-	return w.flush(ctx)
+	return e.run(ctx, tasks)
 }

@@ -3,35 +3,48 @@ package gitagent
 import (
 	"context"
 	"io"
+	"sync"
+	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
-	"github.com/axle-cd/axle/internal/tarball"
 )
 
-// Rebuild writes the tarball of a recipe out of the mirror.
+// Rebuild writes the tarball of a recipe out of the mirror, with its parts.
 func (a *Agent) Rebuild(ctx context.Context, r record.Recipe, w io.Writer) (digest.Digest, error) {
-	m, reader, _ := a.copy()
+	m, reader := a.copyOf(r.Commit)
 	if m == nil {
 		return "", errcode.New(errcode.Unavailable, "the repository is not copied yet")
 	}
-	if r.Kind != record.Git || len(r.Parts) > 0 {
-		return "", errcode.New(errcode.Unprocessable, "content of kind %q with %d parts cannot be made by this version", r.Kind, len(r.Parts))
+	if r.Kind != record.Git {
+		return "", errcode.New(errcode.Unprocessable, "content of kind %q cannot be made by a Git repository", r.Kind)
 	}
 	c, err := m.Commit(ctx, r.Commit)
 	if err != nil {
 		return "", err
 	}
-	content, err := reader.Find(ctx, c, r.Folder, r.Files)
+	ask, err := a.ask(ctx, r.Folder, r.Files, r.Options)
 	if err != nil {
 		return "", err
 	}
-	d, _, err := tarball.Write(w, reader.Entries(ctx, content), tarball.Options{Level: a.config.Level, Limits: a.config.Limits})
-	return d, refused(err)
+	content, err := reader.Find(ctx, c, ask)
+	if err != nil {
+		return "", err
+	}
+	if r.Options.LFS {
+		// A disk that is new has the mirror from a peer, perhaps, but not these.
+		if err := a.fetchLFS(ctx, reader, content); err != nil {
+			return "", err
+		}
+	}
+	d, _, err := a.pack(ctx, reader, content, r, w)
+	return d, err
 }
 
 // Resolve evaluates a source at the refs as last read, without following it.
+// Its content can be served for a day: the commit is kept, and the recipe is
+// written when it is new.
 func (a *Agent) Resolve(ctx context.Context, s record.Source) (record.Head, error) {
 	m, _, t := a.copy()
 	a.mu.Lock()
@@ -40,11 +53,44 @@ func (a *Agent) Resolve(ctx context.Context, s record.Source) (record.Head, erro
 	if m == nil {
 		return record.Head{}, last
 	}
-	commit, err := t.Resolve(s.Ref)
+	commit, err := a.resolve(ctx, m, t, s.Ref)
 	if err != nil {
 		return record.Head{}, err
 	}
 	head := record.Head{SourceID: s.ID, RepositoryID: s.RepositoryID}
-	_, err = a.produce(ctx, s, commit, &head, map[string]built{})
-	return head, err
+	e := a.newEvaluation()
+	e.wait = false
+	artifact, _, err := e.produce(ctx, s, commit, &head)
+	if err != nil || a.resolved.has(artifact.Digest) {
+		return head, err
+	}
+	if err := a.write(ctx, nil, []record.Artifact{*artifact}); err != nil {
+		return head, err
+	}
+	a.resolved.add(artifact.Digest)
+	return head, nil
+}
+
+// resolved remembers the recipes that Resolve wrote a short while ago.
+type resolved struct {
+	mu sync.Mutex
+	at map[digest.Digest]time.Time
+}
+
+// resolvedFor is how long a recipe is not written again; it lives a day.
+const resolvedFor = time.Hour
+
+func (r *resolved) has(d digest.Digest) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return time.Since(r.at[d]) < resolvedFor
+}
+
+func (r *resolved) add(d digest.Digest) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.at == nil || len(r.at) > 1000 {
+		r.at = map[digest.Digest]time.Time{}
+	}
+	r.at[d] = time.Now()
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/vendored"
 )
 
 // Kind says what sort of upstream a repository is.
@@ -178,6 +179,9 @@ type SourceOptions struct {
 	Submodules bool `json:"submodules,omitempty"`
 	// LFS puts the files in the places of their pointers.
 	LFS bool `json:"lfs,omitempty"`
+	// Bare leaves out what files name on other servers: the content as it
+	// lies, for a source that is a part of another.
+	Bare bool `json:"bare,omitempty"`
 }
 
 // NewSource settles a source of a Git repository without options.
@@ -241,6 +245,9 @@ func (s Source) id() string {
 	}
 	if s.Options.LFS {
 		parts = append(parts, "\x00lfs")
+	}
+	if s.Options.Bare {
+		parts = append(parts, "\x00bare")
 	}
 	for _, part := range parts {
 		h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(part))))
@@ -307,12 +314,19 @@ type Recipe struct {
 	Options SourceOptions `json:"options,omitzero"`
 	// Parts are further sources whose content lies under a path of this one.
 	Parts []Part `json:"parts,omitempty"`
+	// Vendored is the map that the tarball carries beside its parts.
+	Vendored *vendored.Contents `json:"vendored,omitempty"`
 }
 
 // Part is one piece of a tarball that is made of several.
 type Part struct {
 	Path   string `json:"path"`
 	Recipe Recipe `json:"recipe"`
+	// Digest is of the part alone.
+	Digest digest.Digest `json:"digest,omitempty"`
+	// Within is the folder of the part that is taken, without the folder
+	// itself; empty is all of it.
+	Within string `json:"within,omitempty"`
 }
 
 // Pin names an artifact that must be possible to serve: it is in a current

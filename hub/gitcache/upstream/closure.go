@@ -4,15 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"path"
 	"slices"
 	"strings"
 
-	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/hub/gitcache/mention"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/tarball"
 )
@@ -27,6 +25,17 @@ type Reader struct {
 // NewReader returns a Reader of a mirror.
 func NewReader(m *Mirror) *Reader { return &Reader{mirror: m, trees: newTrees(m)} }
 
+// Ask is what a source wants of a commit.
+type Ask struct {
+	Folder string
+	Files  []string
+	// Submodules and LFS ask for what lies elsewhere; URL is the repository's,
+	// which those of submodules may be relative to.
+	Submodules bool
+	LFS        bool
+	URL        string
+}
+
 // Content is a folder of a commit and everything that it needs from the same
 // commit: the smallest set of trees and files that renders like the whole.
 type Content struct {
@@ -35,8 +44,29 @@ type Content struct {
 	Root, Entry string
 	// Key is equal for equal contents.
 	Key string
+	// Needs is content of other servers that files of this one name, File by
+	// its path from Root.
+	Needs []mention.Need
+	// Links are the submodules, by their paths from Root, if they were asked
+	// for.
+	Links []Link
 
 	included map[string]treeEntry // by path from the repository's root
+	outer    []string             // attribute files above the included
+	probes   map[string]bool
+	lfs      bool
+}
+
+// Probes are the paths, from the repository's root, on which the content
+// depends: as long as none of them changes, nor anything below, nor the way to
+// it, the content is the same.
+func (c *Content) Probes() []string { return slices.Collect(maps.Keys(c.probes)) }
+
+// Exists reports whether something lies at a path from Root.
+func (r *Reader) Exists(ctx context.Context, commit Commit, c *Content, p string) (bool, error) {
+	s := &search{reader: r, commit: commit, content: &Content{probes: map[string]bool{}}}
+	at, _, _, err := s.walk(ctx, path.Join(c.Root, p))
+	return at != missing, err
 }
 
 // maxIncluded bounds how many places one folder may refer to.
@@ -44,12 +74,12 @@ const maxIncluded = 1000
 
 // Find computes the content of a folder. What a user can repair is
 // errcode.Unprocessable and says what and where.
-func (r *Reader) Find(ctx context.Context, c Commit, folder string, files []string) (*Content, error) {
-	s := &search{reader: r, commit: c, content: &Content{included: map[string]treeEntry{}}}
-	if err := s.folder(ctx, folder); err != nil {
+func (r *Reader) Find(ctx context.Context, c Commit, ask Ask) (*Content, error) {
+	s := &search{reader: r, commit: c, ask: ask, content: &Content{included: map[string]treeEntry{}, probes: map[string]bool{}, lfs: ask.LFS}}
+	if err := s.folder(ctx, ask.Folder); err != nil {
 		return nil, err
 	}
-	for _, f := range files {
+	for _, f := range ask.Files {
 		found, err := s.include(ctx, f)
 		if err != nil {
 			return nil, err
@@ -65,7 +95,11 @@ func (r *Reader) Find(ctx context.Context, c Commit, folder string, files []stri
 			return nil, err
 		}
 	}
-	s.content.settle(folder, r.mirror.format)
+	s.content.settle(ask.Folder)
+	if err := s.outside(ctx); err != nil {
+		return nil, err
+	}
+	s.content.sign(r.mirror.format)
 	return s.content, nil
 }
 
@@ -73,6 +107,7 @@ func (r *Reader) Find(ctx context.Context, c Commit, folder string, files []stri
 type search struct {
 	reader  *Reader
 	commit  Commit
+	ask     Ask
 	content *Content
 	todo    []string // included paths whose references are not followed yet
 }
@@ -84,7 +119,7 @@ func (s *search) folder(ctx context.Context, folder string) error {
 		return err
 	}
 	e, ok := s.content.included[folder]
-	if found && (!ok || e.mode == modeTree || e.mode == modeLink) {
+	if found && (!ok || e.mode == modeTree || e.mode == modeLink || e.mode == modeSubmodule) {
 		return nil
 	}
 	if found {
@@ -120,7 +155,7 @@ func (r *Reader) names(ctx context.Context, tree, folder string) ([]string, erro
 			tree = e.id
 		}
 	}
-	entries, err := r.trees.read(ctx, tree)
+	entries, err := r.trees.read(ctx, tree, true)
 	out := []string{}
 	for _, e := range entries {
 		if e.mode == modeTree && len(out) < 20 {
@@ -164,26 +199,36 @@ const maxHops = 40
 // missing is a path that cannot be: the walk ended without an entry.
 const missing = "\x00"
 
-// walk goes down to p, or to the first link on the way, after which rest is
-// left of the path.
+// walk goes down to p, or to the first link or submodule on the way, after
+// which rest is left of the path.
 func (s *search) walk(ctx context.Context, p string) (at string, e treeEntry, rest string, err error) {
 	e = treeEntry{id: s.commit.Tree, mode: modeTree}
 	if p == "" || p == "." {
+		s.content.probes[""] = true
 		return "", e, "", nil
 	}
 	names := strings.Split(p, "/")
 	for i, name := range names {
 		if e.mode != modeTree {
-			return missing, e, "", nil
+			break
 		}
 		var ok bool
 		if e, ok, err = s.reader.trees.find(ctx, e.id, name); err != nil || !ok {
+			s.content.probes[p] = true
 			return missing, e, "", err
 		}
-		if e.mode == modeLink {
-			return strings.Join(names[:i+1], "/"), e, strings.Join(names[i+1:], "/"), nil
+		if e.mode == modeLink || e.mode == modeSubmodule && s.ask.Submodules {
+			at = strings.Join(names[:i+1], "/")
+			s.content.probes[at] = true
+			return at, e, strings.Join(names[i+1:], "/"), nil
+		}
+		if e.mode != modeTree && i+1 < len(names) {
+			s.content.probes[p] = true
+			s.content.probes[strings.Join(names[:i+1], "/")] = true
+			return missing, e, "", nil
 		}
 	}
+	s.content.probes[p] = true
 	if e.mode == modeSubmodule {
 		return missing, e, "", nil
 	}
@@ -216,11 +261,11 @@ func (s *search) follow(ctx context.Context, p string) error {
 	if len(s.content.included) > maxIncluded {
 		return errcode.New(errcode.Unprocessable, "the folder refers to more than %d others", maxIncluded)
 	}
-	refs, err := s.reader.trees.leavingOf(ctx, e.id, 0)
+	f, err := s.reader.trees.factsOf(ctx, e.id, 0)
 	if err != nil {
 		return err
 	}
-	for _, ref := range refs {
+	for _, ref := range f.leaving {
 		target := path.Join(p, ref.path)
 		if outside := p == "" || target == ".." || strings.HasPrefix(target, "../"); outside && !ref.link {
 			continue // the renderer says so, if it ever comes to that file
@@ -238,8 +283,8 @@ func (s *search) follow(ctx context.Context, p string) error {
 	return nil
 }
 
-// settle drops what other parts hold, finds the root and computes the key.
-func (c *Content) settle(folder, format string) {
+// settle drops what other parts hold and finds the root.
+func (c *Content) settle(folder string) {
 	paths := slices.Sorted(maps.Keys(c.included))
 	for _, p := range paths {
 		for dir := p; dir != "" && dir != "."; {
@@ -261,12 +306,98 @@ func (c *Content) settle(folder, format string) {
 		}
 		c.Root = common(c.Root, p)
 	}
-	c.Entry = strings.TrimPrefix(strings.TrimPrefix(folder, c.Root), "/")
+	c.Entry = c.fromRoot(folder)
+}
+
+// fromRoot is a path from where the tarball begins.
+func (c *Content) fromRoot(p string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(p, c.Root), "/")
+}
+
+// outside collects what the included trees need from elsewhere.
+func (s *search) outside(ctx context.Context) error {
+	c := s.content
+	for _, p := range slices.Sorted(maps.Keys(c.included)) {
+		e := c.included[p]
+		if e.mode == modeSubmodule {
+			c.Links = append(c.Links, Link{Path: p, Commit: e.id})
+		}
+		if e.mode != modeTree {
+			continue
+		}
+		f, err := s.reader.trees.factsOf(ctx, e.id, 0)
+		if err != nil {
+			return err
+		}
+		for _, n := range f.needs {
+			n.File = c.fromRoot(path.Join(p, n.File))
+			c.Needs = append(c.Needs, n)
+		}
+		for _, l := range f.links {
+			l.Path = path.Join(p, l.Path)
+			c.Links = append(c.Links, l)
+		}
+	}
+	if !s.ask.Submodules {
+		c.Links = nil
+	}
+	if s.ask.LFS {
+		if err := s.attributes(ctx); err != nil {
+			return err
+		}
+	}
+	return s.submodules(ctx)
+}
+
+// submodules gives the links their URLs, which stand at the root of the
+// repository.
+func (s *search) submodules(ctx context.Context) error {
+	c := s.content
+	if len(c.Links) == 0 {
+		return nil
+	}
+	urls := map[string]string{}
+	at, e, _, err := s.walk(ctx, ".gitmodules")
+	if err != nil {
+		return err
+	}
+	if at != missing && (e.mode == modeFile || e.mode == modeExec) {
+		raw, err := s.reader.mirror.Object(ctx, e.id, "blob")
+		if err != nil {
+			return err
+		}
+		urls = mention.Gitmodules(raw)
+	}
+	for i, l := range c.Links {
+		url := urls[l.Path]
+		if url == "" {
+			return errcode.New(errcode.Unprocessable, "submodule %q has no URL in .gitmodules; add it, or do not ask for submodules", l.Path)
+		}
+		if c.Links[i].URL, err = mention.SubmoduleURL(s.ask.URL, url); err != nil {
+			return fmt.Errorf("submodule %q: %w", l.Path, err)
+		}
+		c.Links[i].Path = c.fromRoot(l.Path)
+	}
+	return nil
+}
+
+// sign computes the key: the trees, and what changes their content without
+// changing them.
+func (c *Content) sign(format string) {
 	h := sha256.New()
 	fmt.Fprintf(h, "content 1\n%s\nlimits %d\nentry %q\n", format, tarball.LimitsVersion, c.Entry)
 	for _, p := range slices.Sorted(maps.Keys(c.included)) {
 		e := c.included[p]
-		fmt.Fprintf(h, "%d %s %q\n", e.mode, e.id, strings.TrimPrefix(strings.TrimPrefix(p, c.Root), "/"))
+		fmt.Fprintf(h, "%d %s %q\n", e.mode, e.id, c.fromRoot(p))
+	}
+	for _, l := range c.Links {
+		fmt.Fprintf(h, "submodule %q %s %q\n", l.Path, l.Commit, l.URL)
+	}
+	if c.lfs {
+		fmt.Fprintf(h, "lfs 1\n")
+		for _, o := range c.outer {
+			fmt.Fprintf(h, "attributes %s\n", o)
+		}
 	}
 	c.Key = "k1:" + hex.EncodeToString(h.Sum(nil))
 }
@@ -280,73 +411,3 @@ func common(a, b string) string {
 	}
 	return a
 }
-
-// file is one blob of a content.
-type file struct {
-	path string
-	id   string
-	mode mode
-}
-
-// files lists every blob of the content by its path in the tarball.
-func (r *Reader) files(ctx context.Context, c *Content) ([]file, error) {
-	var out []file
-	limit := tarball.DefaultLimits.Files
-	var walk func(p string, e treeEntry, depth int) error
-	walk = func(p string, e treeEntry, depth int) error {
-		switch {
-		case e.mode == modeSubmodule:
-			return nil
-		case e.mode != modeTree:
-			if out = append(out, file{p, e.id, e.mode}); len(out) > 10*limit {
-				return errcode.New(errcode.Unprocessable, "the folder holds more than %d files", 10*limit)
-			}
-			return nil
-		case depth > maxDepth:
-			return errcode.New(errcode.Unprocessable, "folders nested deeper than %d at %.200q", maxDepth, p)
-		}
-		entries, err := r.trees.read(ctx, e.id)
-		if err != nil {
-			return err
-		}
-		for _, child := range entries {
-			// A name with a slash would pass as a folder.
-			if strings.Contains(child.name, "/") {
-				return errcode.New(errcode.Unprocessable, "%.200q holds the name %.200q, which no folder can", p, child.name)
-			}
-			next := child.name
-			if p != "" {
-				next = p + "/" + child.name
-			}
-			if err := walk(next, child, depth+1); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	for p, e := range c.included {
-		if err := walk(strings.TrimPrefix(strings.TrimPrefix(p, c.Root), "/"), e, 0); err != nil {
-			return nil, err
-		}
-	}
-	slices.SortFunc(out, func(a, b file) int { return strings.Compare(a.path, b.path) })
-	return out, nil
-}
-
-// Entries yields the content as a tarball wants it.
-func (r *Reader) Entries(ctx context.Context, c *Content) iter.Seq2[tarball.Entry, error] {
-	return func(yield func(tarball.Entry, error) bool) {
-		files, err := r.files(ctx, c)
-		if err == nil && len(files) == 0 {
-			err = errcode.New(errcode.Unprocessable, "folder %q holds no files", path.Join(c.Root, c.Entry))
-		}
-		if err == nil {
-			err = r.stream(ctx, files, yield)
-		}
-		if err != nil && !errors.Is(err, errStopped) {
-			yield(tarball.Entry{}, err)
-		}
-	}
-}
-
-var kinds = map[mode]digest.Type{modeFile: digest.File, modeExec: digest.Executable, modeLink: digest.Link}

@@ -5,174 +5,201 @@ import (
 	"path"
 	"strings"
 
-	"sigs.k8s.io/yaml"
+	"github.com/axle-cd/axle/hub/gitcache/mention"
 )
 
 // reference is a path that a file or link in a tree needs from outside that
-// tree, relative to it, so it begins with "..". What leaves a tree depends on
-// the tree alone, whatever its place, and is remembered by its id.
+// tree, relative to it, so it begins with "..".
 type reference struct {
 	path string
 	from string // the file that names it, relative to the tree
 	link bool   // a symbolic link, which may dangle
 }
 
-// leaving returns what a tree and everything below it need from outside.
-func (t *trees) leavingOf(ctx context.Context, tree string, depth int) ([]reference, error) {
+// Link is a submodule: a commit of another repository in a place of this one.
+type Link struct {
+	Path   string
+	Commit string
+	URL    string
+}
+
+// facts are what a tree and everything below it need from outside. They depend
+// on the tree alone, whatever its place, and are remembered by its id. Facts
+// do not change.
+type facts struct {
+	leaving []reference
+	needs   []mention.Need // File is relative to the tree
+	links   []Link         // without URLs, which stand elsewhere
+}
+
+// nothing is the facts of most trees.
+var nothing = &facts{}
+
+// factsOf returns what a tree and everything below it need from outside. What
+// is below maxDepth is not looked at: the tarball refuses it, with better
+// words.
+func (t *trees) factsOf(ctx context.Context, tree string, depth int) (*facts, error) {
 	t.mu.Lock()
-	got, ok := t.leaving[tree]
+	got, ok := t.facts[tree]
 	t.mu.Unlock()
-	if ok || depth > maxDepth {
+	if ok {
 		return got, nil
 	}
-	entries, err := t.read(ctx, tree)
+	if depth > maxDepth {
+		return nothing, nil
+	}
+	// A tree that is only looked at for its facts is not kept.
+	entries, err := t.read(ctx, tree, false)
 	if err != nil {
 		return nil, err
 	}
-	var out []reference
-	seen := map[string]bool{}
-	add := func(r reference) {
-		r.path = path.Clean(r.path)
-		if (r.path == ".." || strings.HasPrefix(r.path, "../")) && !seen[r.path] {
-			seen[r.path] = true
-			out = append(out, r)
+	g := gathering{seen: map[string]bool{}}
+	byName := make(map[string]treeEntry, 4)
+	for _, e := range entries {
+		if special[e.name] {
+			byName[e.name] = e
 		}
 	}
 	for _, e := range entries {
-		if e.mode == modeTree {
-			below, err := t.leavingOf(ctx, e.id, depth+1)
+		switch e.mode {
+		case modeTree:
+			below, err := t.factsOf(ctx, e.id, depth+1)
 			if err != nil {
 				return nil, err
 			}
-			for _, r := range below {
-				add(reference{path.Join(e.name, r.path), path.Join(e.name, r.from), r.link})
+			_, chart := byName["Chart.yaml"]
+			g.below(e.name, below, chart && e.name == "charts")
+		case modeSubmodule:
+			g.links = append(g.links, Link{Path: e.name, Commit: e.id})
+		default:
+			if err := t.named(ctx, e, byName, &g); err != nil {
+				return nil, err
 			}
-			continue
-		}
-		named, err := t.namedBy(ctx, e)
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range named {
-			add(reference{p, e.name, e.mode == modeLink})
 		}
 	}
+	out := nothing
+	if len(g.leaving)+len(g.needs)+len(g.links) > 0 {
+		out = &g.facts
+	}
 	t.mu.Lock()
-	t.leaving[tree] = out
-	t.size += len(out)
-	t.mu.Unlock()
+	defer t.mu.Unlock()
+	if t.known += 1 + len(out.leaving) + 4*len(out.needs) + len(out.links); t.known > maxFacts {
+		t.facts, t.known = map[string]*facts{}, 1
+	}
+	t.facts[tree] = out
 	return out, nil
+}
+
+// special are the names that files with mentions look for beside themselves.
+var special = map[string]bool{"Chart.yaml": true, "Chart.lock": true, "requirements.lock": true, "charts": true}
+
+// gathering collects the facts of one tree.
+type gathering struct {
+	facts
+	seen map[string]bool
+}
+
+func (g *gathering) leave(r reference) {
+	r.path = path.Clean(r.path)
+	if (r.path == ".." || strings.HasPrefix(r.path, "../")) && !g.seen[r.path] {
+		g.seen[r.path] = true
+		g.leaving = append(g.leaving, r)
+	}
+}
+
+// below takes in what a folder in this one needs. Subcharts that lie in a
+// chart bring what they depend on with them.
+func (g *gathering) below(name string, f *facts, subcharts bool) {
+	for _, r := range f.leaving {
+		g.leave(reference{path.Join(name, r.path), path.Join(name, r.from), r.link})
+	}
+	for _, n := range f.needs {
+		if subcharts && n.Kind == mention.Dependency {
+			continue
+		}
+		n.File = path.Join(name, n.File)
+		g.needs = append(g.needs, n)
+	}
+	for _, l := range f.links {
+		l.Path = path.Join(name, l.Path)
+		g.links = append(g.links, l)
+	}
 }
 
 // maxDepth bounds how deep folders are looked into; the tarball's own limit is
 // lower and has the better words.
 const maxDepth = 100
 
-// namedBy returns the paths that one file or link names, relative to its
-// folder.
-func (t *trees) namedBy(ctx context.Context, e treeEntry) ([]string, error) {
-	var parse func([]byte) []string
-	switch {
-	case e.mode == modeLink:
-		parse = func(raw []byte) []string {
-			if len(raw) == 0 || raw[0] == '/' {
-				return nil
-			}
-			return []string{string(raw)}
-		}
-	case e.mode == modeSubmodule:
-		return nil, nil
-	case e.name == "kustomization.yaml" || e.name == "kustomization.yml" || e.name == "Kustomization":
-		parse = inKustomization
-	case e.name == "Chart.yaml" || e.name == "requirements.yaml":
-		parse = inChart
-	default:
-		return nil, nil
+// named takes in what one file or link names.
+func (t *trees) named(ctx context.Context, e treeEntry, beside map[string]treeEntry, g *gathering) error {
+	chart := e.name == "Chart.yaml" || e.name == "requirements.yaml"
+	if e.mode != modeLink && !chart && !mention.IsKustomization(e.name) {
+		return nil
 	}
 	raw, err := t.mirror.Object(ctx, e.id, "blob")
 	if err != nil {
+		return err
+	}
+	var local []string
+	var needs []mention.Need
+	switch {
+	case e.mode == modeLink:
+		if len(raw) > 0 && raw[0] != '/' {
+			local = []string{string(raw)}
+		}
+	case chart:
+		var lock []byte
+		if l, ok := beside[map[string]string{"Chart.yaml": "Chart.lock", "requirements.yaml": "requirements.lock"}[e.name]]; ok && l.mode != modeTree {
+			if lock, err = t.mirror.Object(ctx, l.id, "blob"); err != nil {
+				return err
+			}
+		}
+		local, needs = mention.Chart(raw, lock)
+		if needs, err = t.absent(ctx, needs, beside["charts"]); err != nil {
+			return err
+		}
+	default:
+		local, needs = mention.Kustomization(raw)
+	}
+	for _, p := range local {
+		g.leave(reference{p, e.name, e.mode == modeLink})
+	}
+	for _, n := range needs {
+		n.File = e.name
+		g.needs = append(g.needs, n)
+	}
+	return nil
+}
+
+// absent leaves out the dependencies that lie in the chart already.
+func (t *trees) absent(ctx context.Context, needs []mention.Need, charts treeEntry) ([]mention.Need, error) {
+	if len(needs) == 0 || charts.mode != modeTree || charts.id == "" {
+		return needs, nil
+	}
+	entries, err := t.read(ctx, charts.id, false)
+	if err != nil {
 		return nil, err
 	}
-	return parse(raw), nil
-}
-
-// kustomization has the fields of a kustomization that name files or folders.
-type kustomization struct {
-	Resources, Bases, Components, CRDs, Configurations []string
-	Generators, Transformers, Validators               []string
-	PatchesStrategicMerge                              []string
-	Patches, PatchesJson6902, Replacements             []struct{ Path string }
-	ConfigMapGenerator, SecretGenerator                []struct {
-		Files, Envs []string
-		Env         string
-	}
-	HelmCharts []struct {
-		ValuesFile            string
-		AdditionalValuesFiles []string
-	}
-	HelmChartInflationGenerator []struct{ Values string }
-	HelmGlobals                 struct{ ChartHome string }
-	OpenAPI                     struct{ Path string }
-}
-
-// inKustomization collects the local paths of a kustomization. One that cannot
-// be read names nothing: the renderer says what is wrong with it, and where.
-func inKustomization(raw []byte) []string {
-	var k kustomization
-	if yaml.Unmarshal(raw, &k) != nil {
-		return nil
-	}
-	var all []string
-	for _, list := range [][]string{k.Resources, k.Bases, k.Components, k.CRDs, k.Configurations, k.Generators, k.Transformers, k.Validators, k.PatchesStrategicMerge} {
-		all = append(all, list...)
-	}
-	for _, list := range [][]struct{ Path string }{k.Patches, k.PatchesJson6902, k.Replacements} {
-		for _, p := range list {
-			all = append(all, p.Path)
+	out := needs[:0]
+	for _, n := range needs {
+		if !lies(entries, n.Name) {
+			out = append(out, n)
 		}
 	}
-	for _, g := range append(k.ConfigMapGenerator, k.SecretGenerator...) {
-		for _, f := range g.Files {
-			if _, after, ok := strings.Cut(f, "="); ok {
-				f = after
-			}
-			all = append(all, f)
-		}
-		all = append(append(all, g.Envs...), g.Env)
-	}
-	for _, h := range k.HelmCharts {
-		all = append(append(all, h.AdditionalValuesFiles...), h.ValuesFile)
-	}
-	for _, h := range k.HelmChartInflationGenerator {
-		all = append(all, h.Values)
-	}
-	return local(append(all, k.HelmGlobals.ChartHome, k.OpenAPI.Path))
+	return out, nil
 }
 
-// local leaves out inline documents and what lies on other servers.
-func local(paths []string) []string {
-	out := paths[:0]
-	for _, p := range paths {
-		if p != "" && !strings.ContainsAny(p, "\n:{") && p[0] != '/' {
-			out = append(out, p)
+// lies reports whether a charts folder holds a chart of that name: as a folder
+// or packed, with or without its version.
+func lies(entries []treeEntry, name string) bool {
+	for _, e := range entries {
+		rest, ok := strings.CutPrefix(e.name, name)
+		if !ok || e.mode != modeTree && !strings.HasSuffix(rest, ".tgz") {
+			continue
+		}
+		if version, ok := strings.CutPrefix(rest, "-"); rest == "" || ok && version != "" && (version[0] == 'v' || version[0] >= '0' && version[0] <= '9') {
+			return true
 		}
 	}
-	return out
-}
-
-// inChart collects the dependencies of a chart that lie in this repository.
-func inChart(raw []byte) []string {
-	var c struct {
-		Dependencies []struct{ Repository string }
-	}
-	if yaml.Unmarshal(raw, &c) != nil {
-		return nil
-	}
-	var out []string
-	for _, d := range c.Dependencies {
-		if p, ok := strings.CutPrefix(d.Repository, "file://"); ok && !strings.HasPrefix(p, "/") {
-			out = append(out, p)
-		}
-	}
-	return out
+	return false
 }

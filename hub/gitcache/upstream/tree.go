@@ -66,19 +66,26 @@ type trees struct {
 	mirror  *Mirror
 	mu      sync.Mutex
 	entries map[string][]treeEntry
-	size    int
-	leaving map[string][]reference
+	size    int // of entries
+	facts   map[string]*facts
+	known   int // of facts
 }
 
-// maxTreeEntries bounds how much of the trees is remembered, in entries of
-// about 150 bytes each.
-const maxTreeEntries = 200_000
+// maxTreeEntries and maxFacts bound how much of the trees is remembered, in
+// pieces of about 150 bytes each. Entries are kept of the folders on the way
+// to what sources follow; of those below only the facts.
+const (
+	maxTreeEntries = 100_000
+	maxFacts       = 100_000
+)
 
 func newTrees(m *Mirror) *trees {
-	return &trees{mirror: m, entries: map[string][]treeEntry{}, leaving: map[string][]reference{}}
+	return &trees{mirror: m, entries: map[string][]treeEntry{}, facts: map[string]*facts{}}
 }
 
-func (t *trees) read(ctx context.Context, id string) ([]treeEntry, error) {
+// read returns the entries of a tree, and keeps them if the tree is one that
+// will be asked for again.
+func (t *trees) read(ctx context.Context, id string, keep bool) ([]treeEntry, error) {
 	t.mu.Lock()
 	got, ok := t.entries[id]
 	t.mu.Unlock()
@@ -93,11 +100,14 @@ func (t *trees) read(ctx context.Context, id string) ([]treeEntry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tree %s: %w", id, err)
 	}
+	if !keep {
+		return got, nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.size += len(got) + 1; t.size > maxTreeEntries {
 		// Trees of the present commit come back at the next look.
-		t.entries, t.leaving, t.size = map[string][]treeEntry{}, map[string][]reference{}, len(got)+1
+		t.entries, t.size = map[string][]treeEntry{}, len(got)+1
 	}
 	t.entries[id] = got
 	return got, nil
@@ -105,7 +115,7 @@ func (t *trees) read(ctx context.Context, id string) ([]treeEntry, error) {
 
 // find returns the entry of a name in a tree.
 func (t *trees) find(ctx context.Context, tree, name string) (treeEntry, bool, error) {
-	entries, err := t.read(ctx, tree)
+	entries, err := t.read(ctx, tree, true)
 	if err != nil {
 		return treeEntry{}, false, err
 	}

@@ -1,0 +1,56 @@
+package gitagent
+
+import (
+	"context"
+
+	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/gitcache/upstream"
+)
+
+// connect makes the server anew when the repository's row changed.
+func (a *Agent) connect(ctx context.Context) error {
+	r, err := a.config.Store.Repository(ctx, a.config.RepositoryID)
+	if err != nil {
+		return err
+	}
+	if a.server != nil && r.Generation == a.generation {
+		return nil
+	}
+	if a.server != nil {
+		a.server.Close()
+		a.server = nil
+	}
+	s, r, err := a.dial(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.trust(r.Options.Verify); err != nil {
+		return err
+	}
+	a.server, a.generation, a.maxBytes = s, r.Generation, r.Options.MaxBytes
+	return nil
+}
+
+// dial prepares access to upstream as the repository's row says now.
+func (a *Agent) dial(ctx context.Context) (*upstream.Server, record.Repository, error) {
+	r, err := a.config.Store.Repository(ctx, a.config.RepositoryID)
+	if err != nil {
+		return nil, r, err
+	}
+	c, err := a.config.Store.Credentials(ctx, r.ID)
+	if err != nil {
+		return nil, r, err
+	}
+	access := upstream.Access{URL: r.URL, CA: c.CA, ClientCertificate: c.ClientCertificate, ClientKey: c.ClientKey,
+		Proxy: r.Options.Proxy, ProxyUsername: c.ProxyUsername, ProxyPassword: c.ProxyPassword}
+	switch r.Auth {
+	case record.AuthBasic, record.AuthToken:
+		access.Username, access.Password = c.Username, c.Password
+	case record.AuthSSH:
+		access.PrivateKey, access.Passphrase, access.KnownHosts = c.PrivateKey, c.Passphrase, c.KnownHosts
+	case record.AuthApp:
+		access.App = &upstream.App{ID: c.AppID, InstallationID: c.InstallationID, PrivateKey: c.PrivateKey, APIURL: r.Options.APIURL}
+	}
+	s, err := a.config.Git.Server(access)
+	return s, r, err
+}

@@ -1,0 +1,94 @@
+package gitagent
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// errPending says that content of another repository is on its way; the source
+// is looked at again when it is here.
+var errPending = errcode.New(errcode.Unavailable, "content of another repository is being fetched; try again in a moment")
+
+const (
+	// gatherWait is how long a pass waits for content of other repositories.
+	gatherWait = 5 * time.Second
+	// gatherTimeout bounds the fetching of all that one source needs.
+	gatherTimeout = 20 * time.Minute
+	// maxGathering bounds how many sources fetch at once.
+	maxGathering = 4
+)
+
+// gatherer fetches what lies elsewhere beside the passes: a slow or silent
+// server of a submodule must not hold up the repository that has it.
+type gatherer struct {
+	mu    sync.Mutex
+	jobs  map[string]*job // by the content's key
+	slots chan struct{}
+	wg    sync.WaitGroup
+}
+
+type job struct {
+	done chan struct{}
+	got  gathered
+	err  error
+}
+
+// gathered returns what a content has from elsewhere. In a pass it waits only
+// a little; errPending then.
+func (e *evaluation) gathered(ctx context.Context, s record.Source, c upstream.Commit, content *upstream.Content, key string) (gathered, error) {
+	if len(content.Needs) == 0 && len(content.Links) == 0 && !s.Options.LFS {
+		return gathered{}, nil
+	}
+	if !e.wait {
+		return e.agent.gather(ctx, e.reader, s, c, content)
+	}
+	g := &e.agent.gatherer
+	g.mu.Lock()
+	j := g.jobs[key]
+	if j == nil {
+		j = &job{done: make(chan struct{})}
+		g.jobs[key] = j
+		g.wg.Go(func() { e.gatherBeside(j, s, c, content) })
+	}
+	g.mu.Unlock()
+	select {
+	case <-j.done:
+		g.mu.Lock()
+		delete(g.jobs, key) // the next time is another try
+		g.mu.Unlock()
+		return j.got, j.err
+	case <-ctx.Done():
+		return gathered{}, ctx.Err()
+	case <-time.After(gatherWait):
+		return gathered{}, errPending
+	}
+}
+
+// gatherBeside runs a job and has the sources looked at when it ends late.
+func (e *evaluation) gatherBeside(j *job, s record.Source, c upstream.Commit, content *upstream.Content) {
+	defer close(j.done)
+	a := e.agent
+	ctx, cancel := context.WithTimeout(a.life, gatherTimeout)
+	defer cancel()
+	select {
+	case a.gatherer.slots <- struct{}{}:
+		defer func() { <-a.gatherer.slots }()
+	case <-ctx.Done():
+		j.err = ctx.Err()
+		return
+	}
+	began := time.Now()
+	j.got, j.err = a.gather(ctx, e.reader, s, c, content)
+	if time.Since(began) >= gatherWait {
+		a.request(func(p *pending) { p.sources = true })
+	}
+}
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

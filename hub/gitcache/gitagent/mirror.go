@@ -1,0 +1,209 @@
+package gitagent
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// formerDir is where the mirror of a repository lies that now has another
+// object format: rollbacks still need its commits.
+func (a *Agent) formerDir() string { return a.config.Dir + ".former" }
+
+// openMirror finds what an earlier life left. A mirror that was set aside is
+// read until a new one is whole; one that cannot be read at all is set aside.
+func (a *Agent) openMirror(ctx context.Context, format string) error {
+	dir := a.config.Dir
+	if damaged := upstream.FormatOf(upstream.AsideOf(dir)); damaged != "" {
+		a.anew, a.aside = true, upstream.AsideOf(dir)
+		dir, format = a.aside, damaged
+	}
+	if former := upstream.FormatOf(a.formerDir()); former != "" {
+		if m, err := a.config.Git.OpenMirror(ctx, a.formerDir(), former); err == nil {
+			a.setFormer(m)
+		}
+	}
+	if format == "" {
+		return nil
+	}
+	m, err := a.config.Git.OpenMirror(ctx, dir, format)
+	if err != nil {
+		return err
+	}
+	t, err := m.Table(ctx)
+	if err != nil {
+		m.Close()
+		if ctx.Err() == nil && !a.anew {
+			err = errors.Join(err, m.SetAside())
+			a.anew, a.aside = true, upstream.AsideOf(dir)
+		}
+		return err
+	}
+	a.show(m, t)
+	return nil
+}
+
+func (a *Agent) setFormer(m *upstream.Mirror) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.former, a.formerReader = m, upstream.NewReader(m)
+}
+
+// copyOf returns the mirror that has, or should have, a commit: the former one
+// for ids of another length.
+func (a *Agent) copyOf(commit string) (*upstream.Mirror, *upstream.Reader) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.former != nil && a.mirror != nil && a.former.Format() != a.mirror.Format() && len(commit) == idLength[a.former.Format()] {
+		return a.former, a.formerReader
+	}
+	return a.mirror, a.reader
+}
+
+var idLength = map[string]int{"sha1": 40, "sha256": 64}
+
+// mirrorFor returns the mirror to fetch into, and its refs: the one there is,
+// or a new one beside it.
+func (a *Agent) mirrorFor(ctx context.Context, format string) (*upstream.Mirror, *upstream.Table, error) {
+	m, _, t := a.copy()
+	switch {
+	case m != nil && !a.anew && m.Format() == format:
+		return m, t, nil
+	case m != nil && !a.anew:
+		// The repository was made anew with longer or shorter ids.
+		if err := a.retire(m); err != nil {
+			return nil, nil, err
+		}
+	}
+	fresh, err := a.config.Git.OpenMirror(ctx, a.config.Dir, format)
+	if err != nil {
+		return nil, nil, err
+	}
+	if t, err = fresh.Table(ctx); err != nil {
+		// Broken while it was made.
+		return nil, nil, errors.Join(err, os.RemoveAll(a.config.Dir))
+	}
+	if m == nil || !a.anew {
+		a.show(fresh, t)
+	}
+	if t.Len() == 0 && len(t.Kept()) == 0 {
+		return fresh, &upstream.Table{}, nil
+	}
+	return fresh, t, nil
+}
+
+// retire moves the mirror of another object format to its own place.
+func (a *Agent) retire(m *upstream.Mirror) error {
+	a.mu.Lock()
+	old := a.former
+	a.former, a.formerReader = nil, nil
+	a.mu.Unlock()
+	if old != nil {
+		old.Close()
+	}
+	if err := os.RemoveAll(a.formerDir()); err != nil {
+		return err
+	}
+	if err := m.MoveTo(a.formerDir()); err != nil {
+		return err
+	}
+	a.setFormer(m)
+	a.config.Log.Info("upstream has another object format; the former mirror is kept for rollbacks", logkey.Repository, a.config.RepositoryID)
+	return nil
+}
+
+// verifyAgain is how long a mirror that was found whole is believed.
+const verifyAgain = time.Hour
+
+// heal looks at a mirror that somebody doubts. A damaged one is set aside and
+// cloned again at once; what can still be read of it is, until then.
+func (a *Agent) heal(ctx context.Context) error {
+	m, _, _ := a.copy()
+	if m == nil || a.anew || m.Suspect() == nil || a.config.Clock.Now().Sub(a.verified) < verifyAgain {
+		return nil
+	}
+	why := m.Suspect()
+	err := m.Verify(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case !errors.Is(err, upstream.ErrDamaged):
+		m.Trust()
+		a.verified = a.config.Clock.Now()
+		a.config.Log.Info("mirror is whole", logkey.Repository, a.config.RepositoryID, logkey.Reason, why, logkey.Error, err)
+		return nil
+	}
+	a.config.Log.Warn("mirror is damaged and is made again", logkey.Repository, a.config.RepositoryID, logkey.Reason, why, logkey.Error, err)
+	if late := m.SetAside(); late != nil {
+		return late
+	}
+	a.anew, a.aside = true, m.Dir()
+	a.request(func(p *pending) { p.again = true })
+	return errcode.New(errcode.Unavailable, "this replica's copy of the repository is damaged (%w); it is cloned again, and what was delivered stays in use", err)
+}
+
+// replaced ends a heal: the new mirror has what upstream has; what only the
+// old one has is rescued, and all is looked at again.
+func (a *Agent) replaced(ctx context.Context) error {
+	if !a.anew {
+		return nil
+	}
+	m, _, _ := a.copy()
+	if m == nil || m.Dir() == a.aside {
+		return nil
+	}
+	old, err := a.config.Git.OpenMirror(ctx, a.aside, m.Format())
+	if err == nil {
+		if t, err := old.Table(ctx); err == nil {
+			missing, err := m.Missing(ctx, t.Kept())
+			if err != nil {
+				return err
+			}
+			if lost := m.Rescue(ctx, a.aside, missing); len(lost) > 0 {
+				a.config.Log.Warn("kept commits are lost with the damaged mirror", logkey.Repository, a.config.RepositoryID, logkey.Count, len(lost))
+			}
+			if missing, err = m.Missing(ctx, t.Kept()); err != nil {
+				return err
+			}
+			if err := m.Keep(ctx, without(t.Kept(), missing)); err != nil {
+				return err
+			}
+		}
+		old.Close()
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if t, err := m.Table(ctx); err == nil {
+		a.show(m, t)
+	}
+	a.anew, a.aside = false, ""
+	clear(a.evaluated)
+	return os.RemoveAll(upstream.AsideOf(a.config.Dir))
+}
+
+func without(all, some []string) []string {
+	gone := make(map[string]bool, len(some))
+	for _, s := range some {
+		gone[s] = true
+	}
+	var out []string
+	for _, s := range all {
+		if !gone[s] {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Beside reports whether a folder beside the mirrors belongs to the mirror of
+// the given name.
+func Beside(name, mirror string) bool {
+	return name == filepath.Base(mirror)+".former" || name == filepath.Base(upstream.AsideOf(mirror))
+}

@@ -1,0 +1,258 @@
+package gitagent
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// read brings the mirror up to date with upstream.
+func (a *Agent) read(ctx context.Context) (sources []record.Source, fetched bool, err error) {
+	if sources, err = a.config.Store.Sources(ctx, a.config.RepositoryID); err != nil {
+		return nil, false, err
+	}
+	if err := a.connect(ctx); err != nil {
+		return sources, false, err
+	}
+	ask := a.question(sources)
+	diff := ask.table.Compare()
+	listing, err := a.server.List(ctx, ask.prefixes, diff.See)
+	if err != nil {
+		return sources, false, err
+	}
+	if ask.headMoved(listing) {
+		// The default branch is another one now, which was not asked for.
+		ask.all = true
+		ask.prefixes = everything(sources, ask.table)
+		diff = ask.table.Compare()
+		if listing, err = a.server.List(ctx, ask.prefixes, diff.See); err != nil {
+			return sources, false, err
+		}
+	}
+	diff.End(ask.prefixes)
+	m, table, err := a.mirrorFor(ctx, listing.Format)
+	if err != nil {
+		return sources, false, err
+	}
+	if table != ask.table {
+		// A new mirror: all that was listed is new to it, and it is asked for
+		// whole the next time, which is at once.
+		if !ask.all || ask.table.Len() > 0 {
+			return a.readAnew(ctx, sources, m, table)
+		}
+		table = ask.table
+	}
+	if ask.all && listing.Count == 0 && table.Len() > 0 {
+		// More likely a broken server than a repository that lost everything.
+		return sources, false, errcode.New(errcode.Unavailable, "%s shows no branches and no tags any more; what is known stays in use", a.server.Location())
+	}
+	return a.settle(ctx, sources, m, table, diff, listing, ask.all)
+}
+
+// readAnew lists everything for a mirror that was made a moment ago.
+func (a *Agent) readAnew(ctx context.Context, sources []record.Source, m *upstream.Mirror, table *upstream.Table) ([]record.Source, bool, error) {
+	prefixes := everything(sources, table)
+	diff := table.Compare()
+	listing, err := a.server.List(ctx, prefixes, diff.See)
+	if err != nil {
+		return sources, false, err
+	}
+	if listing.Format != m.Format() {
+		return sources, false, errcode.New(errcode.Unavailable, "%s changed its object format while it was read; it is read again", a.server.Location())
+	}
+	diff.End(prefixes)
+	return a.settle(ctx, sources, m, table, diff, listing, true)
+}
+
+// settle fetches what a listing brought and makes it what sources see.
+func (a *Agent) settle(ctx context.Context, sources []record.Source, m *upstream.Mirror, table *upstream.Table, diff *upstream.Diff, l upstream.Listing, all bool) ([]record.Source, bool, error) {
+	now := a.config.Clock.Now()
+	fetched, err := a.update(ctx, m, table, diff, l, sources)
+	if err != nil {
+		return sources, fetched, err
+	}
+	if all {
+		a.lastAll, a.listed = now, nil
+	} else {
+		a.listed = inUse(sources)
+	}
+	a.fetchSeq++
+	a.fetchedAt = now
+	return sources, fetched, a.replaced(ctx)
+}
+
+// question is what a listing asks for.
+type question struct {
+	all      bool
+	head     bool // some source follows the default branch
+	prefixes []string
+	table    *upstream.Table
+}
+
+// question decides whether to ask for the refs in use or for all.
+func (a *Agent) question(sources []record.Source) question {
+	m, _, t := a.copy()
+	q := question{table: t, head: slices.ContainsFunc(sources, func(s record.Source) bool { return s.Ref == "HEAD" })}
+	if m == nil || a.anew {
+		q.table = &upstream.Table{}
+	}
+	q.prefixes = upstream.Prefixes(refsOf(sources), q.table.Default())
+	q.all = m == nil || a.anew || t.Len() == 0 || len(q.prefixes) == 0 || a.config.Clock.Now().Sub(a.lastAll) >= fullEvery
+	if q.all {
+		q.prefixes = everything(sources, q.table)
+	}
+	return q
+}
+
+// headMoved reports whether the default branch that sources follow is not what
+// was asked for.
+func (q question) headMoved(l upstream.Listing) bool {
+	return q.head && !q.all && l.Default != "" && l.Default != q.table.Default()
+}
+
+// everything are the prefixes of all branches and tags, and of other refs that
+// sources name.
+func everything(sources []record.Source, t *upstream.Table) []string {
+	out := slices.Clone(upstream.AllPrefixes)
+	for _, p := range upstream.Prefixes(refsOf(sources), t.Default()) {
+		if !slices.ContainsFunc(upstream.AllPrefixes, func(all string) bool { return len(p) >= len(all) && p[:len(all)] == all }) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// update fetches what the listing has and the mirror lacks, and sets its refs.
+// There is at most one fetch in a pass, so that the starts of two are as far
+// apart as the starts of passes.
+func (a *Agent) update(ctx context.Context, m *upstream.Mirror, t *upstream.Table, d *upstream.Diff, l upstream.Listing, sources []record.Source) (bool, error) {
+	wants, err := a.wants(ctx, m, t, d)
+	if err != nil {
+		return false, err
+	}
+	ids, err := a.missingIDs(ctx, m, sources)
+	if err != nil {
+		return false, err
+	}
+	fetched := false
+	switch {
+	case len(wants) > 0:
+		fetched = true
+		if err := a.fetch(ctx, m, wants); err != nil {
+			return true, err
+		}
+		a.health.FetchedAt = a.config.Clock.Now()
+		if len(ids) > 0 {
+			a.request(func(p *pending) { p.again = true })
+		}
+	case len(ids) > 0:
+		fetched = true
+		if err := a.fetch(ctx, m, ids[:1]); err != nil && ctx.Err() == nil {
+			a.idTried[ids[0]] = a.config.Clock.Now() // the source says so
+		}
+		if len(ids) > 1 {
+			a.request(func(p *pending) { p.again = true })
+		}
+	}
+	if err := m.SetDefault(ctx, l.Default); err != nil {
+		return fetched, err
+	}
+	if d.Empty() && (l.Default == "" || l.Default == t.Default()) && !a.anew {
+		return fetched, nil // an idle poll runs no git
+	}
+	if err := m.SetRefs(ctx, d); err != nil {
+		return fetched, err
+	}
+	now, err := m.Table(ctx)
+	if err != nil {
+		return fetched, err
+	}
+	a.show(m, now)
+	return fetched, nil
+}
+
+// show makes a mirror and its refs what everybody sees.
+func (a *Agent) show(m *upstream.Mirror, t *upstream.Table) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.mirror != m || a.reader == nil {
+		a.mirror, a.reader = m, upstream.NewReader(m)
+	}
+	a.table = t
+}
+
+// wants returns the ids of a listing that the mirror lacks, each once.
+func (a *Agent) wants(ctx context.Context, m *upstream.Mirror, t *upstream.Table, d *upstream.Diff) ([]string, error) {
+	ids := make([]string, 0, d.Changed.Len())
+	for _, id := range d.Changed.All() {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	if t.Len() == 0 && len(t.Kept()) == 0 {
+		return ids, nil
+	}
+	return m.Missing(ctx, ids)
+}
+
+// missingIDs returns the commits that sources name and the mirror lacks.
+func (a *Agent) missingIDs(ctx context.Context, m *upstream.Mirror, sources []record.Source) ([]string, error) {
+	var ids []string
+	for _, s := range sources {
+		if upstream.IsID(s.Ref) && a.config.Clock.Now().Sub(a.idTried[s.Ref]) >= retryIDs && len(s.Ref) == map[string]int{"sha1": 40, "sha256": 64}[m.Format()] {
+			ids = append(ids, s.Ref)
+		}
+	}
+	slices.Sort(ids)
+	return m.Missing(ctx, slices.Compact(ids))
+}
+
+// fetch runs one guarded fetch, watching how much it brings.
+func (a *Agent) fetch(ctx context.Context, m *upstream.Mirror, ids []string) error {
+	limit, over, err := a.room(ctx, m)
+	if err != nil {
+		return err
+	}
+	// The store learns of this start too: a slow listing must not bring two
+	// fetches of two owners, or two passes, closer together.
+	if err := a.config.Store.StartFetch(ctx, a.config.RepositoryID, a.config.Epoch, 0); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		tick := time.NewTicker(watchEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				if m.PackSpace() > limit {
+					cancel(over)
+				}
+			}
+		}
+	}()
+	return a.server.Fetch(ctx, m, ids)
+}
+
+// watchEvery is how often the bytes of a running fetch are looked at.
+const watchEvery = 250 * time.Millisecond
+
+func refsOf(sources []record.Source) []string {
+	refs := make([]string, len(sources))
+	for i, s := range sources {
+		refs[i] = s.Ref
+	}
+	return refs
+}
+
+// inUse returns the prefixes of the refs that sources follow.
+func inUse(sources []record.Source) []string { return upstream.Prefixes(refsOf(sources), "") }

@@ -1,0 +1,106 @@
+package gitagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// tidy keeps the mirror small and fast. What fails here fails nobody.
+func (a *Agent) tidy(ctx context.Context) {
+	m, _, _ := a.copy()
+	now := a.config.Clock.Now()
+	if a.lastRepack.IsZero() {
+		// Not all mirrors on the day after an upgrade.
+		a.lastRepack = now.Add(-jitter.Spread(a.config.RepositoryID, repackEvery))
+	}
+	all := now.Sub(a.lastRepack) >= repackEvery
+	var err error
+	if all {
+		a.lastRepack = now
+		err = a.dropKept(ctx, m)
+	}
+	if err = errors.Join(err, m.Tidy(ctx, all)); err != nil && ctx.Err() == nil {
+		a.config.Log.Warn("mirror cannot be tidied", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
+	}
+}
+
+// dropKept lets go the commits that no pin and no head needs, and the mirror
+// of a former object format once none of its commits is needed.
+func (a *Agent) dropKept(ctx context.Context, m *upstream.Mirror) error {
+	pins, err := a.config.Store.Pins(ctx, a.config.RepositoryID)
+	if err != nil {
+		return err
+	}
+	need := map[string]bool{}
+	for _, p := range pins {
+		need[p.Commit] = true
+	}
+	for _, h := range a.heads {
+		need[h.Revision] = true
+	}
+	a.mu.Lock()
+	former := a.former
+	a.mu.Unlock()
+	if former != nil {
+		needed := false
+		for c := range need {
+			needed = needed || len(c) == idLength[former.Format()]
+		}
+		if !needed {
+			a.mu.Lock()
+			a.former, a.formerReader = nil, nil
+			a.mu.Unlock()
+			former.Close()
+			err = os.RemoveAll(a.formerDir())
+		}
+	}
+	t, late := m.Table(ctx) // commits may have been kept since the last one
+	if late != nil {
+		return errors.Join(err, late)
+	}
+	return errors.Join(err, m.Drop(ctx, slices.DeleteFunc(slices.Clone(t.Kept()), func(c string) bool { return need[c] })))
+}
+
+// room returns how many bytes the next fetch may bring, and the error of one
+// that brings more. A mirror that has no room left is packed whole first.
+func (a *Agent) room(ctx context.Context, m *upstream.Mirror) (limit int64, over, err error) {
+	where := a.server.Location()
+	size := m.Size()
+	room, allowed := a.config.Budget.Room(a.config.RepositoryID, size, a.maxBytes)
+	if room <= 0 && a.config.Clock.Now().Sub(a.lastRepack) > fullEvery {
+		a.lastRepack = a.config.Clock.Now()
+		if err := errors.Join(a.dropKept(ctx, m), m.Tidy(ctx, true)); err != nil {
+			return 0, nil, err
+		}
+		size = m.Size()
+		room, allowed = a.config.Budget.Room(a.config.RepositoryID, size, a.maxBytes)
+	}
+	full := errcode.New(errcode.Exhausted, "the mirror of %s takes %s and has no room for more (%s); what was fetched stays in use; "+
+		"raise the repository's maxBytes or the hub's disk budget for mirrors, or make the repository smaller", where, sizeOf(size), allowed)
+	if room <= 0 {
+		return 0, nil, full
+	}
+	if room < a.config.MaxPackBytes {
+		return room, full, nil
+	}
+	return a.config.MaxPackBytes, errcode.New(errcode.Unprocessable, "%s sends more than %d bytes in one fetch; it is not taken", where, a.config.MaxPackBytes), nil
+}
+
+// sizeOf writes a size for people.
+func sizeOf(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

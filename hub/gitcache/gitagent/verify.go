@@ -1,0 +1,88 @@
+package gitagent
+
+import (
+	"context"
+	"strings"
+
+	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/gitcache/signature"
+	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// trusted is what must be signed before a head moves, and what was found so.
+type trusted struct {
+	mode string
+	keys *signature.Keys
+	good map[string]bool // ids of commits and tags
+}
+
+// trust reads what the repository asks to be verified.
+func (a *Agent) trust(v record.Verify) error {
+	t := &trusted{mode: v.Mode, good: map[string]bool{}}
+	if v.Mode != "" {
+		if v.Mode != "head" && v.Mode != "tag" {
+			return errcode.New(errcode.Invalid, "verification of the kind %q does not exist for Git; use head or tag", v.Mode)
+		}
+		keys, err := signature.ParseKeys(v.Keys...)
+		if err != nil {
+			return err
+		}
+		t.keys = keys
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.trusted = t
+	return nil
+}
+
+// CheckVerify returns an error when a repository's wish for verification
+// cannot be followed.
+func CheckVerify(v record.Verify) error { return new(Agent).trust(v) }
+
+// maxGood bounds how many verified ids are remembered.
+const maxGood = 10_000
+
+// resolve finds the commit that a source's ref means and, where the repository
+// asks for it, checks who signed it. The code of a failed check is
+// Unprocessable: the same commit gives the same answer.
+func (a *Agent) resolve(ctx context.Context, m *upstream.Mirror, table *upstream.Table, ref string) (string, error) {
+	commit, err := table.Resolve(ref)
+	a.mu.Lock()
+	t := a.trusted
+	a.mu.Unlock()
+	if err != nil || t == nil || t.mode == "" {
+		return commit, err
+	}
+	id, kind := commit, "commit"
+	if t.mode == "tag" {
+		full, err := table.Full(ref)
+		if err != nil {
+			return "", err
+		}
+		if id = table.Raw(full); !strings.HasPrefix(full, "refs/tags/") || id == commit {
+			return "", errcode.New(errcode.Unprocessable, "the repository wants signed tags and ref %q is no annotated tag; follow a signed tag, or verify head instead", ref)
+		}
+		kind = "tag"
+	}
+	a.mu.Lock()
+	good := t.good[id]
+	a.mu.Unlock()
+	if good {
+		return commit, nil
+	}
+	raw, err := m.Object(ctx, id, kind)
+	if err != nil {
+		return "", err
+	}
+	if err := t.keys.Verify(kind, raw, m.Format()); err != nil {
+		return "", errcode.New(errcode.Unprocessable, "%s %s of ref %q is not trusted: %w; the last good content stays in use", kind, id, ref, err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(t.good) >= maxGood {
+		clear(t.good)
+	}
+	t.good[id] = true
+	return commit, nil
+}

@@ -1,0 +1,66 @@
+package mention
+
+import (
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Chart returns what a Chart.yaml, or a requirements.yaml, with its lock names:
+// the folders of dependencies in the same repository, from its own folder, and
+// the dependencies in chart repositories. A lock that names the same chart of
+// the same repository settles a range.
+func Chart(raw, lock []byte) (local []string, needs []Need) {
+	if len(raw) > maxText || len(lock) > maxText {
+		return nil, nil
+	}
+	locked := map[string]string{}
+	var l struct {
+		Dependencies []struct{ Name, Repository, Version string }
+	}
+	if yaml.Unmarshal(lock, &l) == nil {
+		for _, d := range l.Dependencies {
+			locked[d.Name+"\x00"+trimURL(d.Repository)] = d.Version
+		}
+	}
+	for _, f := range mapping(raw) {
+		if f.name != "dependencies" {
+			continue
+		}
+		for _, entry := range f.value.Content {
+			repository := child(entry, "repository")
+			if p, ok := strings.CutPrefix(repository, "file://"); ok {
+				if !strings.HasPrefix(p, "/") {
+					local = append(local, p)
+				}
+				continue
+			}
+			n := Need{Kind: Dependency, Line: entry.Line, Name: child(entry, "name"), URL: repository, Version: child(entry, "version")}
+			if n.URL == "" || n.Name == "" {
+				continue // it is in charts/, or the renderer says what is wrong
+			}
+			n.Text = n.Name
+			if v := locked[n.Name+"\x00"+trimURL(n.URL)]; v != "" {
+				n.Version = v
+			}
+			n.Problem = chartProblem(n.URL, n.Name)
+			needs = append(needs, n)
+		}
+	}
+	return local, needs
+}
+
+func trimURL(u string) string { return strings.TrimRight(u, "/") }
+
+// chartProblem says what is wrong with the address of a chart.
+func chartProblem(url, name string) string {
+	switch {
+	case strings.ContainsAny(name, "/\\\x00\n \"'") || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "-") || len(name) > 250:
+		return "has a name that no chart can have"
+	case strings.HasPrefix(url, "@") || strings.HasPrefix(url, "alias:"):
+		return "names its repository by an alias of one machine; write the repository's URL"
+	case strings.HasPrefix(url, "https://"), strings.HasPrefix(url, "http://"), strings.HasPrefix(url, "oci://"):
+		return ""
+	}
+	return "names a repository that is neither https:// nor oci://"
+}

@@ -1,0 +1,253 @@
+package gitcache
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/hub/gitcache/gitagent"
+	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// parts gives git agents content of other upstreams: submodules, bases and
+// charts that files of a repository name. Each is a source of a repository of
+// its own, one that is registered for the same project, else one that the hub
+// follows for the naming repository alone.
+type parts struct{ cache *Cache }
+
+// followRetry bounds how long a part waits for its repository's first copy.
+const followRetry = 10 * time.Minute
+
+// Find implements gitagent.Parts.
+func (p parts) Find(ctx context.Context, repositoryID string, w gitagent.Wanted) (gitagent.Found, error) {
+	c := p.cache
+	ctx, cancel := context.WithTimeout(ctx, followRetry)
+	defer cancel()
+	r, err := p.repository(ctx, repositoryID, w)
+	if err != nil {
+		return gitagent.Found{}, err
+	}
+	ref := w.Ref
+	if w.Kind == record.Git && !upstream.IsID(ref) && !strings.HasPrefix(ref, "refs/tags/") {
+		// What moves at every push would change what runs without a commit.
+		ref = "refs/tags/" + ref
+	}
+	s, err := Source{RepositoryID: r.ID, Ref: ref, Folder: w.Folder, Options: w.Options}.Settle(w.Kind)
+	if err != nil {
+		return gitagent.Found{}, err
+	}
+	head, err := c.Resolve(ctx, s)
+	if err != nil {
+		// Its repository is new, or did not need this until now.
+		if err := c.Track(ctx, s); err != nil {
+			return gitagent.Found{}, err
+		}
+		c.Changed(r.ID)
+		if err := c.RefreshAndWait(ctx, r.ID, ""); err != nil {
+			return gitagent.Found{}, err // it names the URL
+		}
+		if head, err = c.Resolve(ctx, s); err != nil {
+			return gitagent.Found{}, unpinned(r, w, err)
+		}
+	}
+	a, err := c.store.Artifact(ctx, head.Digest)
+	return gitagent.Found{Digest: head.Digest, Recipe: a.Recipe, Entry: head.Entry}, err
+}
+
+// unpinned explains a ref that is no tag to those who wrote it.
+func unpinned(r Repository, w gitagent.Wanted, err error) error {
+	if w.Kind == record.Git && !upstream.IsID(w.Ref) && strings.Contains(errcode.Message(err), "refs/tags/"+w.Ref) {
+		return errcode.New(errcode.Unprocessable, "%s has no tag %.200q; name a tag or a full commit id, which branches and short ids are not", r.URL, w.Ref)
+	}
+	return fmt.Errorf("%s: %w", r.URL, err)
+}
+
+// Open implements gitagent.Parts.
+func (p parts) Open(ctx context.Context, part record.Part) (io.ReadCloser, error) {
+	t, err := p.cache.Fetch(ctx, part.Digest)
+	if err == nil {
+		return t, nil
+	}
+	if !errcode.Is(err, errcode.NotFound) {
+		return nil, err
+	}
+	// Its own row is gone a day after it was found; the recipe is here.
+	if a := p.cache.agent(part.Recipe.RepositoryID); a != nil {
+		f, err := p.cache.node.Get(ctx, part.Digest, func(ctx context.Context, w io.Writer) (digest.Digest, error) {
+			return a.Rebuild(ctx, part.Recipe, w)
+		})
+		if err != nil {
+			return nil, p.cache.unserved(ctx, part.Digest, err)
+		}
+		return f, nil
+	}
+	// The owner writes the row again when it resolves the same content.
+	s, err := Source{RepositoryID: part.Recipe.RepositoryID, Ref: part.Recipe.Commit, Folder: part.Recipe.Folder,
+		Files: part.Recipe.Files, Options: part.Recipe.Options}.Settle(part.Recipe.Kind)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.cache.Resolve(ctx, s); err != nil {
+		return nil, err
+	}
+	return p.cache.Fetch(ctx, part.Digest)
+}
+
+// repository finds or makes the repository of a URL, for the repository that
+// names it.
+func (p parts) repository(ctx context.Context, parentID string, w gitagent.Wanted) (Repository, error) {
+	c := p.cache
+	parent, err := c.store.Repository(ctx, parentID)
+	if err != nil {
+		return Repository{}, err
+	}
+	wanted, err := c.partURL(w)
+	if err != nil {
+		return Repository{}, err
+	}
+	all, err := c.store.Repositories(ctx)
+	if err != nil {
+		return Repository{}, err
+	}
+	name := internalName(parentID, w.Kind, wanted)
+	var followed Repository
+	for _, r := range all {
+		if r.Kind != w.Kind || !sameURL(r.URL, wanted) {
+			continue
+		}
+		if !r.Options.Internal && r.ProjectID == parent.ProjectID {
+			return r, nil
+		}
+		if r.Options.Internal && r.Name == name {
+			followed = r
+		}
+	}
+	return p.follow(ctx, parent, followed, Repository{Name: name, ProjectID: parent.ProjectID, Kind: w.Kind, URL: wanted})
+}
+
+// follow makes the internal repository, or brings its credentials up to date.
+// Those of the naming repository are used for the same server only.
+func (p parts) follow(ctx context.Context, parent, old, r Repository) (Repository, error) {
+	c := p.cache
+	r.Options = record.Options{Internal: true}
+	var creds Credentials
+	if origin(parent.URL) == origin(r.URL) {
+		r.Auth, r.Options.Proxy, r.Options.APIURL = parent.Auth, parent.Options.Proxy, parent.Options.APIURL
+		var err error
+		if creds, err = c.store.Credentials(ctx, parent.ID); err != nil {
+			return r, err
+		}
+	}
+	if old.ID == "" {
+		return p.create(ctx, r, creds)
+	}
+	had, err := c.store.Credentials(ctx, old.ID)
+	if err != nil || had == creds {
+		return old, err
+	}
+	old.Auth, old.Options = r.Auth, r.Options
+	return c.UpdateRepository(ctx, old, &creds)
+}
+
+func (p parts) create(ctx context.Context, r Repository, creds Credentials) (Repository, error) {
+	c := p.cache
+	r.ID = "repo_" + strings.ToLower(rand.Text())
+	if r.Kind == record.Git {
+		if err := c.settle(&r, &creds, true); err != nil {
+			return r, errcode.New(errcode.Unprocessable, "%s cannot be followed: %s; register it in the same project", r.URL, errcode.Message(err))
+		}
+	}
+	created, err := c.store.CreateRepository(ctx, r, creds)
+	if errcode.Is(err, errcode.Conflict) {
+		return c.store.FindRepository(ctx, r.Name, "") // another was quicker
+	}
+	if err != nil {
+		return r, err
+	}
+	c.config.Log.Info("a repository is followed for another", logkey.Repository, created.ID, logkey.Address, created.URL)
+	c.Changed(created.ID)
+	return created, nil
+}
+
+// partURL checks the URL that a file names, as that of a registered one is.
+func (c *Cache) partURL(w gitagent.Wanted) (string, error) {
+	if w.Kind != record.Git {
+		u, err := url.Parse(w.URL)
+		if err != nil || u.Host == "" || u.User != nil {
+			return "", errcode.New(errcode.Unprocessable, "%.200q is no URL of a chart repository without user and password", w.URL)
+		}
+		return strings.TrimRight(w.URL, "/"), nil
+	}
+	loc, _, password, err := upstream.ParseURL(w.URL, c.config.AllowHTTP)
+	if err != nil {
+		return "", errcode.New(errcode.Unprocessable, "%s", errcode.Message(err))
+	}
+	if password != "" {
+		return "", errcode.New(errcode.Unprocessable, "the URL of %s holds a password; register the repository with its credentials instead", loc.Host)
+	}
+	return loc.String(), nil
+}
+
+// sameURL compares URLs as people write them, with and without .git.
+func sameURL(a, b string) bool {
+	trim := func(s string) string { return strings.TrimSuffix(strings.TrimRight(s, "/"), ".git") }
+	return trim(a) == trim(b)
+}
+
+// origin is the server of a URL; credentials are for one.
+func origin(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return raw
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// internalName is the unique name of a repository that is followed for
+// another.
+func internalName(parentID string, kind Kind, wanted string) string {
+	sum := sha256.Sum256([]byte(parentID + "\x00" + string(kind) + "\x00" + wanted))
+	return "followed-" + hex.EncodeToString(sum[:8])
+}
+
+// internalKept is how long a repository that is followed for others stays when
+// nothing needs it any more.
+const internalKept = 24 * time.Hour
+
+// dropInternal deletes the repositories that nothing needs any more.
+func (c *Cache) dropInternal(ctx context.Context) error {
+	repos, err := c.store.Repositories(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range repos {
+		if !r.Options.Internal || time.Since(r.UpdatedAt) < internalKept {
+			continue
+		}
+		pins, err := c.store.Pins(ctx, r.ID)
+		if err != nil {
+			return err
+		}
+		sources, err := c.store.Sources(ctx, r.ID)
+		if err != nil {
+			return err
+		}
+		if len(pins)+len(sources) > 0 {
+			continue
+		}
+		if err := c.DeleteRepository(ctx, r.ID); err != nil && !errcode.Is(err, errcode.Conflict) {
+			return err
+		}
+	}
+	return nil
+}

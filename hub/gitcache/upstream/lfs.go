@@ -1,0 +1,282 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/hub/gitcache/mention"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/tarball"
+)
+
+const (
+	// lfsBatch is how many objects one question is about.
+	lfsBatch = 100
+	// lfsTimeout bounds all that one source needs.
+	lfsTimeout = 15 * time.Minute
+	lfsType    = "application/vnd.git-lfs+json"
+	// maxLFSAnswer bounds the answer to one question.
+	maxLFSAnswer = 4 << 20
+)
+
+// lfsPath is where the file of an LFS object lies: in the mirror's folder, so
+// that it goes when the mirror goes, and outlives upstream's absence.
+func (m *Mirror) lfsPath(oid string) string {
+	return filepath.Join(m.dir, "lfs", "objects", oid[:2], oid[2:4], oid)
+}
+
+// MissingLFS returns the objects behind a content's pointers that the mirror
+// does not have. More than limit bytes, here and missing together, are
+// errcode.Unprocessable before anything is fetched; zero is the default.
+func (r *Reader) MissingLFS(ctx context.Context, c *Content, limit int64) ([]mention.Pointer, error) {
+	files, err := r.files(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	files = slices.DeleteFunc(files, func(f file) bool { return !f.lfs })
+	ids := make([]string, len(files))
+	for i, f := range files {
+		ids[i] = f.id
+	}
+	if limit <= 0 {
+		limit = tarball.DefaultLimits.Bytes
+	}
+	var missing []mention.Pointer
+	seen := map[string]bool{}
+	var total int64
+	err = r.mirror.Blobs(ctx, ids, func(i int, size int64, body io.Reader) error {
+		raw, err := io.ReadAll(io.LimitReader(body, mention.MaxPointer+1))
+		if err == nil {
+			_, err = io.Copy(io.Discard, body)
+		}
+		p, ok := mention.ParsePointer(raw)
+		if err != nil || !ok || seen[p.OID] {
+			return err
+		}
+		seen[p.OID] = true
+		if p.Size > limit-total {
+			return errcode.New(errcode.Unprocessable, "the LFS files, up to %q, have more than %d bytes", files[i].path, limit)
+		}
+		total += p.Size
+		if info, err := os.Stat(r.mirror.lfsPath(p.OID)); err != nil || info.Size() != p.Size {
+			missing = append(missing, p)
+		}
+		return nil
+	})
+	return missing, err
+}
+
+// lfsObject is one object of the batch API, as asked and as answered.
+type lfsObject struct {
+	OID     string `json:"oid"`
+	Size    int64  `json:"size"`
+	Actions struct {
+		Download *struct {
+			Href   string            `json:"href"`
+			Header map[string]string `json:"header"`
+		} `json:"download"`
+	} `json:"actions,omitzero"`
+	Error *struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	} `json:"error,omitempty"`
+}
+
+// FetchLFS brings objects from the repository's LFS server and keeps each
+// after its bytes were compared with its id and size.
+func (s *Server) FetchLFS(ctx context.Context, m *Mirror, want []mention.Pointer) error {
+	ctx, cancel := context.WithTimeout(ctx, lfsTimeout)
+	defer cancel()
+	if s.client == nil {
+		return errcode.New(errcode.Unprocessable, "%s: LFS files are fetched over https; register the repository with its https URL", s.loc)
+	}
+	for part := range slices.Chunk(want, lfsBatch) {
+		objects, err := s.lfsBatch(ctx, part)
+		if err != nil {
+			return err
+		}
+		for _, p := range part {
+			if err := s.lfsObject(ctx, m, p, objects); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lfsBatch asks where the objects are.
+func (s *Server) lfsBatch(ctx context.Context, want []mention.Pointer) ([]lfsObject, error) {
+	ask := map[string]any{"operation": "download", "transfers": []string{"basic"}, "hash_algo": "sha256"}
+	list := make([]map[string]any, len(want))
+	for i, p := range want {
+		list[i] = map[string]any{"oid": p.OID, "size": p.Size}
+	}
+	ask["objects"] = list
+	body, err := json.Marshal(ask)
+	if err != nil {
+		return nil, err
+	}
+	base := strings.TrimSuffix(s.loc.String(), ".git") + ".git"
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/info/lfs/objects/batch", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Accept", lfsType)
+	r.Header.Set("Content-Type", lfsType)
+	if err := s.lfsLogin(ctx, r); err != nil {
+		return nil, err
+	}
+	resp, err := s.client.Do(r)
+	if err != nil {
+		return nil, s.lfsFailed("ask for LFS files", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, s.lfsRefused(resp, "")
+	}
+	var answer struct {
+		Transfer string      `json:"transfer"`
+		Objects  []lfsObject `json:"objects"`
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxLFSAnswer)).Decode(&answer); err != nil {
+		return nil, errcode.New(errcode.Unavailable, "the LFS server of %s answers what is no JSON: %w", s.loc, err)
+	}
+	if answer.Transfer != "" && answer.Transfer != "basic" {
+		return nil, errcode.New(errcode.Unprocessable, "the LFS server of %s wants the transfer %.50q; only basic is known", s.loc, answer.Transfer)
+	}
+	return answer.Objects, nil
+}
+
+func (s *Server) lfsLogin(ctx context.Context, r *http.Request) error {
+	if s.access.Password != "" {
+		r.SetBasicAuth(s.access.Username, s.access.Password)
+	}
+	return ctx.Err()
+}
+
+// lfsObject brings one object.
+func (s *Server) lfsObject(ctx context.Context, m *Mirror, p mention.Pointer, objects []lfsObject) error {
+	i := slices.IndexFunc(objects, func(o lfsObject) bool { return o.OID == p.OID })
+	switch {
+	case i < 0:
+		return errcode.New(errcode.Unavailable, "the LFS server of %s says nothing of object %s", s.loc, p.OID)
+	case objects[i].Error != nil:
+		return errcode.New(errcode.Unprocessable, "the LFS server of %s refuses object %s: %.300s", s.loc, p.OID, s.Scrub(objects[i].Error.Message))
+	case objects[i].Actions.Download == nil:
+		return errcode.New(errcode.Unprocessable, "the LFS server of %s has no object %s", s.loc, p.OID)
+	}
+	d := objects[i].Actions.Download
+	u, err := url.Parse(d.Href)
+	if err != nil || u.Host == "" || u.Scheme != "https" && !(u.Scheme == "http" && s.git.config.AllowHTTP) {
+		return errcode.New(errcode.Unprocessable, "the LFS server of %s gives object %s an address that is none", s.loc, p.OID)
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return err
+	}
+	for k, v := range d.Header {
+		r.Header.Set(k, v)
+	}
+	client := s.client
+	if !s.atHome(u) {
+		// A storage of its own: dialed under the same rules, and told nothing
+		// but what the answer said.
+		t, ok := s.client.Transport.(*http.Transport)
+		if !ok {
+			return errcode.New(errcode.Unprocessable, "the LFS server of %s leads to %s, which cannot be reached", s.loc, u.Host)
+		}
+		client = &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	} else if r.Header.Get("Authorization") == "" {
+		if err := s.lfsLogin(ctx, r); err != nil {
+			return err
+		}
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		return s.lfsFailed("fetch LFS object "+p.OID, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return s.lfsRefused(resp, " object "+p.OID)
+	}
+	return s.keepLFS(m, p, resp.Body)
+}
+
+// keepLFS writes an object beside its place and moves it there when its bytes
+// are what the pointer says.
+func (s *Server) keepLFS(m *Mirror, p mention.Pointer, body io.Reader) (err error) {
+	place := m.lfsPath(p.OID)
+	if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(place), "tmp_")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	h := sha256.New()
+	n, err := io.Copy(io.MultiWriter(f, h), io.LimitReader(body, p.Size+1))
+	if err == nil && (n != p.Size || hex.EncodeToString(h.Sum(nil)) != p.OID) {
+		err = errcode.New(errcode.Unprocessable, "the LFS server of %s sends other bytes than object %s of %d bytes", s.loc, p.OID, p.Size)
+	} else if err != nil {
+		err = s.lfsFailed("fetch LFS object "+p.OID, err)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), place)
+}
+
+// atHome reports whether a URL leads to this very server: the credentials are
+// its own.
+func (s *Server) atHome(u *url.URL) bool {
+	port := or(u.Port(), map[string]string{"https": "443", "http": "80"}[u.Scheme])
+	return u.Scheme == s.loc.Scheme && strings.EqualFold(u.Hostname(), s.loc.Host) && port == s.loc.Port
+}
+
+func (s *Server) lfsFailed(what string, err error) error {
+	var coded *errcode.Error
+	if errors.As(err, &coded) {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return errcode.New(errcode.Unavailable, "%s: %s", what, s.Scrub(err.Error()))
+}
+
+func (s *Server) lfsRefused(resp *http.Response, what string) error {
+	var said struct {
+		Message string `json:"message"`
+	}
+	raw, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+	_ = json.Unmarshal(raw, &said)
+	code := errcode.Unavailable
+	words := said.Message
+	switch resp.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		code = errcode.Unauthorized
+		words = strings.TrimSpace("the credentials are refused; " + words)
+	case http.StatusNotFound:
+		code = errcode.Unprocessable
+		words = strings.TrimSpace("there is none; " + words)
+	}
+	return errcode.New(code, "the LFS server of %s answers%s with %d: %.300s", s.loc, what, resp.StatusCode, s.Scrub(clip(words, 300)))
+}

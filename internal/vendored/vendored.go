@@ -1,0 +1,87 @@
+// Package vendored is the map between what files of a service name on other
+// servers and where its copy lies among the service's files.
+//
+// The hub, which alone has a network, writes the map and the copies when it
+// makes a tarball; the renderers, which have none, look references up in it.
+// So no file of the user is rewritten, and a tarball stays what its digest
+// says. The map is at Map below the folder where the tarball begins; its paths
+// are from that folder. Nothing else may lie in Folder.
+package vendored
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+)
+
+// The places, from where the tarball begins.
+const (
+	// Folder holds the map and the copies. It is hidden: the raw renderer and
+	// charts do not see it.
+	Folder = ".axle"
+	// Map is the map's file.
+	Map = Folder + "/vendor.yaml"
+	// Copies is where the copies lie, each in a folder of its own.
+	Copies = Folder + "/vendor"
+)
+
+// version is that of the map's form.
+const version = 1
+
+// Base is a kustomization of another repository.
+type Base struct {
+	Reference string `json:"reference"` // as written in a kustomization
+	Path      string `json:"path"`
+}
+
+// Chart is a chart that a kustomization inflates.
+type Chart struct {
+	Repository string `json:"repository"`
+	Name       string `json:"name"`
+	Version    string `json:"version,omitempty"` // as written, perhaps a range
+	Path       string `json:"path"`              // of the folder with Chart.yaml
+}
+
+// Contents is what the map says.
+type Contents struct {
+	Version int     `json:"version"`
+	Bases   []Base  `json:"bases,omitempty"`
+	Charts  []Chart `json:"charts,omitempty"`
+}
+
+// Encode writes the map. Equal contents give equal bytes.
+func Encode(c Contents) ([]byte, error) {
+	c.Version = version
+	slices.SortFunc(c.Bases, func(a, b Base) int { return cmp.Compare(a.Reference, b.Reference) })
+	slices.SortFunc(c.Charts, func(a, b Chart) int {
+		return cmp.Or(cmp.Compare(a.Repository, b.Repository), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
+	})
+	c.Bases, c.Charts = slices.Compact(c.Bases), slices.Compact(c.Charts)
+	return yaml.Marshal(c)
+}
+
+// Decode reads a map. Paths that leave the folder are refused: the map may be
+// a file that someone committed.
+func Decode(raw []byte) (Contents, error) {
+	var c Contents
+	if err := yaml.Unmarshal(raw, &c); err != nil {
+		return Contents{}, fmt.Errorf("read %s: %w", Map, err)
+	}
+	if c.Version != version {
+		return Contents{}, fmt.Errorf("%s has version %d; this renderer knows %d, upgrade the agent", Map, c.Version, version)
+	}
+	for _, b := range c.Bases {
+		if !fs.ValidPath(b.Path) {
+			return Contents{}, fmt.Errorf("%s leads to %q, outside the files", Map, b.Path)
+		}
+	}
+	for _, ch := range c.Charts {
+		if !fs.ValidPath(ch.Path) {
+			return Contents{}, fmt.Errorf("%s leads to %q, outside the files", Map, ch.Path)
+		}
+	}
+	return c, nil
+}
