@@ -75,6 +75,11 @@ type Config struct {
 	// default. Digests do not depend on it.
 	CompressionLevel string
 
+	// TraceEndpoint is the base URL of an OpenTelemetry collector that takes
+	// OTLP over HTTP; empty sends no traces. TraceRatio of them are kept.
+	TraceEndpoint string
+	TraceRatio    float64
+
 	// Out takes the few lines for whoever started the hub; nil is nowhere.
 	Out   io.Writer
 	Log   *slog.Logger

@@ -163,7 +163,7 @@ func (h *Hub) newCache() (*gitcache.Cache, error) {
 func (h *Hub) makeEdges() error {
 	agents, err := agentapi.New(agentapi.Config{
 		Identity: h.identity, Fleet: announcedFleet{h.fleet, h.replicas}, Desired: h.desired, Tarballs: h.cache, Feed: h.feed,
-		Clock: h.config.Clock, Log: h.log, Registerer: h.registry,
+		Replica: h.replica, Clock: h.config.Clock, Log: h.log, Registerer: h.registry,
 	})
 	if err != nil {
 		return err
@@ -250,6 +250,9 @@ func (h *Hub) Close() error {
 	h.listener, h.metricsListener, h.store, h.folder = nil, nil, nil, nil
 	return errors.Join(errs...)
 }
+
+// Metrics describes and collects all that the hub measures.
+func (h *Hub) Metrics() prometheus.Collector { return h.registry }
 
 // Parts are the domain parts of a running hub.
 type Parts struct {

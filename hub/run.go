@@ -8,6 +8,7 @@ import (
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/lifecycle"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/tracing"
 )
 
 // Run runs the hub until the context ends or a part fails, then stops it: no
@@ -15,6 +16,13 @@ import (
 // closed.
 func (h *Hub) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, h.Close()) }()
+	flush, err := tracing.Setup(ctx, tracing.Config{
+		Endpoint: h.config.TraceEndpoint, Ratio: h.config.TraceRatio, Service: "axle-hub", Instance: h.replica, Version: buildinfo.Version,
+	})
+	if err != nil {
+		return err
+	}
+	defer flush()
 	fresh, err := h.setup.prepare(ctx)
 	if err != nil {
 		return err

@@ -64,8 +64,7 @@ type indexSize interface {
 	Size() (clusters, services int)
 }
 
-func newRegistry(feed *event.Feed, index indexSize) *prometheus.Registry {
-	r := prometheus.NewRegistry()
+func registerProcess(r prometheus.Registerer, feed *event.Feed, index indexSize) {
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
 	}
@@ -86,7 +85,6 @@ func newRegistry(feed *event.Feed, index indexSize) *prometheus.Registry {
 			return float64(services)
 		}),
 	)
-	return r
 }
 
 func metricsHandler(r *prometheus.Registry) http.Handler {

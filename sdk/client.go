@@ -41,6 +41,7 @@ type Client struct {
 	Projects     hubv1connect.ProjectsClient
 	Clusters     hubv1connect.ClustersClient
 	Repositories hubv1connect.RepositoriesClient
+	Webhooks     hubv1connect.WebhooksClient
 	Services     hubv1connect.ServicesClient
 	Tokens       hubv1connect.TokensClient
 	Events       hubv1connect.EventsClient
@@ -73,6 +74,7 @@ func New(c Config) (*Client, error) {
 		Projects:     hubv1connect.NewProjectsClient(httpClient, base, options...),
 		Clusters:     hubv1connect.NewClustersClient(httpClient, base, options...),
 		Repositories: hubv1connect.NewRepositoriesClient(httpClient, base, options...),
+		Webhooks:     hubv1connect.NewWebhooksClient(httpClient, base, options...),
 		Services:     hubv1connect.NewServicesClient(httpClient, base, options...),
 		Tokens:       hubv1connect.NewTokensClient(httpClient, base, options...),
 		Events:       hubv1connect.NewEventsClient(httpClient, base, options...),

@@ -57,6 +57,8 @@ func (o *options) serve(flags *pflag.FlagSet) {
 	flags.BoolVar(&c.AllowHTTPUpstreams, "allow-http-upstreams", false, "permit http:// upstreams")
 	flags.Int64Var(&c.CacheBytes, "cache-bytes", 0, "bound of the tarballs on disk that are not pinned (default 10 GiB)")
 	flags.StringVar(&c.CompressionLevel, "compression-level", "default", "of tarballs: default, fastest or better")
+	flags.StringVar(&c.TraceEndpoint, "trace-endpoint", "", "OpenTelemetry collector for traces, OTLP over HTTP, as http://otel-collector:4318 (default: none)")
+	flags.Float64Var(&c.TraceRatio, "trace-ratio", 0.01, "share of requests that are traced, 0 to 1")
 	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 }

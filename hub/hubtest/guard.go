@@ -8,9 +8,14 @@ import (
 	"github.com/axle-cd/axle/test/pg"
 )
 
+// guarded says that Guard was called. Without it each fetch would start this
+// program anew from its beginning, and that one others, without end.
+var guarded bool
+
 // Guard ends this process as a guard of a git fetch when a hub in it was
 // started as one, and returns at once otherwise. Call it first in main.
 func Guard() {
+	guarded = true
 	if len(os.Args) > 1 && os.Args[1] == hub.GitGuardCommand {
 		os.Exit(hub.GitGuard(os.Args[2:]))
 	}

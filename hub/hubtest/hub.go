@@ -54,6 +54,9 @@ const adminTokenFile = "hubtest-admin-token"
 
 // Start starts a hub and returns when it is ready.
 func Start(ctx context.Context, c Config) (*Hub, error) {
+	if !guarded {
+		return nil, errors.New("hubtest: call hubtest.Main in TestMain, or hubtest.Guard first in main")
+	}
 	config := c.Hub
 	config.DataDir = c.DataDir
 	if config.Listen == "" {

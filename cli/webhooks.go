@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+)
+
+// webhookProviders are the values of --provider.
+var webhookProviders = []string{"azure", "bitbucket", "generic", "gitea", "github", "gitlab"}
+
+type webhookView struct {
+	Name         string `json:"name"`
+	Provider     string `json:"provider"`
+	Repository   string `json:"repository"`
+	URL          string `json:"url"`
+	CreatedAt    string `json:"createdAt"`
+	DeliveredAt  string `json:"deliveredAt"`
+	DeliveredAge string `json:"deliveredAge"`
+	Outcome      string `json:"outcome"`
+	// Secret is only there when the webhook was just made.
+	Secret string `json:"secret,omitempty"`
+}
+
+func (a *app) webhookView(w *hubv1.Webhook) webhookView {
+	return webhookView{
+		Name: w.GetName(), Provider: w.GetProvider(), Repository: w.GetRepository(), URL: w.GetUrl(), CreatedAt: stamp(w.GetCreatedAt()),
+		DeliveredAt: stamp(w.GetDeliveredAt()), DeliveredAge: a.age(w.GetDeliveredAt()), Outcome: w.GetOutcome(),
+	}
+}
+
+func (a *app) webhooks() *cobra.Command {
+	list := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List webhooks with their last delivery", Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			all, err := client.Webhooks.List(c.Context(), connect.NewRequest(&hubv1.ListWebhooksRequest{}))
+			if err != nil {
+				return err
+			}
+			views := []webhookView{}
+			for _, w := range all.Msg.GetWebhooks() {
+				views = append(views, a.webhookView(w))
+			}
+			return printList(a, views, func(v webhookView) string { return v.Name },
+				column[webhookView]{"NAME", func(v webhookView) string { return v.Name }},
+				column[webhookView]{"PROVIDER", func(v webhookView) string { return v.Provider }},
+				column[webhookView]{"REPOSITORY", func(v webhookView) string {
+					if v.Repository == "" {
+						return "(by URL)"
+					}
+					return v.Repository
+				}},
+				column[webhookView]{"LAST DELIVERY", func(v webhookView) string { return ago(v.DeliveredAge) }},
+				column[webhookView]{"OUTCOME", func(v webhookView) string { return v.Outcome }},
+				column[webhookView]{"URL", func(v webhookView) string { return v.URL }},
+			)
+		},
+	}
+	remove := &cobra.Command{
+		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete webhooks; what their upstreams send is then refused", Args: atLeast(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			for _, name := range args {
+				if _, err := client.Webhooks.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteWebhookRequest{Name: name})); err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
+				fmt.Fprintf(a.Err, "webhook %s deleted\n", name)
+			}
+			return nil
+		},
+	}
+	return noun("webhooks", "Upstreams that say when something was pushed", []string{"webhook"}, list, a.webhooksCreate(), remove)
+}
+
+func (a *app) webhooksCreate() *cobra.Command {
+	request := &hubv1.CreateWebhookRequest{}
+	var secretFile string
+	c := &cobra.Command{
+		Use: "create NAME --provider PROVIDER", Short: "Make a webhook; print its URL and, once, its secret",
+		Long: `Make a webhook and show what to enter at the upstream: the URL, and the secret,
+which is shown only now. A delivery brings no content: it makes the hub look at
+the repository that it names at once, in place of at the next poll. Without
+--repository one webhook serves all repositories of the provider.
+
+The generic provider takes any POST whose header X-Axle-Signature is
+sha256=<hex HMAC-SHA-256 of the body under the secret>. The body is JSON,
+{"url": "https://git.example.com/a/b.git", "ref": "refs/heads/main"}, or empty
+when the webhook is restricted to one repository.`,
+		Example: `  axle webhooks create github --provider github
+  axle webhooks create shop --provider gitlab --repository shop
+  axle webhooks create ci --provider generic --repository shop --secret-file ci.secret`,
+		Args: exactly(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			request.Name = args[0]
+			if secretFile != "" {
+				text, err := os.ReadFile(secretFile)
+				if err != nil {
+					return usagef("read --secret-file: %v", err)
+				}
+				request.Secret = strings.TrimRight(string(text), "\r\n")
+			}
+			made, err := client.Webhooks.Create(c.Context(), connect.NewRequest(request))
+			if err != nil {
+				return err
+			}
+			view := a.webhookView(made.Msg.GetWebhook())
+			view.Secret = made.Msg.GetSecret()
+			if a.output == "json" || a.output == "yaml" {
+				return a.encode(view)
+			}
+			fmt.Fprintf(a.Err, "webhook %s made; enter this at the upstream (content type application/json, pushes and tags):\n", view.Name)
+			_, err = fmt.Fprintf(a.Out, "URL     %s\nSecret  %s\n", view.URL, view.Secret)
+			return err
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&request.Provider, "provider", "", strings.Join(webhookProviders, ", "))
+	f.StringVar(&request.Repository, "repository", "", "the one repository it may kick (default: any whose URL a delivery names)")
+	f.StringVar(&secretFile, "secret-file", "", "file with the secret (default: one is made)")
+	_ = c.MarkFlagRequired("provider")
+	_ = c.RegisterFlagCompletionFunc("provider", cobra.FixedCompletions(webhookProviders, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}

@@ -1,0 +1,146 @@
+package webhook
+
+import (
+	"context"
+	"crypto/sha256"
+	"sync"
+	"time"
+
+	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const (
+	// knownFor is how long a changed or deleted webhook is not noticed, and
+	// knownAlone the same while the database is away.
+	knownFor   = 5 * time.Second
+	knownAlone = time.Hour
+	// remembered bounds each of the memories below.
+	remembered = 4096
+	// replayWithin is how long the same delivery counts once.
+	replayWithin = 10 * time.Minute
+)
+
+// known remembers webhooks and their secrets, so that a flood of deliveries
+// does not reach the database, and so that deliveries are taken while it is
+// away.
+type known struct {
+	hooks Hooks
+	clock clock.Clock
+
+	mu   sync.Mutex
+	rows map[string]row
+}
+
+type row struct {
+	hook   gitcache.Webhook
+	secret string
+	err    error // NotFound
+	at     time.Time
+}
+
+func newKnown(h Hooks, c clock.Clock) *known {
+	return &known{hooks: h, clock: c, rows: map[string]row{}}
+}
+
+// get returns a webhook as the database had it at most 5 s ago, or an hour
+// when the database cannot be asked.
+func (k *known) get(ctx context.Context, id string) (gitcache.Webhook, string, error) {
+	now := k.clock.Now()
+	k.mu.Lock()
+	r, ok := k.rows[id]
+	k.mu.Unlock()
+	if ok && now.Sub(r.at) < knownFor {
+		return r.hook, r.secret, r.err
+	}
+	hook, secret, err := k.hooks.WebhookSecret(ctx, id)
+	if err != nil && !errcode.Is(err, errcode.NotFound) {
+		if ok && r.err == nil && now.Sub(r.at) < knownAlone {
+			return r.hook, r.secret, nil
+		}
+		return hook, "", err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.rows) >= remembered {
+		clear(k.rows)
+	}
+	k.rows[id] = row{hook, secret, err, now}
+	return hook, secret, err
+}
+
+// seen remembers deliveries that were acted on.
+type seen struct {
+	clock clock.Clock
+
+	mu sync.Mutex
+	at map[[sha256.Size]byte]time.Time
+}
+
+func newSeen(c clock.Clock) *seen {
+	return &seen{clock: c, at: map[[sha256.Size]byte]time.Time{}}
+}
+
+func deliveryKey(hook string, body []byte) [sha256.Size]byte {
+	sum := sha256.Sum256(body)
+	return sha256.Sum256(append([]byte(hook+"\n"), sum[:]...))
+}
+
+func (s *seen) has(hook string, body []byte) bool {
+	// An empty delivery of the generic form says "look now" each time.
+	if len(body) == 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, ok := s.at[deliveryKey(hook, body)]
+	return ok && s.clock.Now().Sub(at) < replayWithin
+}
+
+func (s *seen) add(hook string, body []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock.Now()
+	if len(s.at) >= remembered {
+		for key, at := range s.at {
+			if now.Sub(at) >= replayWithin {
+				delete(s.at, key)
+			}
+		}
+		if len(s.at) >= remembered {
+			clear(s.at) // a replay costs at most one look
+		}
+	}
+	s.at[deliveryKey(hook, body)] = now
+}
+
+// noted spaces the writes that remember a webhook's last delivery.
+type noted struct {
+	clock clock.Clock
+
+	mu   sync.Mutex
+	last map[string]note
+}
+
+type note struct {
+	at      time.Time
+	outcome string
+}
+
+func newNoted(c clock.Clock) *noted { return &noted{clock: c, last: map[string]note{}} }
+
+// due reports whether to write, and that it was.
+func (n *noted) due(hook, outcome string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := n.clock.Now()
+	if old, ok := n.last[hook]; ok && old.outcome == outcome && now.Sub(old.at) < noteEvery {
+		return false
+	}
+	if len(n.last) >= remembered {
+		clear(n.last)
+	}
+	n.last[hook] = note{now, outcome}
+	return true
+}

@@ -1,0 +1,173 @@
+package webhook
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// push is what a delivery says.
+type push struct {
+	// urls under which the sender knows the repository; one of them matching
+	// is enough. Empty means whatever the webhook is restricted to.
+	urls []string
+	// refs that changed, in full or short; empty means any.
+	refs []string
+	// nothing is true for deliveries that are of no interest: a ping, an
+	// issue, a comment.
+	nothing bool
+}
+
+// body has the fields of all providers that matter; each fills its own.
+type body struct {
+	Ref        string `json:"ref"`
+	RefType    string `json:"ref_type"`
+	ObjectKind string `json:"object_kind"`
+	EventType  string `json:"eventType"`
+
+	// Of the generic form.
+	URL  string   `json:"url"`
+	URLs []string `json:"urls"`
+	Refs []string `json:"refs"`
+
+	Repository repository `json:"repository"`
+	Project    struct {
+		HTTP string `json:"git_http_url"`
+		SSH  string `json:"git_ssh_url"`
+		Web  string `json:"web_url"`
+	} `json:"project"`
+	Push struct {
+		Changes []struct {
+			New, Old *struct {
+				Name string `json:"name"`
+			}
+		} `json:"changes"`
+	} `json:"push"`
+	Changes []struct {
+		RefID string `json:"refId"`
+		Ref   any    `json:"ref"`
+	} `json:"changes"`
+	Resource struct {
+		Repository repository `json:"repository"`
+		RefUpdates []struct {
+			Name string `json:"name"`
+		} `json:"refUpdates"`
+	} `json:"resource"`
+}
+
+type repository struct {
+	Clone     string `json:"clone_url"`
+	SSH       string `json:"ssh_url"`
+	Git       string `json:"git_url"`
+	Web       string `json:"html_url"`
+	RemoteURL string `json:"remoteUrl"`
+	SSHURL    string `json:"sshUrl"`
+	Links     struct {
+		HTML struct {
+			Href string `json:"href"`
+		} `json:"html"`
+		Clone []struct {
+			Href string `json:"href"`
+		} `json:"clone"`
+	} `json:"links"`
+}
+
+func (r repository) urls() []string {
+	all := []string{r.Clone, r.SSH, r.Git, r.Web, r.RemoteURL, r.SSHURL, r.Links.HTML.Href}
+	for _, l := range r.Links.Clone {
+		all = append(all, l.Href)
+	}
+	return all
+}
+
+// events are the kinds of delivery that mean that refs changed, by the header
+// that names the kind.
+var events = map[gitcache.Provider]struct {
+	header string
+	pushes []string
+}{
+	gitcache.GitHub:    {"X-GitHub-Event", []string{"push", "create", "delete"}},
+	gitcache.Gitea:     {"X-Gitea-Event", []string{"push", "create", "delete"}},
+	gitcache.GitLab:    {"X-Gitlab-Event", []string{"Push Hook", "Tag Push Hook", "System Hook"}},
+	gitcache.Bitbucket: {"X-Event-Key", []string{"repo:push", "repo:refs_changed"}},
+}
+
+// read reads a verified delivery.
+func read(provider gitcache.Provider, header http.Header, raw []byte) (push, error) {
+	if e, ok := events[provider]; ok && !slices.Contains(e.pushes, header.Get(e.header)) {
+		return push{nothing: true}, nil
+	}
+	var b body
+	if len(raw) > 0 || provider != gitcache.Generic {
+		if err := json.Unmarshal(raw, &b); err != nil {
+			return push{}, errcode.New(errcode.Invalid, "the body is not the JSON of a push: %w; choose the content type application/json at the sender", err)
+		}
+	}
+	p := b.push(provider)
+	p.urls = slices.DeleteFunc(p.urls, func(u string) bool { return u == "" })
+	p.refs = slices.DeleteFunc(p.refs, func(r string) bool { return r == "" })
+	if len(p.urls) == 0 && !p.nothing && provider != gitcache.Generic {
+		return push{}, errcode.New(errcode.Invalid, "the body names no repository")
+	}
+	return p, nil
+}
+
+func (b *body) push(provider gitcache.Provider) (p push) {
+	switch provider {
+	case gitcache.GitLab:
+		p.urls, p.refs = []string{b.Project.HTTP, b.Project.SSH, b.Project.Web}, []string{b.Ref}
+		p.nothing = b.ObjectKind != "" && b.ObjectKind != "push" && b.ObjectKind != "tag_push" && b.ObjectKind != "repository_update"
+	case gitcache.Bitbucket:
+		p.urls = b.Repository.urls()
+		for _, c := range b.Push.Changes {
+			for _, end := range []*struct {
+				Name string `json:"name"`
+			}{c.New, c.Old} {
+				if end != nil {
+					p.refs = append(p.refs, end.Name)
+				}
+			}
+		}
+		for _, c := range b.Changes {
+			p.refs = append(p.refs, c.RefID)
+		}
+	case gitcache.Azure:
+		p.urls, p.nothing = b.Resource.Repository.urls(), b.EventType != "git.push"
+		for _, u := range b.Resource.RefUpdates {
+			p.refs = append(p.refs, u.Name)
+		}
+	case gitcache.Generic:
+		p.urls, p.refs = append(b.URLs, b.URL), append(b.Refs, b.Ref)
+	default:
+		p.urls, p.refs = b.Repository.urls(), []string{b.Ref}
+	}
+	return p
+}
+
+// touches reports whether a push that changed refs may have moved a source
+// that follows ref. A source at a commit is looked at by any push: it may wait
+// for that commit.
+func (p push) touches(ref string) bool {
+	if len(p.refs) == 0 || isCommit(ref) {
+		return true
+	}
+	return slices.ContainsFunc(p.refs, func(changed string) bool { return short(changed) == short(ref) })
+}
+
+// short takes the kind of ref off, which providers do or do not write.
+func short(ref string) string {
+	for _, prefix := range []string{"refs/heads/", "refs/tags/"} {
+		if rest, found := strings.CutPrefix(ref, prefix); found {
+			return rest
+		}
+	}
+	return ref
+}
+
+func isCommit(ref string) bool {
+	return (len(ref) == 40 || len(ref) == 64) && strings.Trim(ref, "0123456789abcdef") == ""
+}

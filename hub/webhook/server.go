@@ -1,0 +1,284 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// Pattern is the route of deliveries.
+const Pattern = "POST /ext/v1/webhooks/{provider}/{id}"
+
+// Path is where the deliveries of a webhook go.
+func Path(w gitcache.Webhook) string {
+	return "/ext/v1/webhooks/" + string(w.Provider) + "/" + w.ID
+}
+
+const (
+	// maxBody is more than a push of 2,048 commits needs, which is the most
+	// that GitHub lists.
+	maxBody = 8 << 20
+	// smallBody is read without a slot; largeBodies are held at once.
+	smallBody   = 128 << 10
+	largeBodies = 4
+	// within is the time of a whole delivery. Senders give up at 10 s.
+	within = 10 * time.Second
+	// noteEvery is how often a webhook's last delivery is written.
+	noteEvery = time.Minute
+)
+
+// Hooks finds webhooks. gitcache.WebhookStore is one.
+type Hooks interface {
+	// WebhookSecret returns one by ID, with its secret. errcode.NotFound.
+	WebhookSecret(ctx context.Context, id string) (gitcache.Webhook, string, error)
+	// NoteDelivery records the last verified delivery.
+	NoteDelivery(ctx context.Context, id, outcome string) error
+}
+
+// Repositories are what deliveries are about.
+type Repositories interface {
+	Repositories(ctx context.Context) ([]gitcache.Repository, error)
+	Sources(ctx context.Context, repositoryID string) ([]gitcache.Source, error)
+	// Refresh asks for a look at a repository, wherever its owner is, and is
+	// never lost.
+	Refresh(ctx context.Context, repositoryID string) error
+}
+
+// Config of a Server. Hooks and Repositories are needed.
+type Config struct {
+	Hooks        Hooks
+	Repositories Repositories
+	Clock        clock.Clock
+	Log          *slog.Logger
+	Registerer   prometheus.Registerer
+}
+
+// Server answers deliveries.
+type Server struct {
+	Config
+	known   *known
+	seen    *seen
+	noted   *noted
+	large   chan struct{}
+	counted *prometheus.CounterVec
+}
+
+// New returns a Server.
+func New(c Config) (*Server, error) {
+	if c.Hooks == nil || c.Repositories == nil {
+		return nil, errors.New("webhook: hooks and repositories are needed")
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Real{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{
+		Config: c, known: newKnown(c.Hooks, c.Clock), seen: newSeen(c.Clock), noted: newNoted(c.Clock), large: make(chan struct{}, largeBodies),
+		counted: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "axle_hub_webhook_deliveries_total",
+			Help: "Deliveries by provider and outcome: kicked, replayed, uninteresting, unmatched, refused, failed."}, []string{"provider", "outcome"}),
+	}
+	if c.Registerer != nil {
+		return s, c.Registerer.Register(s.counted)
+	}
+	return s, nil
+}
+
+// answer is what the sender's list of deliveries shows.
+type answer struct {
+	Outcome      string   `json:"outcome"`
+	Message      string   `json:"message"`
+	Repositories []string `json:"repositories,omitempty"`
+}
+
+// ServeHTTP answers one delivery; mount it at Pattern.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), within)
+	defer cancel()
+	// Writers that know no deadline (tests) are as good without.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(within))
+	provider := gitcache.Provider(r.PathValue("provider"))
+	a, err := s.deliver(ctx, w, r, provider)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	if err != nil {
+		code := errcode.Of(err)
+		outcome := "failed"
+		if code == errcode.Unauthorized || code == errcode.NotFound || code == errcode.Exhausted || code == errcode.Invalid {
+			outcome = "refused"
+		} else {
+			s.Log.Warn("a webhook delivery failed", "provider", provider, logkey.Error, err)
+		}
+		s.count(provider, outcome)
+		if after := errcode.RetryAfter(err); after > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(int((after+time.Second-1)/time.Second)))
+		}
+		w.WriteHeader(errcode.HTTPStatus(code))
+		_ = json.NewEncoder(w).Encode(answer{Outcome: outcome, Message: errcode.Message(err)})
+		return
+	}
+	s.count(provider, a.Outcome)
+	w.WriteHeader(http.StatusAccepted)
+	_ = json.NewEncoder(w).Encode(a)
+}
+
+// count keeps made-up providers out of the labels.
+func (s *Server) count(p gitcache.Provider, outcome string) {
+	if _, known := signatureHeaders[p]; !known && p != "gitlab" && p != "azure" {
+		p = "unknown"
+	}
+	s.counted.WithLabelValues(string(p), outcome).Inc()
+}
+
+func (s *Server) deliver(ctx context.Context, w http.ResponseWriter, r *http.Request, provider gitcache.Provider) (answer, error) {
+	hook, raw, err := s.verified(ctx, w, r, provider)
+	if err != nil {
+		return answer{}, err
+	}
+	p, err := read(provider, r.Header, raw)
+	if err != nil {
+		return answer{}, err
+	}
+	if p.nothing {
+		return answer{Outcome: "uninteresting", Message: "verified; deliveries of this kind move no ref"}, nil
+	}
+	if s.seen.has(hook.ID, raw) {
+		return answer{Outcome: "replayed", Message: "this very delivery came less than 10 min ago and was acted on"}, nil
+	}
+	a, err := s.kick(ctx, hook, p)
+	if err != nil {
+		return answer{}, err
+	}
+	s.seen.add(hook.ID, raw)
+	s.note(ctx, hook, a)
+	return a, nil
+}
+
+// verified reads a delivery and compares its proof.
+func (s *Server) verified(ctx context.Context, w http.ResponseWriter, r *http.Request, provider gitcache.Provider) (gitcache.Webhook, []byte, error) {
+	hook, secret, err := s.known.get(ctx, r.PathValue("id"))
+	if err == nil && hook.Provider != provider {
+		err = errcode.New(errcode.NotFound, "there is no such webhook")
+	}
+	if err != nil {
+		return hook, nil, err
+	}
+	raw, release, err := s.body(ctx, w, r)
+	if err != nil {
+		return hook, nil, err
+	}
+	defer release()
+	return hook, raw, verify(provider, secret, r.Header, raw)
+}
+
+// body reads the whole body; only a few large ones are in memory at once.
+func (s *Server) body(ctx context.Context, w http.ResponseWriter, r *http.Request) (raw []byte, release func(), err error) {
+	release = func() {}
+	in := http.MaxBytesReader(w, r.Body, maxBody)
+	var buffer bytes.Buffer
+	if _, err = io.CopyN(&buffer, in, smallBody); errors.Is(err, io.EOF) {
+		return buffer.Bytes(), release, nil
+	}
+	if err == nil {
+		select {
+		case s.large <- struct{}{}:
+			release = func() { <-s.large }
+		case <-ctx.Done():
+			return nil, release, errcode.New(errcode.Exhausted, "too many large deliveries at once; send it again").After(5 * time.Second)
+		}
+		_, err = io.Copy(&buffer, in)
+	}
+	if err == nil {
+		return buffer.Bytes(), release, nil
+	}
+	release()
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return nil, func() {}, errcode.New(errcode.Invalid, "the delivery is larger than %d MiB", maxBody>>20)
+	}
+	return nil, func() {}, errcode.New(errcode.Invalid, "the delivery broke off after %d bytes", buffer.Len())
+}
+
+// kick asks for a look at each repository that the push is about.
+func (s *Server) kick(ctx context.Context, hook gitcache.Webhook, p push) (answer, error) {
+	all, err := s.Repositories.Repositories(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	named := map[string]bool{}
+	for _, u := range p.urls {
+		if a := address(u); a != "" {
+			named[a] = true
+		}
+	}
+	a := answer{Outcome: "unmatched"}
+	matched := 0
+	for _, r := range all {
+		if hook.RepositoryID != "" && r.ID != hook.RepositoryID || len(named) > 0 && !named[address(r.URL)] || len(named) == 0 && hook.RepositoryID == "" {
+			continue
+		}
+		matched++
+		followed, err := s.follows(ctx, r, p)
+		if err != nil {
+			return answer{}, err
+		}
+		if !followed {
+			continue
+		}
+		if err := s.Repositories.Refresh(ctx, r.ID); err != nil {
+			return answer{}, fmt.Errorf("kick %s: %w", r.Name, err)
+		}
+		a.Outcome, a.Repositories = "kicked", append(a.Repositories, r.Name)
+	}
+	switch {
+	case a.Outcome == "kicked":
+		a.Message = "the hub looks at once"
+	case matched > 0:
+		a.Outcome, a.Message = "uninteresting", "no service follows the refs that changed"
+	case len(p.urls) == 0:
+		a.Message = "the delivery names no url, and the webhook is not restricted to one repository"
+	default:
+		a.Message = "no repository of the hub has this URL; see axle repos list"
+	}
+	return a, nil
+}
+
+// follows reports whether a source of the repository may have moved.
+func (s *Server) follows(ctx context.Context, r gitcache.Repository, p push) (bool, error) {
+	sources, err := s.Repositories.Sources(ctx, r.ID)
+	if err != nil {
+		return false, err
+	}
+	for _, source := range sources {
+		if r.Kind != gitcache.KindGit || p.touches(source.Ref) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// note keeps the last delivery for people, at most once a minute.
+func (s *Server) note(ctx context.Context, hook gitcache.Webhook, a answer) {
+	text := a.Outcome + ": " + a.Message
+	if !s.noted.due(hook.ID, a.Outcome) {
+		return
+	}
+	if err := s.Hooks.NoteDelivery(ctx, hook.ID, text); err != nil {
+		s.Log.Warn("a webhook's delivery was not noted", logkey.Error, err)
+	}
+}
