@@ -151,6 +151,8 @@ func (c *Cache) newAgent(r Repository, epoch int64) (agent, error) {
 		return gitagent.New(gitagent.Config{RepositoryID: r.ID, Epoch: epoch, Store: c.store, Git: c.git, Sink: c.node, Parts: parts{c},
 			Dir: c.mirrorDir(r.ID), PollInterval: c.config.PollInterval, Clock: c.config.Clock, Log: c.config.Log, Gap: c.config.gap, MaxPackBytes: c.config.maxPack,
 			Limits: c.config.Limits, Level: c.config.Level, OnPass: c.metrics.pass}), nil
+	case record.Helm, record.OCI, record.Bucket:
+		return c.artifactAgent(r, epoch), nil
 	}
 	return nil, errcode.New(errcode.Unprocessable, "repository %q is of the kind %q, which this hub does not know", r.Name, r.Kind)
 }
@@ -197,7 +199,7 @@ func (c *Cache) sweep(ctx context.Context) error {
 			_, err = c.store.DropSources(ctx, time.Now().Add(-dropAfter))
 		}
 		if err == nil {
-			err = errors.Join(c.removeMirrors(ctx), c.dropInternal(ctx))
+			err = errors.Join(c.removeMirrors(ctx), c.removeArtifacts(ctx), c.dropInternal(ctx))
 		}
 		if err != nil && ctx.Err() == nil {
 			c.config.Log.Warn("the cache cannot be swept", logkey.Error, err)

@@ -27,14 +27,17 @@ func (c *Cache) Repository(ctx context.Context, id string) (Repository, error) {
 }
 
 // CreateRepository checks the URL and stores a new repository, which is polled
-// at once. Only Name, ProjectID, URL and Auth of r are taken; a user or
-// password inside the URL is moved into the credentials. errcode.Invalid,
-// errcode.Conflict.
+// at once. Name, ProjectID, Kind, URL, Auth and Options of r are taken; no Kind
+// is Git. A user or password inside the URL is moved into the credentials.
+// errcode.Invalid, errcode.Conflict.
 func (c *Cache) CreateRepository(ctx context.Context, r Repository, creds Credentials) (Repository, error) {
 	if strings.TrimSpace(r.Name) == "" {
 		return Repository{}, errcode.New(errcode.Invalid, "repository has no name; give it one")
 	}
-	r.ID, r.Kind = "repo_"+strings.ToLower(rand.Text()), record.Git
+	r.ID = "repo_" + strings.ToLower(rand.Text())
+	if r.Kind == "" {
+		r.Kind = record.Git
+	}
 	if err := c.settle(&r, &creds, true); err != nil {
 		return Repository{}, err
 	}
@@ -48,6 +51,13 @@ func (c *Cache) CreateRepository(ctx context.Context, r Repository, creds Creden
 // settle normalises the URL, takes secrets out of it, and works out how to
 // authenticate when nothing was said.
 func (c *Cache) settle(r *Repository, creds *Credentials, given bool) error {
+	switch r.Kind {
+	case record.Git:
+	case record.Helm, record.OCI, record.Bucket:
+		return c.settleArtifact(r, creds, given)
+	default:
+		return errcode.New(errcode.Invalid, "repositories of type %q are not known; use git, helm, oci or bucket", r.Kind)
+	}
 	loc, user, password, err := upstream.ParseURL(r.URL, c.config.AllowHTTP)
 	if err != nil {
 		return err

@@ -1,0 +1,227 @@
+package artifactagent
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/tarball"
+)
+
+// evaluate works out what each source points at and writes the heads that
+// changed. With a cause upstream could not be read: then only sources without
+// content are told, the others keep what they have.
+func (a *Agent) evaluate(ctx context.Context, sources []record.Source, cause error) error {
+	if err := a.loadHeads(ctx); err != nil {
+		return err
+	}
+	w := &writer{agent: a}
+	made := map[string]built{}
+	seen := map[string]bool{}
+	for _, s := range sources {
+		seen[s.ID] = true
+		old := a.heads[s.ID]
+		if cause != nil && old.Digest != "" {
+			continue
+		}
+		head, artifact := a.head(ctx, s, old, cause, made)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if head == nil {
+			continue
+		}
+		if err := w.add(ctx, *head, artifact); err != nil {
+			return err
+		}
+	}
+	if err := w.flush(ctx); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	a.seen = seen
+	a.mu.Unlock()
+	return a.loadHeads(ctx)
+}
+
+// built is content that this evaluation fetched.
+type built struct {
+	digest digest.Digest
+	size   int64
+	stats  tarball.Stats
+}
+
+// head returns the row that a source should have, nil when it has it.
+func (a *Agent) head(ctx context.Context, s record.Source, old record.Head, cause error, made map[string]built) (*record.Head, *record.Artifact) {
+	head := old
+	head.SourceID, head.RepositoryID = s.ID, s.RepositoryID
+	artifact, err := (*record.Artifact)(nil), unavailable(cause)
+	if err == nil {
+		artifact, err = a.produce(ctx, s, &head, made)
+	}
+	if err != nil {
+		return a.failed(s, old, err), nil
+	}
+	if artifact == nil && old.Error == "" && head.Message == old.Message {
+		return nil, nil
+	}
+	head.Error, head.ErrorCode, head.ErrorSince = "", "", time.Time{}
+	head.Epoch, head.FetchSeq, head.FetchedAt = a.config.Epoch, a.fetchSeq, a.fetchedAt
+	return &head, artifact
+}
+
+// failed is the row of a source that cannot be produced: what it had, and why
+// it has nothing newer.
+func (a *Agent) failed(s record.Source, old record.Head, err error) *record.Head {
+	if !errcode.Is(err, errcode.Unprocessable) {
+		a.config.Log.Warn("source cannot be produced", logkey.Repository, s.RepositoryID, logkey.Source, s.ID, logkey.Error, err)
+	}
+	text := sourceError(err)
+	if sameError(text, old.Error) && old.SourceID != "" {
+		return nil
+	}
+	head := old
+	head.SourceID, head.RepositoryID = s.ID, s.RepositoryID
+	head.Error, head.ErrorCode, head.FetchSeq = text, errcode.Of(err), a.fetchSeq
+	if head.ErrorSince.IsZero() {
+		head.ErrorSince = a.config.Clock.Now()
+	}
+	return &head
+}
+
+// unavailable is why a source has nothing while upstream cannot be read. It is
+// never Unprocessable: the source itself may be good.
+func unavailable(cause error) error {
+	if errcode.Is(cause, errcode.Unprocessable) {
+		return errcode.New(errcode.Unavailable, "%s", errcode.Message(cause))
+	}
+	return cause
+}
+
+// sameError compares what is wrong, which stands before the first semicolon,
+// and not the hints behind it.
+func sameError(a, b string) bool {
+	a, _, _ = strings.Cut(a, ";")
+	b, _, _ = strings.Cut(b, ";")
+	return a == b
+}
+
+// sourceError is the text that a service shows. What has no code is a fault of
+// the hub or of its machine, and is told too: someone waits for this source.
+func sourceError(err error) string {
+	var coded *errcode.Error
+	if errors.As(err, &coded) {
+		return errcode.Message(err)
+	}
+	return "the hub cannot read the source: " + err.Error()
+}
+
+// produce fills the head for what the source points at and makes sure that the
+// tarball is there. It returns nil when the content is the head's already.
+func (a *Agent) produce(ctx context.Context, s record.Source, head *record.Head, made map[string]built) (*record.Artifact, error) {
+	t, err := a.remote.resolve(s)
+	if err != nil {
+		return nil, err
+	}
+	if t.Key == head.Key && head.Digest != "" {
+		head.Message = t.Message
+		return nil, nil
+	}
+	b, ok := made[t.Key]
+	if !ok {
+		if b, err = a.build(ctx, t); err != nil {
+			return nil, err
+		}
+		made[t.Key] = b
+	}
+	head.Revision, head.Message, head.Author, head.CommittedAt = t.Revision, t.Message, t.Author, t.CreatedAt
+	head.Digest, head.Size, head.Entry, head.Key = b.digest, b.size, t.Entry, t.Key
+	return &record.Artifact{Digest: b.digest, Size: b.size, Files: b.stats.Files, Bytes: b.stats.Bytes,
+		Recipe: record.Recipe{Kind: a.config.Kind, RepositoryID: s.RepositoryID, Commit: t.Commit, Tree: t.Key, Folder: t.Folder}}, nil
+}
+
+// build fetches a target, keeps its tarball and gives it to the sink. Content
+// that was refused is not fetched again while it is the same.
+func (a *Agent) build(ctx context.Context, t target) (b built, err error) {
+	if err := a.refusals[t.Key]; err != nil {
+		return b, err
+	}
+	defer func() {
+		if errcode.Is(err, errcode.Unprocessable) {
+			a.refusals[t.Key] = err
+		}
+	}()
+	file, ok := a.keep.find(t.Key)
+	if !ok {
+		if file, err = a.download(ctx, t); err != nil {
+			return b, err
+		}
+		a.fetched = true
+	}
+	b.digest, b.stats = file.digest, file.stats
+	_, b.size, err = a.config.Sink.Put(ctx, func(_ context.Context, w io.Writer) (digest.Digest, error) { return b.digest, a.keep.copy(w, file) })
+	return b, err
+}
+
+// download fetches a target into a kept file.
+func (a *Agent) download(ctx context.Context, t target) (kept, error) {
+	if n := a.keep.size(); n > a.config.MaxKept {
+		return kept{}, errcode.New(errcode.Exhausted, "the repository keeps %d bytes on the hub's disk already, more than its %d; delete services that use old versions or raise the bound", n, a.config.MaxKept)
+	}
+	dir, end, err := a.keep.folder()
+	if err != nil {
+		return kept{}, err
+	}
+	defer end()
+	if err := a.remote.fetch(ctx, t, dir); err != nil {
+		return kept{}, err
+	}
+	file, err := a.keep.put(ctx, t.Key, dir, tarball.Options{Level: a.config.Level, Limits: a.config.Limits})
+	return file, refused(err)
+}
+
+// refused gives a code to what the user's content is refused for.
+func refused(err error) error {
+	var path *digest.PathError
+	var limit *tarball.LimitError
+	if errors.As(err, &path) || errors.As(err, &limit) {
+		return errcode.New(errcode.Unprocessable, "%w", err)
+	}
+	return err
+}
+
+// writer writes heads in batches.
+type writer struct {
+	agent     *Agent
+	heads     []record.Head
+	artifacts []record.Artifact
+}
+
+func (w *writer) add(ctx context.Context, h record.Head, a *record.Artifact) error {
+	w.heads = append(w.heads, h)
+	if a != nil {
+		w.artifacts = append(w.artifacts, *a)
+	}
+	if len(w.heads) >= headBatch {
+		return w.flush(ctx)
+	}
+	return nil
+}
+
+func (w *writer) flush(ctx context.Context) error {
+	if len(w.heads) == 0 {
+		return nil
+	}
+	a := w.agent
+	if err := a.config.Store.WriteHeads(ctx, a.config.RepositoryID, a.config.Epoch, w.heads, w.artifacts); err != nil {
+		return err
+	}
+	w.heads, w.artifacts = nil, nil
+	return nil
+}

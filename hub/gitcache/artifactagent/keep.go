@@ -1,0 +1,145 @@
+package artifactagent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/tarball"
+)
+
+// keep holds the tarballs of one repository that must survive upstream. A
+// file's name is its key's hash, its content's digest, the hash of its bytes
+// and what it holds: a recipe finds it, a pin keeps it, a damaged one is seen.
+type keep struct{ dir, tmp string }
+
+const (
+	keptSuffix = ".tar.zst"
+	nameParts  = 5
+)
+
+// open makes the folders, and removes what a killed hub left unfinished.
+func (k *keep) open() error {
+	if err := os.RemoveAll(k.tmp); err != nil {
+		return err
+	}
+	return errors.Join(os.MkdirAll(k.dir, 0o755), os.MkdirAll(k.tmp, 0o755))
+}
+
+// kept is one file.
+type kept struct {
+	path   string
+	digest digest.Digest
+	hash   string
+	stats  tarball.Stats
+}
+
+// nameOf is the part of a file's name that its key gives.
+func nameOf(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:16])
+}
+
+// put writes the tarball of a folder and keeps it under a key.
+func (k *keep) put(ctx context.Context, key, dir string, o tarball.Options) (kept, error) {
+	f, err := os.CreateTemp(k.tmp, "kept-")
+	if err != nil {
+		return kept{}, err
+	}
+	defer os.Remove(f.Name())
+	h := sha256.New()
+	d, stats, err := tarball.Write(io.MultiWriter(f, h), tarball.Folder(ctx, dir), o)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return kept{}, err
+	}
+	out := kept{digest: d, hash: hex.EncodeToString(h.Sum(nil)), stats: stats}
+	out.path = filepath.Join(k.dir, fmt.Sprintf("%s-%s-%s-%d-%d%s", nameOf(key), d.Hex(), out.hash, stats.Files, stats.Bytes, keptSuffix))
+	return out, os.Rename(f.Name(), out.path)
+}
+
+// find returns the file that is kept under a key.
+func (k *keep) find(key string) (kept, bool) {
+	found, err := filepath.Glob(filepath.Join(k.dir, nameOf(key)+"-*"+keptSuffix))
+	if err != nil || len(found) == 0 {
+		return kept{}, false
+	}
+	parts := strings.Split(strings.TrimSuffix(filepath.Base(found[0]), keptSuffix), "-")
+	if len(parts) != nameParts {
+		return kept{}, false
+	}
+	files, err := strconv.Atoi(parts[3])
+	bytes, err2 := strconv.ParseInt(parts[4], 10, 64)
+	return kept{path: found[0], digest: digest.Digest(digest.Prefix + parts[1]), hash: parts[2],
+		stats: tarball.Stats{Files: files, Bytes: bytes}}, err == nil && err2 == nil
+}
+
+// copy writes the kept bytes of a file. One that is damaged is removed.
+func (k *keep) copy(w io.Writer, f kept) error {
+	in, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	h := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(w, h), in); err != nil {
+		return err
+	}
+	if hex.EncodeToString(h.Sum(nil)) != f.hash {
+		return errors.Join(errcode.New(errcode.Unavailable, "the kept copy was damaged and is fetched again; try again in a moment"), os.Remove(f.path))
+	}
+	return nil
+}
+
+// list calls with each kept file.
+func (k *keep) list(each func(d string, e fs.FileInfo)) {
+	entries, err := os.ReadDir(k.dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			continue
+		}
+		if parts := strings.Split(e.Name(), "-"); len(parts) == nameParts {
+			each(parts[1], info)
+		}
+	}
+}
+
+// size is the bytes of all kept files.
+func (k *keep) size() (n int64) {
+	k.list(func(_ string, e fs.FileInfo) { n += e.Size() })
+	return n
+}
+
+// drop removes files that are not needed and older than a time.
+func (k *keep) drop(need map[string]bool, before time.Time) error {
+	var errs []error
+	k.list(func(d string, e fs.FileInfo) {
+		if !need[d] && e.ModTime().Before(before) {
+			errs = append(errs, os.Remove(filepath.Join(k.dir, e.Name())))
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// folder makes an empty temporary folder; end removes it.
+func (k *keep) folder() (dir string, end func(), err error) {
+	dir, err = os.MkdirTemp(k.tmp, "content-")
+	return dir, func() { _ = os.RemoveAll(dir) }, err
+}

@@ -1,0 +1,158 @@
+package artifactagent
+
+import (
+	"context"
+	"io"
+
+	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// question is what somebody outside waits for until a pass answers it.
+type question struct {
+	source record.Source
+	recipe record.Recipe
+	done   chan struct{}
+	head   record.Head
+	err    error
+}
+
+// end answers. It is called once, by whoever took the question out of its map,
+// or by close when nobody will.
+func (q *question) end(h record.Head, err error) {
+	select {
+	case <-q.done:
+	default:
+		q.head, q.err = h, err
+		close(q.done)
+	}
+}
+
+func (q *question) wait(ctx context.Context) (record.Head, error) {
+	select {
+	case <-q.done:
+		return q.head, q.err
+	case <-ctx.Done():
+		return record.Head{}, errcode.Hide(errcode.Unavailable, ctx.Err(), "upstream was not read in time; it will be, try again")
+	}
+}
+
+// Resolve evaluates a source, whether it is followed or not, as upstream was
+// last read when that tells, else at the next pass. Its content is fetched and
+// its recipe recorded.
+func (a *Agent) Resolve(ctx context.Context, s record.Source) (record.Head, error) {
+	a.mu.Lock()
+	q := a.asked[s.ID]
+	if q == nil {
+		q = &question{source: s, done: make(chan struct{})}
+		a.asked[s.ID] = q
+	}
+	a.mu.Unlock()
+	a.pacer.SourcesChanged()
+	return q.wait(ctx)
+}
+
+// Rebuild writes the tarball of a recipe out of the kept file. When that is
+// gone, with the disk perhaps, the next pass fetches it once more.
+func (a *Agent) Rebuild(ctx context.Context, r record.Recipe, w io.Writer) (digest.Digest, error) {
+	if r.Kind != a.config.Kind || len(r.Parts) > 0 {
+		return "", errcode.New(errcode.Unprocessable, "content of kind %q with %d parts cannot be made by this version", r.Kind, len(r.Parts))
+	}
+	if file, ok := a.keep.find(r.Tree); ok {
+		return file.digest, a.keep.copy(w, file)
+	}
+	a.mu.Lock()
+	q := a.lost[r.Tree]
+	if q == nil {
+		q = &question{recipe: r, done: make(chan struct{})}
+		a.lost[r.Tree] = q
+	}
+	a.mu.Unlock()
+	a.pacer.SourcesChanged()
+	if _, err := q.wait(ctx); err != nil {
+		return "", err
+	}
+	if file, ok := a.keep.find(r.Tree); ok {
+		return file.digest, a.keep.copy(w, file)
+	}
+	return "", errcode.New(errcode.Unavailable, "the content was fetched and is gone again; try again")
+}
+
+// questions takes what was asked, so that what is asked during a pass is for
+// the next one.
+func (a *Agent) questions() (asked, lost map[string]*question) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	asked, lost = a.asked, a.lost
+	a.asked, a.lost = map[string]*question{}, map[string]*question{}
+	return asked, lost
+}
+
+// answer ends the questions of a pass. The cause is why upstream could not be
+// read, if it could not.
+func (a *Agent) answer(ctx context.Context, asked, lost map[string]*question, cause error) {
+	made := map[string]built{}
+	for _, q := range asked {
+		head := record.Head{SourceID: q.source.ID, RepositoryID: q.source.RepositoryID}
+		err := cause
+		if err == nil {
+			err = a.record(ctx, q.source, &head, made)
+		}
+		q.end(head, err)
+	}
+	for _, q := range lost {
+		err := cause
+		if err == nil {
+			err = a.restore(ctx, q.recipe)
+		}
+		if err != nil {
+			a.config.Log.Warn("a kept file is gone and cannot be fetched again", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
+		}
+		q.end(record.Head{}, err)
+	}
+}
+
+// record produces a source that nobody follows and writes its recipe, which
+// the store keeps for a day.
+func (a *Agent) record(ctx context.Context, s record.Source, head *record.Head, made map[string]built) error {
+	artifact, err := a.produce(ctx, s, head, made)
+	if err != nil {
+		return err
+	}
+	return a.config.Store.WriteHeads(ctx, a.config.RepositoryID, a.config.Epoch, nil, []record.Artifact{*artifact})
+}
+
+func (a *Agent) restore(ctx context.Context, r record.Recipe) error {
+	t, err := a.remote.recall(r)
+	if err != nil {
+		return err
+	}
+	_, err = a.download(ctx, t)
+	return err
+}
+
+// sweep drops kept files that no pin and no head needs. What fails here fails
+// nobody.
+func (a *Agent) sweep(ctx context.Context) {
+	now := a.config.Clock.Now()
+	if now.Sub(a.lastSweep) < sweepEvery {
+		return
+	}
+	a.lastSweep = now
+	pins, err := a.config.Store.Pins(ctx, a.config.RepositoryID)
+	if err == nil {
+		need := map[string]bool{}
+		for _, p := range pins {
+			need[p.Digest.Hex()] = true
+		}
+		for _, h := range a.heads {
+			need[h.Digest.Hex()] = true
+		}
+		err = a.keep.drop(need, now.Add(-keepAtLeast))
+	}
+	if err != nil && ctx.Err() == nil {
+		a.config.Log.Warn("kept files cannot be swept", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
+	}
+}

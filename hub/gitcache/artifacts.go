@@ -1,0 +1,124 @@
+package gitcache
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/axle-cd/axle/hub/gitcache/artifactagent"
+	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/hub/gitcache/upstream/wire"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// artifactAgent makes the agent of a repository that is not Git's.
+func (c *Cache) artifactAgent(r Repository, epoch int64) agent {
+	return artifactagent.New(artifactagent.Config{RepositoryID: r.ID, Kind: r.Kind, Epoch: epoch, Store: c.store, Sink: c.node,
+		Dir: c.artifactDir(r.ID), Dialer: &upstream.Dialer{Allow: c.config.AllowUpstreamCIDRs}, AllowHTTP: c.config.AllowHTTP,
+		PollInterval: c.config.PollInterval, Gap: c.config.gap, Clock: c.config.Clock, Log: c.config.Log,
+		Limits: c.config.Limits, Level: c.config.Level, MaxKept: r.Options.MaxBytes, OnPass: c.metrics.pass})
+}
+
+// artifactDir names the folder of a repository's kept files by a hash.
+func (c *Cache) artifactDir(repositoryID string) string {
+	return filepath.Join(c.config.Dir, "artifacts", hashName(repositoryID))
+}
+
+func hashName(repositoryID string) string {
+	sum := sha256.Sum256([]byte(repositoryID))
+	return hex.EncodeToString(sum[:16])
+}
+
+// removeArtifacts deletes what was kept of repositories that are gone.
+func (c *Cache) removeArtifacts(ctx context.Context) error {
+	entries, err := os.ReadDir(filepath.Join(c.config.Dir, "artifacts"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	repos, err := c.store.Repositories(ctx)
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	for _, r := range repos {
+		known[hashName(r.ID)] = true
+	}
+	for _, e := range entries {
+		if !known[e.Name()] {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(c.config.Dir, "artifacts", e.Name())))
+		}
+	}
+	return err
+}
+
+// settleArtifact is settle for chart repositories, registries and buckets.
+func (c *Cache) settleArtifact(r *Repository, creds *Credentials, given bool) error {
+	u, err := artifactURL(r.Kind, r.URL)
+	if err != nil {
+		return err
+	}
+	if u.Scheme == "http" && !c.config.AllowHTTP {
+		return errcode.New(errcode.Invalid, "repository URL uses plain http; use https, or start the hub with plain http allowed")
+	}
+	user, password := u.User.Username(), ""
+	if u.User != nil {
+		password, _ = u.User.Password()
+		u.User = nil
+	}
+	r.URL = strings.TrimRight(u.String(), "/")
+	if r.Options.Proxy != "" {
+		if _, err := wire.CheckProxy(r.Options.Proxy); err != nil {
+			return err
+		}
+	}
+	if !given {
+		if user != "" || password != "" {
+			return errcode.New(errcode.Invalid, "repository URL holds a user or password; give them as credentials")
+		}
+		return nil
+	}
+	if creds.Username == "" {
+		creds.Username = user
+	}
+	if creds.Password == "" {
+		creds.Password = password
+	}
+	if r.Auth == record.AuthNone && creds.Password != "" {
+		r.Auth = record.AuthBasic
+	}
+	return artifactagent.Check(*r, *creds)
+}
+
+// artifactURL checks what a user gave as the URL of a repository that is not
+// Git's.
+func artifactURL(kind Kind, raw string) (*url.URL, error) {
+	raw = strings.TrimSpace(raw)
+	example := map[Kind]string{record.Helm: "https://charts.example.com/stable", record.OCI: "oci://registry.example.com/team/charts",
+		record.Bucket: "https://s3.eu-central-1.amazonaws.com/my-bucket"}[kind]
+	u, err := url.Parse(raw)
+	if err != nil || u.Hostname() == "" || strings.HasPrefix(u.Hostname(), "-") {
+		// url's own error quotes the URL, which may hold a password.
+		return nil, errcode.New(errcode.Invalid, "repository URL cannot be read; give one like %s", example)
+	}
+	u.Scheme, u.Host = strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+	schemes := map[Kind]string{record.Helm: "https http", record.OCI: "oci", record.Bucket: "https http s3 gs azblob"}[kind]
+	switch {
+	case !strings.Contains(" "+schemes+" ", " "+u.Scheme+" "):
+		return nil, errcode.New(errcode.Invalid, "repository URL has scheme %.20q; a repository of type %s has a URL like %s", u.Scheme, kind, example)
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, errcode.New(errcode.Invalid, "repository URL has a query or fragment; give one like %s", example)
+	case strings.Trim(u.Path, "/") == "" && kind == record.OCI:
+		return nil, errcode.New(errcode.Invalid, "repository URL names no repository in %s; give one like %s", u.Host, example)
+	}
+	return u, nil
+}

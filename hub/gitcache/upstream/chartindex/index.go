@@ -1,0 +1,150 @@
+package chartindex
+
+import (
+	"encoding/hex"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// Version is one version of a chart as the index lists it.
+type Version struct {
+	Chart, Version string
+	// URL may be relative to the index.
+	URL string
+	// Digest is the SHA-256 of the archive in hex; empty when the index does
+	// not say.
+	Digest     string
+	Created    time.Time
+	Deprecated bool
+}
+
+// Index is the versions of all charts of one repository. It is immutable.
+type Index struct {
+	text    []byte // all names, versions and URLs, one after the other
+	charts  []chart
+	rows    []row
+	skipped int
+}
+
+type chart struct {
+	name     span
+	from, to uint32 // of rows
+}
+
+type span struct{ at, n uint32 }
+
+type row struct {
+	version, url span
+	digest       [32]byte
+	created      int64 // seconds since 1970
+	flags        uint8
+}
+
+const (
+	hasDigest = 1 << iota
+	deprecated
+	removed
+)
+
+func (x *Index) str(s span) string { return string(x.text[s.at : s.at+s.n]) }
+
+// Charts returns how many charts there are.
+func (x *Index) Charts() int { return len(x.charts) }
+
+// Versions returns how many versions there are, of all charts.
+func (x *Index) Versions() int { return len(x.rows) }
+
+// Skipped returns how many entries had no version or no URL.
+func (x *Index) Skipped() int { return x.skipped }
+
+// Bytes returns the memory that the index takes, nearly.
+func (x *Index) Bytes() int { return cap(x.text) + cap(x.rows)*64 + cap(x.charts)*16 }
+
+// Find returns the version of a chart that a range picks, as Helm picks it: an
+// exact version if there is one of that name, else the newest in the range.
+// The empty range is "*". Pre-releases are picked only by a range that names
+// one. errcode.Unprocessable.
+func (x *Index) Find(name, wanted string) (Version, error) {
+	i, found := slices.BinarySearchFunc(x.charts, name, func(c chart, n string) int { return strings.Compare(x.str(c.name), n) })
+	if !found {
+		return Version{}, errcode.New(errcode.Unprocessable, "the repository has no chart %.200q", name)
+	}
+	rows := x.rows[x.charts[i].from:x.charts[i].to]
+	if wanted == "" {
+		wanted = "*"
+	}
+	for _, r := range rows {
+		if x.str(r.version) != wanted {
+			continue
+		}
+		if r.flags&removed != 0 {
+			return Version{}, errcode.New(errcode.Unprocessable, "version %s of chart %s was withdrawn by its maintainers; choose another", wanted, name)
+		}
+		return x.version(name, r), nil
+	}
+	var versions []string
+	for _, r := range rows {
+		if r.flags&removed == 0 {
+			versions = append(versions, x.str(r.version))
+		}
+	}
+	best, err := Newest(wanted, versions)
+	if err != nil {
+		return Version{}, err
+	}
+	if best == "" {
+		return Version{}, errcode.New(errcode.Unprocessable, "chart %s has no version in %q; the newest is %s", name, wanted, newestOf(versions))
+	}
+	for _, r := range rows {
+		if r.flags&removed == 0 && x.str(r.version) == best {
+			return x.version(name, r), nil
+		}
+	}
+	return Version{}, errcode.New(errcode.Internal, "version %s was found and lost", best)
+}
+
+func (x *Index) version(name string, r row) Version {
+	v := Version{Chart: name, Version: x.str(r.version), URL: x.str(r.url), Deprecated: r.flags&deprecated != 0}
+	if r.flags&hasDigest != 0 {
+		v.Digest = hex.EncodeToString(r.digest[:])
+	}
+	if r.created != 0 {
+		v.Created = time.Unix(r.created, 0).UTC()
+	}
+	return v
+}
+
+// Newest returns the highest of the versions that lie in a range, empty when
+// none does. Names that are no versions are passed by. errcode.Unprocessable
+// for a range that cannot be read.
+func Newest(wanted string, versions []string) (string, error) {
+	c, err := semver.NewConstraint(wanted)
+	if err != nil {
+		return "", errcode.New(errcode.Unprocessable, "%.100q is neither a version nor a range of versions; write one like 1.2.3, 1.2.x or >=1.2 <2", wanted)
+	}
+	best, text := (*semver.Version)(nil), ""
+	for _, name := range versions {
+		v, err := semver.NewVersion(name)
+		if err != nil || !c.Check(v) {
+			continue
+		}
+		if best == nil || v.GreaterThan(best) {
+			best, text = v, name
+		}
+	}
+	return text, nil
+}
+
+// newestOf is for messages: pre-releases count.
+func newestOf(versions []string) string {
+	text, err := Newest(">=0.0.0-0", versions)
+	if err != nil || text == "" {
+		return "unknown"
+	}
+	return text
+}

@@ -1,0 +1,254 @@
+package wire
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// Dialer connects to upstreams and refuses addresses that none may have.
+type Dialer interface {
+	DialContext(ctx context.Context, network, addr string) (net.Conn, error)
+	// Check is the same rule for an address that somebody else will connect to.
+	Check(addr netip.Addr) error
+}
+
+// Config of a Client. Only Dialer is needed.
+type Config struct {
+	Dialer Dialer
+	// AllowHTTP permits http:// URLs.
+	AllowHTTP bool
+	// Proxy is the URL of an HTTP, HTTPS or SOCKS5 proxy; empty takes the
+	// hub's environment.
+	Proxy, ProxyUsername, ProxyPassword string
+	// CA, ClientCertificate and ClientKey are PEM; empty is the system's, and
+	// none.
+	CA, ClientCertificate, ClientKey string
+	// Silence is how long an answer may bring nothing; default 60 s.
+	Silence time.Duration
+}
+
+const (
+	silence      = 60 * time.Second
+	maxRedirects = 5
+)
+
+// Client makes requests for one repository. It is safe for concurrent use.
+type Client struct {
+	config    Config
+	dialer    Dialer
+	proxy     func(*http.Request) (*url.URL, error)
+	transport *http.Transport
+	client    *http.Client
+}
+
+// New checks the configuration. It connects to nothing.
+func New(c Config) (*Client, error) {
+	if c.Silence <= 0 {
+		c.Silence = silence
+	}
+	cl := &Client{config: c, dialer: c.Dialer}
+	tlsConfig, err := c.tls()
+	if err != nil {
+		return nil, err
+	}
+	if cl.proxy, err = cl.chooseProxy(); err != nil {
+		return nil, err
+	}
+	cl.transport = &http.Transport{
+		Proxy: cl.proxy, DialContext: cl.dial, TLSClientConfig: tlsConfig, ForceAttemptHTTP2: true,
+		TLSHandshakeTimeout: 15 * time.Second, ResponseHeaderTimeout: c.Silence, ExpectContinueTimeout: time.Second,
+		MaxIdleConnsPerHost: 2, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: 64 << 10, DisableCompression: true,
+	}
+	cl.client = &http.Client{Transport: cl.transport, CheckRedirect: cl.redirect}
+	return cl, nil
+}
+
+func (c Config) tls() (*tls.Config, error) {
+	out := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.CA != "" {
+		out.RootCAs = x509.NewCertPool()
+		if !out.RootCAs.AppendCertsFromPEM([]byte(c.CA)) {
+			return nil, errcode.New(errcode.Invalid, "the repository's certificate authority holds no PEM certificate")
+		}
+	}
+	if c.ClientCertificate != "" || c.ClientKey != "" {
+		pair, err := tls.X509KeyPair([]byte(c.ClientCertificate), []byte(c.ClientKey))
+		if err != nil {
+			// The cause may quote the key.
+			return nil, errcode.New(errcode.Invalid, "the repository's client certificate and key are no PEM pair")
+		}
+		out.Certificates = []tls.Certificate{pair}
+	}
+	return out, nil
+}
+
+func (c *Client) chooseProxy() (func(*http.Request) (*url.URL, error), error) {
+	if c.config.Proxy == "" {
+		return func(r *http.Request) (*url.URL, error) {
+			u, err := http.ProxyFromEnvironment(r)
+			if u != nil && err == nil {
+				err = c.literal(r.URL)
+			}
+			return u, err
+		}, nil
+	}
+	u, err := CheckProxy(c.config.Proxy)
+	if err != nil {
+		return nil, err
+	}
+	if c.config.ProxyUsername != "" || c.config.ProxyPassword != "" {
+		u.User = url.UserPassword(c.config.ProxyUsername, c.config.ProxyPassword)
+	}
+	return func(r *http.Request) (*url.URL, error) { return u, c.literal(r.URL) }, nil
+}
+
+// CheckProxy parses the URL of a proxy, which must hold no password.
+func CheckProxy(raw string) (*url.URL, error) {
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" {
+		return nil, errcode.New(errcode.Invalid, "the proxy's URL cannot be read; give one like http://proxy.example.com:3128")
+	}
+	switch u.Scheme {
+	case "http", "https", "socks5", "socks5h":
+	default:
+		return nil, errcode.New(errcode.Invalid, "proxy scheme %.20q is not known; use http, https or socks5", u.Scheme)
+	}
+	if u.User != nil {
+		return nil, errcode.New(errcode.Invalid, "the proxy's URL holds a user or password; give them as the proxy's credentials")
+	}
+	return u, nil
+}
+
+// literal refuses an internal address behind a proxy. What a name means is the
+// proxy's to know.
+func (c *Client) literal(u *url.URL) error {
+	addr, err := netip.ParseAddr(u.Hostname())
+	if err != nil {
+		return nil //nolint:nilerr // a name
+	}
+	return c.dialer.Check(addr)
+}
+
+// dial checks the address, unless it is the proxy of the hub's environment:
+// that one is the operator's word, not a tenant's.
+func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if c.config.Proxy == "" && c.isOwnProxy(addr) {
+		d := net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
+		return d.DialContext(ctx, network, addr)
+	}
+	return c.dialer.DialContext(ctx, network, addr)
+}
+
+func (c *Client) isOwnProxy(addr string) bool {
+	for _, scheme := range []string{"https", "http"} {
+		u, err := http.ProxyFromEnvironment(&http.Request{URL: &url.URL{Scheme: scheme, Host: "upstream.invalid"}})
+		if err != nil || u == nil {
+			continue
+		}
+		port := u.Port()
+		if port == "" {
+			port = map[string]string{"http": "80", "https": "443", "socks5": "1080"}[u.Scheme]
+		}
+		if net.JoinHostPort(u.Hostname(), port) == addr {
+			return true
+		}
+	}
+	return false
+}
+
+// Close lets go of idle connections.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+// allowed refuses URLs that no request may go to.
+func (c *Client) allowed(u *url.URL) error {
+	switch {
+	case u.Scheme != "https" && (u.Scheme != "http" || !c.config.AllowHTTP):
+		return errcode.New(errcode.Forbidden, "%s uses %s; use https, or start the hub with plain http allowed", Redact(u), u.Scheme)
+	case u.Hostname() == "":
+		return errcode.New(errcode.Invalid, "%s names no host", Redact(u))
+	}
+	return nil
+}
+
+type otherHosts struct{}
+
+// redirect follows to the same host, and to others only where the caller said
+// that it is content which will be compared with a digest; never with
+// credentials, never from https to http.
+func (c *Client) redirect(r *http.Request, via []*http.Request) error {
+	first := via[0].URL
+	if len(via) > maxRedirects {
+		return errcode.New(errcode.Unavailable, "%s redirects more than %d times", Redact(first), maxRedirects)
+	}
+	if err := c.allowed(r.URL); err != nil {
+		return err
+	}
+	if first.Scheme == "https" && r.URL.Scheme != "https" {
+		return errcode.New(errcode.Forbidden, "%s redirects from https to http", Redact(first))
+	}
+	if SameHost(first, r.URL) {
+		return nil
+	}
+	if others, _ := r.Context().Value(otherHosts{}).(bool); !others {
+		return errcode.New(errcode.Forbidden, "%s redirects to another host, %s; use that one's URL if it is meant", Redact(first), r.URL.Host)
+	}
+	for _, h := range []string{"Authorization", "Cookie", "X-Amz-Security-Token", "X-Amz-Date", "Referer"} {
+		r.Header.Del(h)
+	}
+	return nil
+}
+
+// SameHost reports whether two URLs have the same scheme, host and port.
+func SameHost(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+func port(u *url.URL) string {
+	if p := u.Port(); p != "" {
+		return p
+	}
+	return map[string]string{"https": "443", "http": "80"}[u.Scheme]
+}
+
+// Redact returns a URL without user, query and fragment, for messages:
+// presigned URLs carry their secret in the query.
+func Redact(u *url.URL) string {
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
+}
+
+// explain gives a code to what the client says.
+func explain(u *url.URL, err error) error {
+	var coded *errcode.Error
+	var certificate *tls.CertificateVerificationError
+	var dns *net.DNSError
+	var wrapped *url.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &coded):
+		return coded
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, context.DeadlineExceeded):
+		return errcode.New(errcode.Unavailable, "%s did not answer in time", Redact(u))
+	case errors.As(err, &certificate):
+		return errcode.New(errcode.Unavailable, "%s shows a certificate that is not trusted: %v; give its authority with the repository", Redact(u), certificate.Err)
+	case errors.As(err, &dns):
+		return errcode.New(errcode.Unavailable, "host %s cannot be found: %s", u.Hostname(), dns.Err)
+	case errors.As(err, &wrapped):
+		// Its own text quotes the URL with its query.
+		return errcode.Hide(errcode.Unavailable, err, "%s cannot be reached: %s", Redact(u), wrapped.Err)
+	}
+	return errcode.New(errcode.Unavailable, "%s cannot be reached: %w", Redact(u), fmt.Errorf("%w", err))
+}

@@ -1,0 +1,220 @@
+package wire
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// Auth puts credentials on a request. It may ask a token service first.
+type Auth interface {
+	Apply(ctx context.Context, r *http.Request) error
+}
+
+// Basic is a user and a password.
+type Basic struct{ Username, Password string }
+
+// Apply sets the Authorization header.
+func (b Basic) Apply(_ context.Context, r *http.Request) error {
+	r.SetBasicAuth(b.Username, b.Password)
+	return nil
+}
+
+// Bearer is a token that is sent as it is.
+type Bearer string
+
+// Apply sets the Authorization header.
+func (b Bearer) Apply(_ context.Context, r *http.Request) error {
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return nil
+}
+
+// Request is one request.
+type Request struct {
+	Method string // default GET
+	URL    string
+	Header http.Header
+	Body   string
+	// Auth is used for the URL's own host alone; nil sends nothing.
+	Auth Auth
+	// OtherHosts lets the answer come from where a redirect points, without
+	// credentials. Only for content that is compared with a digest.
+	OtherHosts bool
+	// Accept lists statuses that are no errors, besides 2xx.
+	Accept []int
+}
+
+// Do makes a request and returns its answer, whose body the caller closes. A
+// status that was not asked for is a coded error. The context bounds the body
+// too.
+func (c *Client) Do(ctx context.Context, q Request) (*http.Response, error) {
+	u, err := url.Parse(q.URL)
+	if err != nil {
+		return nil, errcode.New(errcode.Invalid, "an URL of the upstream cannot be read")
+	}
+	if err := c.allowed(u); err != nil {
+		return nil, err
+	}
+	if q.OtherHosts {
+		ctx = context.WithValue(ctx, otherHosts{}, true)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	method := q.Method
+	if method == "" {
+		method = http.MethodGet
+	}
+	r, err := http.NewRequestWithContext(ctx, method, u.String(), strings.NewReader(q.Body))
+	if err != nil {
+		cancel(nil)
+		return nil, errcode.New(errcode.Invalid, "an URL of the upstream cannot be used")
+	}
+	for name, values := range q.Header {
+		r.Header[name] = values
+	}
+	r.Header.Set("User-Agent", "axle")
+	if q.Auth != nil {
+		if err := q.Auth.Apply(ctx, r); err != nil {
+			cancel(nil)
+			return nil, err
+		}
+	}
+	answer, err := c.client.Do(r)
+	if err != nil {
+		cancel(nil)
+		return nil, explain(u, err)
+	}
+	answer.Body = newPatient(answer.Body, c.config.Silence, cancel, u)
+	if answer.StatusCode/100 == 2 {
+		return answer, nil
+	}
+	for _, ok := range q.Accept {
+		if answer.StatusCode == ok {
+			return answer, nil
+		}
+	}
+	defer answer.Body.Close()
+	return nil, refusal(u, answer)
+}
+
+// refusal is the error of a status.
+func refusal(u *url.URL, a *http.Response) error {
+	words := readWords(a)
+	where := Redact(u)
+	switch a.StatusCode {
+	case http.StatusUnauthorized:
+		return errcode.New(errcode.Unauthorized, "%s answers 401 Unauthorized; check the repository's credentials%s", where, words)
+	case http.StatusForbidden:
+		return errcode.New(errcode.Unauthorized, "%s answers 403 Forbidden; these credentials may not read it%s", where, words)
+	case http.StatusNotFound, http.StatusGone:
+		return errcode.New(errcode.NotFound, "%s does not exist: the answer is %s%s", where, a.Status, words)
+	case http.StatusTooManyRequests:
+		return errcode.New(errcode.Unavailable, "%s answers 429 Too Many Requests%s", where, words).After(retryAfter(a.Header))
+	case http.StatusProxyAuthRequired:
+		return errcode.New(errcode.Unauthorized, "the proxy before %s asks for credentials", where)
+	}
+	return errcode.New(errcode.Unavailable, "%s answers %.60s%s", where, a.Status, words).After(retryAfter(a.Header))
+}
+
+// readWords returns the first printable words of an error's body, when it is
+// short text and no page.
+func readWords(a *http.Response) string {
+	kind := a.Header.Get("Content-Type")
+	if !strings.HasPrefix(kind, "text/plain") && !strings.HasPrefix(kind, "application/json") {
+		return ""
+	}
+	raw, _ := io.ReadAll(io.LimitReader(a.Body, 200))
+	text := strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == '\ufffd' {
+			return ' '
+		}
+		return r
+	}, string(raw))), " ")
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}
+
+// maxRetryAfter bounds what an upstream may ask for.
+const maxRetryAfter = time.Hour
+
+func retryAfter(h http.Header) time.Duration {
+	v := h.Get("Retry-After")
+	if v == "" {
+		return 0
+	}
+	if n, err := strconv.Atoi(v); err == nil {
+		return min(max(0, time.Duration(min(n, 1<<20))*time.Second), maxRetryAfter)
+	}
+	if at, err := http.ParseTime(v); err == nil {
+		return min(max(0, time.Until(at)), maxRetryAfter)
+	}
+	return 0
+}
+
+// patient gives an answer up that is silent for too long.
+type patient struct {
+	body   io.ReadCloser
+	limit  time.Duration
+	timer  *time.Timer
+	cancel context.CancelCauseFunc
+	url    *url.URL
+}
+
+var errSilent = errors.New("silent")
+
+func newPatient(body io.ReadCloser, limit time.Duration, cancel context.CancelCauseFunc, u *url.URL) *patient {
+	return &patient{body: body, limit: limit, cancel: cancel, url: u, timer: time.AfterFunc(limit, func() { cancel(errSilent) })}
+}
+
+// Read passes on what comes.
+func (p *patient) Read(b []byte) (int, error) {
+	n, err := p.body.Read(b)
+	if n > 0 {
+		p.timer.Reset(p.limit)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return n, errcode.New(errcode.Unavailable, "%s stopped in the middle of its answer: %w", Redact(p.url), err)
+	}
+	return n, err
+}
+
+// Close ends the request.
+func (p *patient) Close() error {
+	p.timer.Stop()
+	err := p.body.Close()
+	p.cancel(nil)
+	return err
+}
+
+// Copy writes a body to w and returns its length and SHA-256 in hex. More than
+// limit bytes are refused.
+func Copy(w io.Writer, body io.Reader, limit int64, what string) (int64, string, error) {
+	h := sha256.New()
+	n, err := io.Copy(io.MultiWriter(w, h), io.LimitReader(body, limit+1))
+	if err != nil {
+		return n, "", err
+	}
+	if n > limit {
+		return n, "", errcode.New(errcode.Unprocessable, "%s is larger than %d bytes", what, limit)
+	}
+	return n, hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// ReadAll is a small body as bytes.
+func ReadAll(body io.Reader, limit int64, what string) ([]byte, error) {
+	raw, err := io.ReadAll(io.LimitReader(body, limit+1))
+	if err == nil && int64(len(raw)) > limit {
+		err = errcode.New(errcode.Unprocessable, "%s is larger than %d bytes", what, limit)
+	}
+	return raw, err
+}
