@@ -182,9 +182,14 @@ func (h *Hub) peerRoutes(mux *http.ServeMux) error {
 	}
 	path, handler, err := peer.NewHandler(peer.HandlerConfig{
 		Key: h.replicas.key, Clock: h.config.Clock,
-		Owner: h.cache, Seen: announcedFleet{h.fleet, h.replicas},
+		Owner: h.cache, Seen: announcedFleet{h.fleet, h.replicas}, Mirrors: h.cache,
 	})
 	if err != nil {
+		return err
+	}
+	mux.Handle(path, handler)
+	mux.Handle(peer.Path, handler)
+	if path, handler, err = peer.NewTarballHandler(h.replicas.key, h.config.Clock, h.cache); err != nil {
 		return err
 	}
 	mux.Handle(path, handler)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,10 +42,13 @@ type Cache struct {
 	git     *upstream.Git
 	keeper  *shard.Keeper
 	metrics *metrics
-	wake    chan struct{} // holds one: the list of repositories may be old
-	listed  atomic.Bool
+	// variants are deltas and other forms of what node has.
+	variants *variants
+	wake     chan struct{} // holds one: the list of repositories may be old
+	listed   atomic.Bool
 
-	tasks sync.WaitGroup // moves and copies that run beside
+	tasks   sync.WaitGroup // moves and copies that run beside
+	seconds seconds        // copies of what others own
 
 	mu     sync.Mutex
 	agents map[string]agent    // that run here, by repository
@@ -84,12 +88,16 @@ func New(config Config) (*Cache, error) {
 		return nil, err
 	}
 	c := &Cache{config: config, store: config.Store, node: node, git: git, wake: make(chan struct{}, 1),
-		agents: map[string]agent{}, owners: map[string]lookedUp{}, moving: map[string]bool{}, ending: map[string]bool{}}
+		agents: map[string]agent{}, owners: map[string]lookedUp{}, moving: map[string]bool{}, ending: map[string]bool{}, seconds: newSeconds()}
+	if c.variants, err = newVariants(filepath.Join(config.Dir, "variants")); err != nil {
+		return nil, err
+	}
 	c.metrics = newMetrics(config.Registerer, node)
 	c.keeper = shard.New(shard.Config{
 		Leases: &leases{cache: c, holder: Holder{Replica: config.Replica, Boot: rand.Text()}},
 		Own:    c.own, RenewEvery: record.RenewEvery, FenceAfter: record.FenceAfter, Log: config.Log,
 	})
+	watch(config.Registerer, func() int { return len(c.keeper.Owned()) }, c.followed)
 	return c, nil
 }
 
@@ -129,6 +137,13 @@ func (c *Cache) own(ctx context.Context, repositoryID string, epoch int64) error
 	if err != nil {
 		return err
 	}
+	c.stopSecond(repositoryID)
+	unlock, err := c.lockCopy(ctx, repositoryID)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	c.seedMissing(ctx, r)
 	a, err := c.newAgent(r, epoch)
 	if err != nil {
 		return err
@@ -150,11 +165,21 @@ func (c *Cache) newAgent(r Repository, epoch int64) (agent, error) {
 	case record.Git:
 		return gitagent.New(gitagent.Config{RepositoryID: r.ID, Epoch: epoch, Store: c.store, Git: c.git, Sink: c.node, Parts: parts{c},
 			Dir: c.mirrorDir(r.ID), PollInterval: c.config.PollInterval, Clock: c.config.Clock, Log: c.config.Log, Gap: c.config.gap, MaxPackBytes: c.config.maxPack,
-			Limits: c.config.Limits, Level: c.config.Level, OnPass: c.metrics.pass}), nil
+			Limits: c.config.Limits, Level: c.config.Level, OnPass: c.passed(r.ID)}), nil
 	case record.Helm, record.OCI, record.Bucket:
 		return c.artifactAgent(r, epoch), nil
 	}
 	return nil, errcode.New(errcode.Unprocessable, "repository %q is of the kind %q, which this hub does not know", r.Name, r.Kind)
+}
+
+// passed is told of each pass of an agent.
+func (c *Cache) passed(repositoryID string) func(fetched bool, err error, took time.Duration) {
+	return func(fetched bool, err error, took time.Duration) {
+		c.metrics.pass(fetched, err, took)
+		if fetched {
+			c.tellFollower(repositoryID)
+		}
+	}
 }
 
 // mirrorDir names a mirror's folder by a hash: an ID is no path.
@@ -196,6 +221,7 @@ func (c *Cache) sweep(ctx context.Context) error {
 		if err == nil {
 			c.node.SetPinned(pinned)
 			c.node.Evict(c.cacheBytes())
+			c.variants.stored.Evict(variantBytes)
 			_, err = c.store.DropSources(ctx, time.Now().Add(-dropAfter))
 		}
 		if err == nil {
@@ -234,7 +260,8 @@ func (c *Cache) removeMirrors(ctx context.Context) error {
 		return nil
 	}
 	for _, d := range found {
-		if !known[d.Name()] {
+		mirror, _, _ := strings.Cut(d.Name(), ".git.") // one that stands beside its successor
+		if !known[d.Name()] && !known[mirror+".git"] {
 			c.config.Log.Info("mirror of a deleted repository removed", logkey.Path, d.Name())
 			if err := os.RemoveAll(filepath.Join(c.config.Dir, "mirrors", d.Name())); err != nil {
 				return err

@@ -14,7 +14,10 @@ type metrics struct {
 	passes  *prometheus.CounterVec
 	seconds prometheus.Histogram
 	served  *prometheus.CounterVec
+	deltas  *prometheus.CounterVec
+	saved   prometheus.Counter
 	moves   prometheus.Counter
+	copies  prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer, node *nodecache.Cache) *metrics {
@@ -24,12 +27,18 @@ func newMetrics(r prometheus.Registerer, node *nodecache.Cache) *metrics {
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "axle_gitcache_pass_seconds",
 			Help: "How long such a pass took, heads written.", Buckets: []float64{.05, .2, 1, 5, 20, 60, 300, 1800}}),
 		served: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "axle_gitcache_tarballs_total",
-			Help: "Tarballs opened, by where they were found: disk, built, or none."}, []string{"from"}),
+			Help: "Tarballs opened, by where they were found: disk, built (here), owner, replica (another one), or none."}, []string{"from"}),
+		deltas: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "axle_gitcache_deltas_total",
+			Help: "Deltas asked for, by how it went: stored, made, or none."}, []string{"result"}),
+		saved: prometheus.NewCounter(prometheus.CounterOpts{Name: "axle_gitcache_delta_saved_bytes_total",
+			Help: "Bytes that deltas given out are smaller than the tarballs that they stood for."}),
 		moves: prometheus.NewCounter(prometheus.CounterOpts{Name: "axle_gitcache_moves_total",
 			Help: "Repositories that this replica, while it placed them, moved off an owner that was well."}),
+		copies: prometheus.NewCounter(prometheus.CounterOpts{Name: "axle_gitcache_copies_total",
+			Help: "Times that this replica copied news of a repository, or all of it, from another replica."}),
 	}
 	if r != nil {
-		r.MustRegister(m.passes, m.seconds, m.served, m.moves,
+		r.MustRegister(m.passes, m.seconds, m.served, m.deltas, m.saved, m.moves, m.copies,
 			prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "axle_gitcache_stored_bytes", Help: "Bytes of tarballs on this replica's disk."},
 				func() float64 { _, n := node.Usage(); return float64(n) }))
 	}
@@ -39,4 +48,18 @@ func newMetrics(r prometheus.Registerer, node *nodecache.Cache) *metrics {
 func (m *metrics) pass(fetched bool, err error, took time.Duration) {
 	m.passes.WithLabelValues(strconv.FormatBool(fetched), strconv.FormatBool(err == nil)).Inc()
 	m.seconds.Observe(took.Seconds())
+}
+
+// watch registers how much this replica owns and follows.
+func watch(r prometheus.Registerer, owned, followed func() int) {
+	if r == nil {
+		return
+	}
+	gauge := func(name, help string, value func() int) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
+	}
+	r.MustRegister(
+		gauge("axle_gitcache_owned_repositories", "Repositories that this replica fetches.", owned),
+		gauge("axle_gitcache_followed_repositories", "Repositories of which this replica keeps a second copy.", followed),
+	)
 }

@@ -83,6 +83,7 @@ func (c *Cache) mine(ctx context.Context) ([]string, error) {
 // placed looks for what this replica should do about placements: take over
 // what others still own, and follow what it keeps a second copy of.
 func (c *Cache) placed(ctx context.Context, rows []Placement) {
+	c.keepSeconds(ctx, rows)
 	for _, row := range rows {
 		if row.Preferred != c.config.Replica || !row.Held || row.Owner == c.config.Replica {
 			continue

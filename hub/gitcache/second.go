@@ -2,18 +2,334 @@ package gitcache
 
 import (
 	"context"
+	"io"
+	"time"
 
+	"github.com/axle-cd/axle/hub/gitcache/gitagent"
+	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/gitcache/shard"
 	"github.com/axle-cd/axle/hub/peer"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// seed copies a repository from another replica.
-func (c *Cache) seed(context.Context, string, peer.Replica) error { return nil }
+const (
+	// followEvery is how often a follower looks by itself whether the owner
+	// has something new; owners tell it, and this repairs what was not told.
+	followEvery = time.Minute
+	// followedEvery is how often a follower that lacks nothing says so again.
+	followedEvery = 10 * time.Minute
+	// maxCopying bounds the copies of news that run at a time; those of whole
+	// mirrors are bounded by shard.MaxMoving.
+	maxCopying = 4
+	// tellLimit bounds telling a follower of news.
+	tellLimit = 5 * time.Second
+)
 
-// seedFinal copies what a former owner had last.
-func (c *Cache) seedFinal(context.Context, string, peer.Replica, string) error { return nil }
+// seconds are the second copies that this replica keeps.
+type seconds struct {
+	running map[string]*second       // guarded by Cache.mu
+	locks   map[string]chan struct{} // guarded by Cache.mu; one holder each
+	names   map[string]string        // followers by repository; guarded by Cache.mu
+	seeding chan struct{}
+	copying chan struct{}
+}
 
-// refsOf returns the hash of the refs of this replica's copy.
-func (c *Cache) refsOf(context.Context, string) string { return "" }
+// second is one repository that this replica follows.
+type second struct {
+	wake   chan struct{}
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+func newSeconds() seconds {
+	return seconds{running: map[string]*second{}, locks: map[string]chan struct{}{}, names: map[string]string{},
+		seeding: make(chan struct{}, shard.MaxMoving), copying: make(chan struct{}, maxCopying)}
+}
+
+// lockCopy waits for the one place from which a mirror on this disk is
+// changed: the agent that owns it, or a copy from another replica.
+func (c *Cache) lockCopy(ctx context.Context, repositoryID string) (unlock func(), err error) {
+	c.mu.Lock()
+	lock := c.seconds.locks[repositoryID]
+	if lock == nil {
+		lock = make(chan struct{}, 1)
+		c.seconds.locks[repositoryID] = lock
+	}
+	c.mu.Unlock()
+	select {
+	case lock <- struct{}{}:
+		return func() { <-lock }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// keepSeconds begins and ends second copies as the placements say.
+func (c *Cache) keepSeconds(ctx context.Context, rows []Placement) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	want := map[string]bool{}
+	clear(c.seconds.names)
+	for _, row := range rows {
+		c.seconds.names[row.RepositoryID] = row.Follower
+		if row.Follower == c.config.Replica && !(row.Held && row.Owner == c.config.Replica) {
+			want[row.RepositoryID] = true
+		}
+	}
+	for id, s := range c.seconds.running {
+		if !want[id] {
+			s.cancel()
+			delete(c.seconds.running, id)
+		}
+	}
+	for id := range want {
+		if c.seconds.running[id] != nil {
+			continue
+		}
+		working, cancel := context.WithCancel(ctx)
+		s := &second{wake: make(chan struct{}, 1), cancel: cancel, done: make(chan struct{})}
+		c.seconds.running[id] = s
+		c.tasks.Go(func() {
+			defer close(s.done)
+			defer cancel()
+			c.keepSecond(working, id, s.wake)
+		})
+	}
+}
 
 // FollowNow implements peer.Owner.
-func (c *Cache) FollowNow(string) {}
+func (c *Cache) FollowNow(repositoryID string) {
+	c.mu.Lock()
+	s := c.seconds.running[repositoryID]
+	c.mu.Unlock()
+	if s == nil {
+		return
+	}
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// tellFollower tells whoever keeps the second copy that there is news.
+func (c *Cache) tellFollower(repositoryID string) {
+	if c.config.Replicas == nil {
+		return
+	}
+	c.mu.Lock()
+	name := c.seconds.names[repositoryID]
+	c.mu.Unlock()
+	to, ok := c.config.Replicas.Members.Named(name)
+	if !ok || to.URL == "" || name == c.config.Replica {
+		return
+	}
+	c.tasks.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), tellLimit)
+		defer cancel()
+		// It looks by itself when it was not told.
+		_ = c.config.Replicas.Client.Follow(ctx, to, repositoryID)
+	})
+}
+
+// keepSecond follows one repository until ctx ends.
+func (c *Cache) keepSecond(ctx context.Context, repositoryID string, wake <-chan struct{}) {
+	backoff := jitter.Backoff{Min: 2 * time.Second, Max: followEvery}
+	var said time.Time
+	for ctx.Err() == nil {
+		wait := jitter.Add(followEvery, followEvery/2)
+		news, err := c.followOnce(ctx, repositoryID)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			wait = backoff.Next()
+			c.config.Log.Warn("a second copy cannot be brought up to date", logkey.Repository, repositoryID, logkey.Error, err)
+		default:
+			backoff.Reset()
+			if news || time.Since(said) > followedEvery {
+				said = time.Now()
+				if err := c.config.Replicas.Placement.Followed(ctx, repositoryID, c.config.Replica); err != nil {
+					said = time.Time{}
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-wake:
+		case <-time.After(wait):
+		}
+	}
+}
+
+// followOnce copies what the owner has and this replica lacks: the mirror, and
+// the tarballs that must stay possible to serve, of which some are more than
+// the mirror can make.
+func (c *Cache) followOnce(ctx context.Context, repositoryID string) (news bool, err error) {
+	owner, err := c.Owner(ctx, repositoryID)
+	switch {
+	case errcode.Is(err, errcode.Unavailable), err == nil && (owner.Self || owner.URL == ""):
+		return false, nil // nobody to follow right now
+	case err != nil:
+		return false, err
+	}
+	r, err := c.store.Repository(ctx, repositoryID)
+	if err != nil {
+		return false, err
+	}
+	if r.Kind == record.Git {
+		if news, err = c.copyMirror(ctx, repositoryID, owner.peer()); err != nil {
+			return news, err
+		}
+	}
+	copied, err := c.copyPinned(ctx, repositoryID)
+	return news || copied, err
+}
+
+// copyMirror copies from another replica and reports whether anything came.
+func (c *Cache) copyMirror(ctx context.Context, repositoryID string, from peer.Replica) (news bool, err error) {
+	unlock, err := c.lockCopy(ctx, repositoryID)
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	return c.copyLocked(ctx, repositoryID, from)
+}
+
+func (c *Cache) copyLocked(ctx context.Context, repositoryID string, from peer.Replica) (news bool, err error) {
+	mirror := c.mirror(repositoryID)
+	turn := c.seconds.copying
+	if !mirror.Exists(ctx) {
+		turn = c.seconds.seeding
+	}
+	select {
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	same, err := mirror.Sync(ctx, func(ctx context.Context, refs string, haves []string, take func(io.Reader) error) (bool, error) {
+		return c.config.Replicas.Client.Mirror(ctx, from, repositoryID, peer.CopyRequest{Refs: refs, Haves: haves}, take)
+	})
+	if errcode.Is(err, errcode.NotFound) {
+		return false, nil // the owner has none yet
+	}
+	if err == nil && !same {
+		c.metrics.copies.Inc()
+	}
+	return err == nil && !same, err
+}
+
+// copyPinned gets every tarball onto this disk that must stay possible to
+// serve. What cannot be had is tried again with the next news.
+func (c *Cache) copyPinned(ctx context.Context, repositoryID string) (news bool, err error) {
+	pins, err := c.store.Pins(ctx, repositoryID)
+	if err != nil {
+		return false, err
+	}
+	var failed error
+	for _, p := range pins {
+		if c.node.Has(p.Digest) {
+			continue
+		}
+		t, err := c.Fetch(ctx, p.Digest)
+		if err != nil {
+			if ctx.Err() != nil {
+				return news, ctx.Err()
+			}
+			failed = err
+			continue
+		}
+		news = true
+		if err := t.Close(); err != nil {
+			return news, err
+		}
+	}
+	return news, failed
+}
+
+func (c *Cache) mirror(repositoryID string) gitagent.Copy {
+	return gitagent.Copy{Git: c.git, Dir: c.mirrorDir(repositoryID)}
+}
+
+// CopyMirror implements peer.Mirrors.
+func (c *Cache) CopyMirror(ctx context.Context, repositoryID string, r peer.CopyRequest, w io.Writer) (same bool, err error) {
+	return c.mirror(repositoryID).Write(ctx, r.Refs, r.Haves, w)
+}
+
+// seed copies a repository from its owner before it is taken over.
+func (c *Cache) seed(ctx context.Context, repositoryID string, from peer.Replica) error {
+	r, err := c.store.Repository(ctx, repositoryID)
+	if err != nil {
+		return err
+	}
+	if r.Kind == record.Git {
+		_, err = c.copyMirror(ctx, repositoryID, from)
+	}
+	if err == nil {
+		_, err = c.copyPinned(ctx, repositoryID)
+	}
+	return err
+}
+
+// seedFinal copies what a former owner fetched last, if this replica does not
+// have it already.
+func (c *Cache) seedFinal(ctx context.Context, repositoryID string, from peer.Replica, refs string) error {
+	if refs == "" || refs == c.refsOf(ctx, repositoryID) {
+		return nil
+	}
+	_, err := c.copyMirror(ctx, repositoryID, from)
+	return err
+}
+
+// refsOf returns the hash of the refs of this replica's copy.
+func (c *Cache) refsOf(ctx context.Context, repositoryID string) string {
+	return c.mirror(repositoryID).Refs(ctx)
+}
+
+// seedMissing looks for a copy elsewhere when an owner's disk has none: one
+// that was lost, or never was. Upstream is asked for a whole repository only
+// when no replica has it.
+func (c *Cache) seedMissing(ctx context.Context, r Repository) {
+	if c.config.Replicas == nil || r.Kind != record.Git || c.mirror(r.ID).Exists(ctx) {
+		return
+	}
+	c.mu.Lock()
+	follower := c.seconds.names[r.ID]
+	c.mu.Unlock()
+	others := c.config.Replicas.Members.Others()
+	for i, other := range others {
+		if other.Name == follower {
+			others[0], others[i] = others[i], others[0]
+		}
+	}
+	for _, from := range others {
+		news, err := c.copyLocked(ctx, r.ID, from)
+		if err != nil && ctx.Err() == nil {
+			c.config.Log.Warn("a repository cannot be copied from another replica", logkey.Repository, r.ID, logkey.Replica, from.Name, logkey.Error, err)
+		}
+		if news || ctx.Err() != nil {
+			c.config.Log.Info("a repository was copied from another replica", logkey.Repository, r.ID, logkey.Replica, from.Name)
+			return
+		}
+	}
+}
+
+// stopSecond ends the following of a repository that this replica owns now.
+func (c *Cache) stopSecond(repositoryID string) {
+	c.mu.Lock()
+	s := c.seconds.running[repositoryID]
+	delete(c.seconds.running, repositoryID)
+	c.mu.Unlock()
+	if s != nil {
+		s.cancel()
+	}
+}
+
+// followed is how many second copies this replica keeps.
+func (c *Cache) followed() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.seconds.running)
+}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -14,6 +15,10 @@ import (
 const (
 	// mirrorPath is where replicas copy repositories from each other.
 	mirrorPath = Path + "mirrors/"
+	// mirrorAnswer is how long a replica may take to begin a copy, and
+	// mirrorStall how long one may bring no byte: git counts objects meanwhile.
+	mirrorAnswer = 30 * time.Second
+	mirrorStall  = 5 * time.Minute
 	// maxHaves bounds the commits that a replica says it has; fewer make a
 	// larger answer, not a wrong one.
 	maxHaves = 20_000
@@ -63,11 +68,16 @@ type lateWriter struct {
 
 // Write passes bytes on.
 func (l *lateWriter) Write(p []byte) (int, error) {
-	if !l.began {
-		l.began = true
-		l.w.Header().Set("Content-Type", "application/octet-stream")
+	if l.began {
+		return l.w.Write(p)
 	}
-	return l.w.Write(p)
+	l.began = true
+	l.w.Header().Set("Content-Type", "application/octet-stream")
+	n, err := l.w.Write(p)
+	// What follows may take long to come; the other must not think that
+	// nothing does. A connection that cannot flush fails at the next write.
+	_ = http.NewResponseController(l.w).Flush()
+	return n, err
 }
 
 // Mirror asks a replica for what this one lacks of a repository and hands the
@@ -79,6 +89,12 @@ func (c *Client) Mirror(ctx context.Context, to Replica, repositoryID string, as
 		return false, err
 	}
 	to.URL = strings.TrimSuffix(to.URL, "/")
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stall := time.AfterFunc(mirrorAnswer, func() {
+		cancel(errcode.New(errcode.Unavailable, "replica %s sent nothing of a repository for too long", to.Name))
+	})
+	defer stall.Stop()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to.URL+mirrorPath+url.PathEscape(repositoryID), strings.NewReader(string(body)))
 	if err != nil {
 		return false, errcode.New(errcode.Internal, "%w", err)
@@ -93,7 +109,11 @@ func (c *Client) Mirror(ctx context.Context, to Replica, repositoryID string, as
 	case http.StatusNoContent:
 		return true, nil
 	case http.StatusOK:
-		return false, take(answer.Body)
+		err := take(&stallReader{answer.Body, stall})
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return false, err
 	}
 	words, err := io.ReadAll(io.LimitReader(answer.Body, 4<<10))
 	code := errcode.Code(answer.Header.Get(codeHeader))
@@ -101,4 +121,16 @@ func (c *Client) Mirror(ctx context.Context, to Replica, repositoryID string, as
 		return false, errcode.New(errcode.Unavailable, "replica %s answers %d", to.Name, answer.StatusCode)
 	}
 	return false, errcode.New(code, "replica %s: %s", to.Name, strings.TrimSpace(string(words)))
+}
+
+// stallReader puts a timer off with each read.
+type stallReader struct {
+	io.Reader
+	stall *time.Timer
+}
+
+// Read reads on.
+func (s *stallReader) Read(p []byte) (int, error) {
+	s.stall.Reset(mirrorStall)
+	return s.Reader.Read(p)
 }
