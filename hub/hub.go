@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,6 +21,7 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/hub/webhook"
+	"github.com/axle-cd/axle/internal/tracing"
 )
 
 // openTimeout bounds opening the database, migrations included.
@@ -190,14 +192,24 @@ func (h *Hub) makeEdges() error {
 	}
 	mux.Handle(webhook.Pattern, hooks)
 	mux.Handle("/", people)
-	h.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h.handler = tracing.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if agentapi.Owns(r.URL.Path) {
 			agents.ServeHTTP(w, r)
 			return
 		}
 		mux.ServeHTTP(w, r)
-	})
+	}), spanName)
 	return nil
+}
+
+// spanName is a request's kind: what differs from one to the next, a digest or
+// a webhook's ID, is not in it.
+func spanName(r *http.Request) string {
+	parts := strings.SplitN(strings.TrimPrefix(r.URL.Path, "/"), "/", 4)
+	if probe := parts[0] == "healthz" || parts[0] == "readyz" || parts[0] == "metrics"; probe {
+		return ""
+	}
+	return r.Method + " /" + strings.Join(parts[:min(3, len(parts))], "/")
 }
 
 // URL is how the hub is reached.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/tracing"
 )
 
 const (
@@ -65,6 +66,7 @@ func (s *Signer) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	signed := r.Clone(r.Context())
+	tracing.ToHeader(r.Context(), signed.Header)
 	if body != nil {
 		signed.Body = io.NopCloser(bytes.NewReader(body))
 		signed.ContentLength = int64(len(body))

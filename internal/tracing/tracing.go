@@ -140,3 +140,22 @@ func ToHeader(ctx context.Context, h http.Header) {
 		propagator.Inject(ctx, propagation.HeaderCarrier(h))
 	}
 }
+
+// Handler begins a span for each request, named by name; the empty name begins
+// none.
+func Handler(next http.Handler, name func(*http.Request) string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !enabled.Load() {
+			next.ServeHTTP(w, r)
+			return
+		}
+		called := name(r)
+		if called == "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		ctx, span := Start(FromHeader(r.Context(), r.Header), called)
+		defer span.End(nil)
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}

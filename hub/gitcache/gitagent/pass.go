@@ -7,11 +7,15 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/tracing"
 )
 
 // pass lists refs, fetches when one moved, evaluates sources and records how
 // upstream is. An error with code Conflict means that the lease is gone.
-func (a *Agent) pass(ctx context.Context) error {
+func (a *Agent) pass(ctx context.Context) (err error) {
+	ctx, span := tracing.Start(ctx, "look upstream")
+	span.Set("repository", a.config.RepositoryID)
+	defer func() { span.End(err) }()
 	began := a.config.Clock.Now()
 	if err := a.start(ctx); err != nil {
 		if !lost(err) && !stopped(err) {
@@ -20,7 +24,9 @@ func (a *Agent) pass(ctx context.Context) error {
 		}
 		return err
 	}
-	sources, fetched, err := a.read(ctx)
+	reading, read := tracing.Start(ctx, "list refs and fetch")
+	sources, fetched, err := a.read(reading)
+	read.End(err)
 	// Counted from here, the gap holds where upstream measures it too: it saw
 	// this pass begin before now.
 	a.lastStart = a.config.Clock.Now()
@@ -28,11 +34,13 @@ func (a *Agent) pass(ctx context.Context) error {
 		return err
 	}
 	a.plan(err)
+	evaluating, evaluated := tracing.Start(ctx, "evaluate sources")
 	if err == nil {
-		err = a.evaluate(ctx, sources)
-	} else if late := a.evaluateFromMirror(ctx, sources, err); lost(late) {
+		err = a.evaluate(evaluating, sources)
+	} else if late := a.evaluateFromMirror(evaluating, sources, err); lost(late) {
 		err = late
 	}
+	evaluated.End(nil)
 	if lost(err) || ctx.Err() != nil {
 		return err
 	}
