@@ -60,7 +60,7 @@ func (h *Hub) newReplicas() (_ *replicas, err error) {
 	if r.members, err = peer.NewMembers(peer.MembersConfig{Store: h.store, Self: self, Condition: h.condition, Clock: c.Clock, Log: c.Log}); err != nil {
 		return nil, err
 	}
-	if r.client, err = peer.NewClient(peer.ClientConfig{Key: r.key, Replica: h.replica, Clock: c.Clock}); err != nil {
+	if r.client, err = peer.NewClient(peer.ClientConfig{Key: r.key, Replica: h.replica, Clock: r.members}); err != nil {
 		return nil, err
 	}
 	// A restarted replica is another holder: its earlier life may still be at
@@ -181,7 +181,7 @@ func (h *Hub) peerRoutes(mux *http.ServeMux) error {
 		return nil
 	}
 	path, handler, err := peer.NewHandler(peer.HandlerConfig{
-		Key: h.replicas.key, Clock: h.config.Clock,
+		Key: h.replicas.key, Clock: h.replicas.members,
 		Owner: h.cache, Seen: announcedFleet{h.fleet, h.replicas}, Mirrors: h.cache,
 	})
 	if err != nil {
@@ -189,7 +189,7 @@ func (h *Hub) peerRoutes(mux *http.ServeMux) error {
 	}
 	mux.Handle(path, handler)
 	mux.Handle(peer.Path, handler)
-	if path, handler, err = peer.NewTarballHandler(h.replicas.key, h.config.Clock, h.cache); err != nil {
+	if path, handler, err = peer.NewTarballHandler(h.replicas.key, h.replicas.members, h.cache); err != nil {
 		return err
 	}
 	mux.Handle(path, handler)

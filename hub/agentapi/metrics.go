@@ -6,6 +6,7 @@ import "github.com/prometheus/client_golang/prometheus"
 type metrics struct {
 	pollUnchanged, pollChanged, pollRefused prometheus.Counter
 	tarballs, tarballBytes                  prometheus.Counter
+	deltas, tarballResumes                  prometheus.Counter
 	reports, resyncs                        prometheus.Counter
 }
 
@@ -15,16 +16,18 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	m := &metrics{
-		pollUnchanged: polls.WithLabelValues("unchanged"),
-		pollChanged:   polls.WithLabelValues("changed"),
-		pollRefused:   polls.WithLabelValues("refused"),
-		tarballs:      counter("axle_agent_tarballs_total", "Tarballs that agents asked for and got."),
-		tarballBytes:  counter("axle_agent_tarball_bytes_total", "Bytes of tarballs sent to agents."),
-		reports:       counter("axle_agent_reports_total", "Service reports that were stored."),
-		resyncs:       counter("axle_agent_resyncs_total", "Service reports that did not build on what is stored."),
+		pollUnchanged:  polls.WithLabelValues("unchanged"),
+		pollChanged:    polls.WithLabelValues("changed"),
+		pollRefused:    polls.WithLabelValues("refused"),
+		tarballs:       counter("axle_agent_tarballs_total", "Tarballs that agents asked for and got."),
+		tarballBytes:   counter("axle_agent_tarball_bytes_total", "Bytes of tarballs sent to agents."),
+		deltas:         counter("axle_agent_deltas_total", "Of those, answers with a delta instead of the whole."),
+		tarballResumes: counter("axle_agent_tarball_resumes_total", "Of those, downloads that went on where an earlier one was cut."),
+		reports:        counter("axle_agent_reports_total", "Service reports that were stored."),
+		resyncs:        counter("axle_agent_resyncs_total", "Service reports that did not build on what is stored."),
 	}
 	if r != nil {
-		r.MustRegister(polls, m.tarballs, m.tarballBytes, m.reports, m.resyncs)
+		r.MustRegister(polls, m.tarballs, m.tarballBytes, m.deltas, m.tarballResumes, m.reports, m.resyncs)
 	}
 	return m
 }

@@ -51,6 +51,11 @@ type Desired interface {
 type Tarballs interface {
 	// Fetch returns NotFound, Unprocessable, Unavailable or Exhausted errors.
 	Fetch(ctx context.Context, d digest.Digest) (*gitcache.Tarball, error)
+	// Delta returns what leads from one content to another, or an error when
+	// the whole is the better answer.
+	Delta(ctx context.Context, from, to digest.Digest) (*gitcache.Tarball, error)
+	// Gzip is Fetch in another packing.
+	Gzip(ctx context.Context, d digest.Digest) (*gitcache.Tarball, error)
 }
 
 // Feed is where this replica is.
@@ -61,7 +66,7 @@ type Feed interface {
 	WaitFor(ctx context.Context, p event.Position) error
 }
 
-// Config of a Server. All but the last four are needed.
+// Config of a Server. Those before the blank line are needed.
 type Config struct {
 	Identity Identity
 	Fleet    Fleet
@@ -69,6 +74,8 @@ type Config struct {
 	Tarballs Tarballs
 	Feed     Feed
 
+	// Replica names this replica in answers that agents may complain about.
+	Replica string
 	// PollInterval is told to agents that register; zero is 2 min.
 	PollInterval time.Duration
 	Clock        clock.Clock

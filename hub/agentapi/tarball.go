@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -17,8 +18,13 @@ const (
 	tarballGrace = time.Minute
 )
 
-// tarball answers GET /agent/v1/tarballs/{digest}. The parameter have is taken
-// and not used: whoever sends it takes the whole as well.
+// servedBy is the header that names the replica and the level that had the
+// bytes, so that an agent that got wrong ones can say from where.
+const servedBy = "Axle-Served-By"
+
+// tarball answers GET /agent/v1/tarballs/{digest}[?have={digest}][&format=gzip].
+// With have, of content that the cluster had, the answer may be a delta from
+// it; its content type says so.
 func (s *Server) tarball(w http.ResponseWriter, r *http.Request) {
 	p, err := s.admit(r.Context(), r.Header)
 	s.position.set(w.Header(), s.Feed.Position())
@@ -33,7 +39,7 @@ func (s *Server) tarball(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, errcode.New(errcode.NotFound, "no tarball %.80s for this cluster; poll for the present list", name))
 		return
 	}
-	t, err := s.Tarballs.Fetch(r.Context(), d)
+	t, err := s.open(r, p.ID, d)
 	if err != nil {
 		s.refuse(w, r, err)
 		return
@@ -47,8 +53,30 @@ func (s *Server) tarball(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", t.ContentType)
 	h.Set("Etag", t.ETag)
 	h.Set("Cache-Control", "private, max-age=31536000, immutable")
+	h.Set("Vary", "Accept")
+	h.Set(servedBy, s.Replica+"/"+t.From)
 	s.metrics.tarballs.Inc()
-	http.ServeContent(countBytes{w, s.metrics.tarballBytes}, withoutLooseRange(r), "", time.Time{}, t)
+	r = withoutLooseRange(r)
+	if r.Header.Get("Range") != "" && r.Header.Get("If-Range") == t.ETag {
+		s.metrics.tarballResumes.Inc()
+	}
+	http.ServeContent(countBytes{w, s.metrics.tarballBytes}, r, "", time.Time{}, t)
+}
+
+// open chooses the form of the bytes: a delta when the caller has content that
+// its cluster may have, gzip when asked for, else the tarball as stored.
+func (s *Server) open(r *http.Request, clusterID string, d digest.Digest) (*gitcache.Tarball, error) {
+	q := r.URL.Query()
+	if q.Get("format") == "gzip" || strings.Contains(r.Header.Get("Accept"), gitcache.GzipContentType) {
+		return s.Tarballs.Gzip(r.Context(), d)
+	}
+	if have, err := digest.Parse(q.Get("have")); err == nil && s.Desired.MayFetch(clusterID, have.String()) {
+		if t, err := s.Tarballs.Delta(r.Context(), have, d); err == nil {
+			s.metrics.deltas.Inc()
+			return t, nil
+		}
+	}
+	return s.Tarballs.Fetch(r.Context(), d)
 }
 
 // withoutLooseRange drops a Range that does not say of which bytes: two hubs

@@ -8,9 +8,12 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache/nodecache"
+	"github.com/axle-cd/axle/hub/peer"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/tarball"
+	"github.com/axle-cd/axle/internal/tracing"
 )
 
 // Tarball is an open tarball. Its content is named by the digest, its bytes by
@@ -22,6 +25,8 @@ type Tarball struct {
 	ETag   string // quoted, strong: a hash of the stored bytes and encoding
 	// ContentType is what the stored bytes are.
 	ContentType string
+	// From says which level had it: disk, built, owner or replica.
+	From string
 	// ModTime is when the bytes were stored here. Do not send it to clients:
 	// it differs between replicas.
 	ModTime time.Time
@@ -30,37 +35,175 @@ type Tarball struct {
 // ContentType of every stored tarball.
 const ContentType = "application/zstd"
 
+// Where a tarball can come from, in the order of Fetch.
+const (
+	fromDisk    = "disk"    // of this replica
+	fromBuilt   = "built"   // by the git agent of this replica
+	fromOwner   = "owner"   // stored or built by the replica that owns it
+	fromReplica = "replica" // stored by one that does not
+	fromNowhere = "none"
+)
+
 // Fetch returns the tarball of a digest. errcode.NotFound when no recipe for
-// it is known; errcode.Unavailable when it cannot be built right now;
-// errcode.Exhausted when there is no disk space to build it.
+// it is known; errcode.Unavailable when it cannot be had right now;
+// errcode.Exhausted when there is no disk space for it.
 func (c *Cache) Fetch(ctx context.Context, d digest.Digest) (*Tarball, error) {
-	from := "disk"
-	// 1. The files on this replica's disk; 2. and 3. stream through them.
-	f, err := c.node.Get(ctx, d, func(ctx context.Context, w io.Writer) (digest.Digest, error) {
-		from = "built"
-		return c.fromOwner(ctx, d, w)
+	ctx, span := tracing.Start(ctx, "gitcache fetch")
+	from := fromDisk
+	// 1. The files on this replica's disk; everything else goes through them.
+	f, err := c.node.Get(ctx, d, func(ctx context.Context, w io.Writer) (got digest.Digest, err error) {
+		got, from, err = c.fill(ctx, d, w)
+		return got, err
 	})
+	span.Set("digest", d.Short())
+	span.Set("from", from)
+	span.End(err)
 	if err != nil {
-		c.metrics.served.WithLabelValues("none").Inc()
+		c.metrics.served.WithLabelValues(fromNowhere).Inc()
 		return nil, c.unserved(ctx, d, err)
 	}
 	c.metrics.served.WithLabelValues(from).Inc()
-	return newTarball(d, f), nil
+	return newTarball(d, f, from), nil
 }
 
-// fromOwner writes a tarball's bytes as the repository's owner has or makes
-// them. Only an owner's git agent touches upstream, and not even it for this:
-// what has a recipe is in the mirror.
-func (c *Cache) fromOwner(ctx context.Context, d digest.Digest, w io.Writer) (digest.Digest, error) {
+// fill writes a tarball that is not on this replica's disk.
+func (c *Cache) fill(ctx context.Context, d digest.Digest, w io.Writer) (got digest.Digest, from string, err error) {
 	a, err := c.store.Artifact(ctx, d)
 	if err != nil {
-		return "", err
+		return "", fromNowhere, err
 	}
-	agent := c.agent(a.Recipe.RepositoryID)
-	if agent == nil {
-		return "", errcode.New(errcode.Unavailable, "the repository of %s has no owner on this replica yet; try again in a moment", d).After(time.Second)
+	// 2a. This replica's git agent, when it owns the repository.
+	if own := c.agent(a.Recipe.RepositoryID); own != nil {
+		got, err = own.Rebuild(ctx, a.Recipe, w)
+		if err == nil || !errcode.Is(err, errcode.Unavailable) {
+			return got, fromBuilt, err
+		}
 	}
-	return agent.Rebuild(ctx, a.Recipe, w)
+	// 2b. The owner: its disk, then its git agent, which alone touches upstream
+	// (3), and not even that for this: what has a recipe is in the mirror.
+	asked, lost := c.copyFromOwner(ctx, a.Recipe.RepositoryID, d, w)
+	if asked && (lost == nil || !errcode.Is(lost, errcode.Unavailable)) {
+		return d, fromOwner, lost
+	}
+	// The owner is away: any replica that has the bytes.
+	if c.copyFromAny(ctx, d, w) {
+		return d, fromReplica, nil
+	}
+	if err = errors.Join(err, lost); err == nil {
+		err = c.unowned(ctx, a.Recipe.RepositoryID)
+	}
+	if ctx.Err() == nil && errcode.RetryAfter(err) == 0 {
+		err = errcode.Hide(errcode.Of(err), err, "%s", errcode.Message(err)).After(time.Second)
+	}
+	return "", fromNowhere, err
+}
+
+// copyFromOwner copies the bytes that the repository's owner has or makes.
+func (c *Cache) copyFromOwner(ctx context.Context, repositoryID string, d digest.Digest, w io.Writer) (asked bool, err error) {
+	return c.askOwner(ctx, repositoryID, func(ctx context.Context, to peer.Replica) (bool, error) {
+		return c.copyFrom(ctx, to, d, true, w)
+	})
+}
+
+// copyFrom copies the bytes of another replica and makes sure on the way that
+// they are the content: what a disk there, or something between, spoiled must
+// not lie on this disk for a day.
+func (c *Cache) copyFrom(ctx context.Context, to peer.Replica, d digest.Digest, build bool, w io.Writer) (owned bool, err error) {
+	if err := restart(w); err != nil {
+		return true, err
+	}
+	in, out := io.Pipe()
+	checked := make(chan error, 1)
+	go func() {
+		got, err := tarball.Digest(ctx, in, c.config.Limits)
+		if err == nil {
+			err = digest.Verify(d, got)
+		}
+		in.CloseWithError(err)
+		checked <- err
+	}()
+	owned, err = c.config.Replicas.Client.Tarball(ctx, to, d, build, io.MultiWriter(w, out))
+	out.CloseWithError(err)
+	if wrong := <-checked; wrong != nil && owned && ctx.Err() == nil {
+		if err == nil || errors.Is(err, wrong) {
+			err = errcode.Hide(errcode.Unavailable, wrong, "replica %s sent other content than %s: %v", to.Name, d.Short(), wrong)
+		}
+	}
+	return owned, err
+}
+
+// copyFromAny copies the bytes that any other replica has on its disk.
+func (c *Cache) copyFromAny(ctx context.Context, d digest.Digest, w io.Writer) bool {
+	if c.config.Replicas == nil {
+		return false
+	}
+	for _, r := range c.config.Replicas.Members.Known() {
+		if r.Name == c.config.Replica || r.URL == "" || !r.Present {
+			continue
+		}
+		if _, err := c.copyFrom(ctx, r, d, false, w); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// restart empties what a failed attempt left in a tarball that is being
+// written.
+func restart(w io.Writer) error {
+	if r, ok := w.(nodecache.Restarter); ok {
+		return r.Restart()
+	}
+	return nil
+}
+
+// TarballHere implements peer.Tarballs. It looks no further than this replica,
+// so a question never goes in a circle.
+func (c *Cache) TarballHere(ctx context.Context, d digest.Digest, build bool) (*peer.Tarball, bool, error) {
+	f, err := c.node.Open(d)
+	if errors.Is(err, fs.ErrNotExist) {
+		if !build {
+			return nil, true, errcode.New(errcode.NotFound, "tarball %s is not on this replica's disk", d.Short())
+		}
+		var a Artifact
+		if a, err = c.store.Artifact(ctx, d); err != nil {
+			return nil, true, err
+		}
+		own := c.agent(a.Recipe.RepositoryID)
+		if own == nil {
+			return nil, false, nil
+		}
+		f, err = c.node.Get(ctx, d, func(ctx context.Context, w io.Writer) (digest.Digest, error) {
+			return own.Rebuild(ctx, a.Recipe, w)
+		})
+	}
+	if err != nil {
+		return nil, true, c.unserved(ctx, d, err)
+	}
+	return &peer.Tarball{ReadSeekCloser: f, Hash: f.Hash}, true, nil
+}
+
+// Replicate makes sure that this replica has the bytes of the digests, so that
+// they outlive the loss of the owner's disk. It goes on after one that cannot
+// be had and returns the errors of all.
+func (c *Cache) Replicate(ctx context.Context, digests []digest.Digest) error {
+	var errs []error
+	for _, d := range digests {
+		if ctx.Err() != nil {
+			return errors.Join(append(errs, ctx.Err())...)
+		}
+		if c.node.Has(d) {
+			continue
+		}
+		t, err := c.Fetch(ctx, d)
+		if err == nil {
+			err = t.Close()
+		}
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // unserved gives a code to why a tarball could not be had.
@@ -77,8 +220,8 @@ func (c *Cache) unserved(ctx context.Context, d digest.Digest, err error) error 
 	return err
 }
 
-func newTarball(d digest.Digest, f *nodecache.File) *Tarball {
-	return &Tarball{ReadSeekCloser: f, Digest: d, Size: f.Size, ETag: `"` + f.Hash[:32] + `-zstd"`, ContentType: ContentType, ModTime: f.Stored}
+func newTarball(d digest.Digest, f *nodecache.File, from string) *Tarball {
+	return &Tarball{ReadSeekCloser: f, Digest: d, Size: f.Size, ETag: `"` + f.Hash[:32] + `-zstd"`, ContentType: ContentType, From: from, ModTime: f.Stored}
 }
 
 // Head returns what a source points at. errcode.NotFound when it was never

@@ -191,6 +191,16 @@ func (c *Cache) Has(d digest.Digest) bool {
 	return ok
 }
 
+// Size returns the stored size of a tarball, if it is here.
+func (c *Cache) Size(d digest.Digest) (int64, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if el, ok := c.entries[d]; ok {
+		return el.Value.(*entry).size, true
+	}
+	return 0, false
+}
+
 // Open opens a tarball. fs.ErrNotExist when it is not here, or was here but
 // its bytes are damaged.
 func (c *Cache) Open(d digest.Digest) (*File, error) {
@@ -241,7 +251,8 @@ func (c *Cache) discard(d digest.Digest, e *entry) {
 	}
 }
 
-// Build makes the bytes of one tarball and says what they contain.
+// Build makes the bytes of one tarball and says what they contain. The writer
+// is a Restarter.
 type Build = func(ctx context.Context, w io.Writer) (digest.Digest, error)
 
 // Get opens a tarball, building it first when it is not here. All callers who

@@ -101,10 +101,30 @@ func (c *Cache) Evict(maxBytes int64) {
 	}
 }
 
+// Restarter is what a Build writes to: it may throw away what it wrote and
+// begin anew.
+type Restarter interface {
+	io.Writer
+	Restart() error
+}
+
+// Restart implements Restarter.
+func (h *hashWriter) Restart() error {
+	if h.n == 0 {
+		return nil
+	}
+	if _, err := h.w.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	h.hash.Reset()
+	h.n, h.err = 0, nil
+	return h.w.Truncate(0)
+}
+
 // hashWriter hashes what is stored, and remembers that the disk was full even
 // when its caller wraps the error beyond recognition.
 type hashWriter struct {
-	w    io.Writer
+	w    *os.File
 	hash hash.Hash
 	n    int64
 	err  error

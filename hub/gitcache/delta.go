@@ -1,0 +1,197 @@
+package gitcache
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/axle-cd/axle/hub/gitcache/nodecache"
+	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/tarball"
+)
+
+// DeltaContentType is what a delta's bytes are; docs/spec/tarball.md says how
+// they lie.
+const DeltaContentType = "application/vnd.axle.delta"
+
+// GzipContentType is what a tarball's bytes are for whoever cannot read zstd.
+const GzipContentType = "application/gzip"
+
+const (
+	// deltaFrom is the size of a tarball below which its delta would save less
+	// than it costs to make and to keep.
+	deltaFrom = 2 << 10
+	// deltaPatience is how long a caller waits for a delta; it then takes the
+	// whole, and the next caller finds the delta.
+	deltaPatience = 10 * time.Second
+	// deltasAtOnce bounds how many are made at the same time: each holds the
+	// changed files in memory.
+	deltasAtOnce = 2
+	// maxRefusals bounds what is remembered of pairs that have no delta.
+	maxRefusals = 4096
+	// variantBytes is the room for deltas and gzip forms, which are made again
+	// when they are missed.
+	variantBytes = 2 << 30
+)
+
+// ErrNoDelta says that the whole tarball is the better answer.
+var ErrNoDelta = tarball.ErrNoDelta
+
+// variants are what is made of stored tarballs: deltas between two, and gzip
+// forms of one. They have room of their own, so that they evict no tarball.
+type variants struct {
+	stored *nodecache.Cache
+	making chan struct{}
+
+	mu      sync.Mutex
+	refused map[digest.Digest]bool // pairs that have no delta
+}
+
+func newVariants(dir string) (*variants, error) {
+	stored, err := nodecache.New(nodecache.Config{Dir: dir, MaxBytes: variantBytes})
+	if err != nil {
+		return nil, err
+	}
+	return &variants{stored: stored, making: make(chan struct{}, deltasAtOnce), refused: map[digest.Digest]bool{}}, nil
+}
+
+// key names a variant as if it were content, which is what node caches keep.
+func (v *variants) key(kind string, of ...digest.Digest) digest.Digest {
+	h := sha256.New()
+	io.WriteString(h, kind)
+	for _, d := range of {
+		io.WriteString(h, "\n"+string(d))
+	}
+	return digest.Digest(digest.Prefix + hex.EncodeToString(h.Sum(nil)))
+}
+
+func (v *variants) isRefused(key digest.Digest) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.refused[key]
+}
+
+func (v *variants) refuse(key digest.Digest) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.refused) >= maxRefusals {
+		clear(v.refused)
+	}
+	v.refused[key] = true
+}
+
+// get opens a variant, made first when it is not here.
+func (v *variants) get(ctx context.Context, key digest.Digest, build func(ctx context.Context, w io.Writer) error) (*nodecache.File, error) {
+	return v.stored.Get(ctx, key, func(ctx context.Context, w io.Writer) (digest.Digest, error) {
+		select {
+		case v.making <- struct{}{}:
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+		defer func() { <-v.making }()
+		return key, build(ctx, w)
+	})
+}
+
+// Delta returns what leads from one content to another, made of the stored
+// tarballs of both. ErrNoDelta when the whole is better: too little would be
+// saved, too much changed, or one of the two cannot be had right now. The
+// caller makes sure that whoever asks may read both.
+func (c *Cache) Delta(ctx context.Context, from, to digest.Digest) (*Tarball, error) {
+	key := c.variants.key("delta 1", from, to)
+	if from == to || c.variants.isRefused(key) {
+		return nil, ErrNoDelta
+	}
+	patient, cancel := context.WithTimeout(ctx, deltaPatience)
+	defer cancel()
+	how := "stored"
+	f, err := c.variants.get(patient, key, func(ctx context.Context, w io.Writer) error {
+		how = "made"
+		return c.makeDelta(ctx, w, tarball.Delta{From: from, To: to})
+	})
+	if errors.Is(err, ErrNoDelta) {
+		c.variants.refuse(key)
+	}
+	if err != nil {
+		c.metrics.deltas.WithLabelValues("none").Inc()
+		return nil, errors.Join(ErrNoDelta, err)
+	}
+	c.metrics.deltas.WithLabelValues(how).Inc()
+	if whole, ok := c.node.Size(to); ok && whole > f.Size {
+		c.metrics.saved.Add(float64(whole - f.Size))
+	}
+	t := newTarball(to, f, fromDisk)
+	t.ETag, t.ContentType = `"`+f.Hash[:32]+`-delta"`, DeltaContentType
+	return t, nil
+}
+
+func (c *Cache) makeDelta(ctx context.Context, w io.Writer, d tarball.Delta) error {
+	to, err := c.Fetch(ctx, d.To)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	if to.Size < deltaFrom {
+		return ErrNoDelta
+	}
+	from, err := c.Fetch(ctx, d.From)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	short := &shortWriter{w: w, left: to.Size / 2}
+	return tarball.WriteDelta(ctx, short, from, to, d)
+}
+
+// shortWriter gives up when a delta reaches half of the whole.
+type shortWriter struct {
+	w    io.Writer
+	left int64
+}
+
+// Write writes while there is room.
+func (s *shortWriter) Write(p []byte) (int, error) {
+	if s.left -= int64(len(p)); s.left < 0 {
+		return 0, ErrNoDelta
+	}
+	return s.w.Write(p)
+}
+
+// Gzip returns a tarball packed with gzip instead of zstd. Errors are those of
+// Fetch.
+func (c *Cache) Gzip(ctx context.Context, d digest.Digest) (*Tarball, error) {
+	f, err := c.variants.get(ctx, c.variants.key("gzip 1", d), func(ctx context.Context, w io.Writer) error {
+		return c.makeGzip(ctx, w, d)
+	})
+	if err != nil {
+		return nil, c.unserved(ctx, d, err)
+	}
+	t := newTarball(d, f, fromDisk)
+	t.ETag, t.ContentType = `"`+f.Hash[:32]+`-gzip"`, GzipContentType
+	return t, nil
+}
+
+func (c *Cache) makeGzip(ctx context.Context, w io.Writer, d digest.Digest) error {
+	t, err := c.Fetch(ctx, d)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	zr, err := zstd.NewReader(t, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return err
+	}
+	defer zr.Close()
+	zw := gzip.NewWriter(w)
+	if _, err := io.Copy(zw, zr); err != nil {
+		return err
+	}
+	return zw.Close()
+}
