@@ -90,7 +90,7 @@ func (p *pass) step(step *renderv1.Step, dir string, bindings map[string]any) ([
 			Namespace: p.begin.GetNamespace(), Liquid: engine,
 		})
 	case stepKustomize:
-		request := kustomize.Request{Tree: p.files, Dir: dir}
+		request := kustomize.Request{Tree: p.files, Dir: dir, EnableHelm: step.GetKustomizeEnableHelm(), Inflate: p.inflate}
 		if step.GetKustomizeEnvsubst() {
 			request.Variables = p.begin.GetConfiguration()
 		}
@@ -125,6 +125,32 @@ func (p *pass) helm(step *renderv1.Step, dir string, engine *liquid.Engine) ([]m
 		p.asked[version] = true
 	}
 	return result.Objects, result.Warnings, nil
+}
+
+// inflate renders a chart that a kustomization asks for.
+func (p *pass) inflate(c kustomize.Chart) ([]manifest.Object, error) {
+	version := p.begin.GetCapabilities().GetKubernetesVersion()
+	if c.KubernetesVersion != "" {
+		version = c.KubernetesVersion
+	}
+	namespace := c.Namespace
+	if namespace == "" {
+		namespace = p.begin.GetNamespace()
+	}
+	result, err := helm.Render(context.Background(), helm.Request{
+		Tree: p.files, Dir: c.Dir, Release: c.Release, Namespace: namespace, Values: c.Values,
+		IgnoreHooks: c.SkipHooks, IgnoreCRDs: !c.IncludeCRDs, KubernetesVersion: version,
+		APIVersions: append(slices.Clone(p.begin.GetCapabilities().GetApiVersions()), c.APIVersions...),
+		Now:         p.now(), Lookup: p.parent.lookup,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, version := range result.Asked {
+		p.asked[version] = true
+	}
+	p.warnings = append(p.warnings, result.Warnings...)
+	return result.Objects, nil
 }
 
 // detect looks at the folder itself: a chart, a kustomization, else raw.

@@ -31,9 +31,6 @@ func NotActing(s Spec) []string {
 			changesNotActing(at, h, add)
 		}
 	}
-	// A kustomization that inflates charts is refused by the agent, with or
-	// without it.
-	add("kustomize.enableHelm", s.Kustomize != nil && s.Kustomize.EnableHelm)
 	add("syncConfig.diffNormalizers", s.SyncConfig != nil && len(s.SyncConfig.DiffNormalizers) > 0)
 	add("contexts", len(s.Contexts) > 0)
 	add("imports", len(s.Imports) > 0)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/axle-cd/axle/internal/manifest"
 	"github.com/axle-cd/axle/internal/tree"
+	"github.com/axle-cd/axle/internal/vendored"
 )
 
 // maxNesting is how deep file:// dependencies may refer to each other.
@@ -83,7 +84,8 @@ func buffer(files *tree.Tree, dir string) ([]*archive.BufferedFile, error) {
 		if dir != "." {
 			name = strings.TrimPrefix(file, dir+"/")
 		}
-		if ignored(rules, name) {
+		// What the hub vendored for others is no part of this chart.
+		if ignored(rules, name) || strings.HasPrefix(name, vendored.Folder+"/") {
 			continue
 		}
 		text, err := files.Read(file)

@@ -27,10 +27,17 @@ var referring = map[string]bool{
 var inflating = map[string]bool{"helmCharts": true, "helmChartInflationGenerator": true}
 
 // checker walks the kustomizations that a build will load, so that what the
-// build cannot do is refused with its place and not as a failed clone.
+// build cannot do is refused with its place and not as a failed clone. Where a
+// kustomization names what the hub vendored, the build is given a text that
+// names the copy; the tree is left as it is.
 type checker struct {
-	tree *tree.Tree
-	seen map[string]bool
+	request Request
+	tree    *tree.Tree
+	copies  copies
+	// texts replace those of kustomizations, added are files beside them.
+	texts map[string][]byte
+	added map[string][]byte
+	seen  map[string]bool
 	// file is the first kustomization, where objects are said to come from.
 	file string
 	// schema is set when a kustomization brings a schema of its own.
@@ -80,30 +87,51 @@ func (c *checker) text(dir, file string, text []byte) error {
 	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
 		return &manifest.Error{File: file, Line: 1, Message: "the kustomization is not an object"}
 	}
+	changed := false
 	fields := doc.Content[0].Content
 	for i := 0; i+1 < len(fields); i += 2 {
-		if err := c.field(dir, file, fields[i], fields[i+1]); err != nil {
+		rewrote, err := c.field(dir, file, fields[i], fields[i+1])
+		if err != nil {
 			return err
 		}
+		changed = changed || rewrote
 	}
+	inflated, err := c.inflate(dir, file, doc.Content[0])
+	if err != nil || !changed && !inflated {
+		return err
+	}
+	rewritten, err := yaml.Marshal(&doc)
+	if err != nil {
+		return &manifest.Error{File: file, Message: fmt.Sprintf("cannot be rewritten: %v", err)}
+	}
+	c.texts[file] = rewritten
 	return nil
 }
 
-func (c *checker) field(dir, file string, name, value *yaml.Node) error {
+// field checks one field, and reports whether it names copies now.
+func (c *checker) field(dir, file string, name, value *yaml.Node) (rewrote bool, err error) {
 	switch {
 	case name.Value == "openapi":
 		c.schema = true
-	case inflating[name.Value] && len(value.Content) > 0:
-		return &manifest.Error{File: file, Line: name.Line, Message: fmt.Sprintf(
-			"%s is not supported yet; render the chart with a HELM renderer of the service instead", name.Value)}
+	case inflating[name.Value] && len(value.Content) > 0 && !c.request.EnableHelm:
+		return false, &manifest.Error{File: file, Line: name.Line, Message: fmt.Sprintf(
+			"%s is off; set kustomize.enableHelm of the service to have the charts inflated", name.Value)}
 	case referring[name.Value]:
 		for _, entry := range value.Content {
-			if err := c.entry(dir, manifest.Error{File: file, Line: entry.Line}, name.Value, entry.Value); err != nil {
-				return err
+			at := manifest.Error{File: file, Line: entry.Line}
+			if local, ok := c.copies.base(dir, entry.Value); ok {
+				if err := c.entry(local, at, name.Value, "."); err != nil {
+					return false, err
+				}
+				entry.Value, rewrote = relative(dir, local), true
+				continue
+			}
+			if err := c.entry(dir, at, name.Value, entry.Value); err != nil {
+				return false, err
 			}
 		}
 	}
-	return nil
+	return rewrote, nil
 }
 
 // entry checks one reference: a file, a folder with a kustomization, or text.
@@ -119,7 +147,7 @@ func (c *checker) entry(dir string, at manifest.Error, field, reference string) 
 	case !path.IsAbs(reference) && !escapes(local) && c.tree.IsDir(local):
 		return c.folder(local, at)
 	case remote(reference):
-		at.Message = fmt.Sprintf("the remote reference %q is refused: rendering has no network; copy it into the repository", reference)
+		at.Message = fmt.Sprintf("the remote reference %q is refused: rendering has no network, and the hub made no copy of it; pin it to a tag or commit, or copy it into the repository", reference)
 	case path.IsAbs(reference) || escapes(local):
 		at.Message = fmt.Sprintf("%q is outside the service's files; references must stay inside them", reference)
 	default:

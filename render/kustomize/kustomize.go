@@ -24,6 +24,10 @@ type Request struct {
 	Dir string
 	// Variables, when not nil, replace ${NAME} in the built objects.
 	Variables map[string]string
+	// EnableHelm lets a kustomization inflate charts, by Inflate.
+	EnableHelm bool
+	// Inflate renders a chart that lies in the tree.
+	Inflate func(Chart) ([]manifest.Object, error)
 }
 
 // root is where the tree stands in the library's file system.
@@ -31,11 +35,11 @@ const root = "/files"
 
 // Render builds the kustomization.
 func Render(r Request) (objects []manifest.Object, warnings []string, err error) {
-	check := checker{tree: r.Tree, seen: map[string]bool{}}
+	check := checker{request: r, tree: r.Tree, copies: copies{tree: r.Tree}, seen: map[string]bool{}, texts: map[string][]byte{}, added: map[string][]byte{}}
 	if err := check.folder(path.Clean(r.Dir), manifest.Error{File: r.Dir}); err != nil {
 		return nil, nil, err
 	}
-	files, err := inMemory(r.Tree)
+	files, err := check.inMemory()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -56,14 +60,23 @@ func Render(r Request) (objects []manifest.Object, warnings []string, err error)
 	return r.decode(built, check.file)
 }
 
-// inMemory copies the tree into the library's file system.
-func inMemory(t *tree.Tree) (filesys.FileSystem, error) {
+// inMemory copies the tree into the library's file system, with the texts that
+// name copies in the place of those that name other servers.
+func (c *checker) inMemory() (filesys.FileSystem, error) {
 	files := filesys.MakeFsInMemory()
-	for _, name := range t.Below(".") {
-		text, err := t.Read(name)
+	for name, text := range c.added {
+		if err := files.WriteFile(path.Join(root, name), text); err != nil {
+			return nil, &manifest.Error{File: name, Message: fmt.Sprintf("cannot be loaded by Kustomize: %v", err)}
+		}
+	}
+	for _, name := range c.tree.Below(".") {
+		text, err := c.tree.Read(name)
 		if err != nil {
 			// What cannot be read is only missed when it is asked for.
 			continue
+		}
+		if other, ok := c.texts[name]; ok {
+			text = other
 		}
 		if err := files.WriteFile(path.Join(root, name), text); err != nil {
 			return nil, &manifest.Error{File: name, Message: fmt.Sprintf("cannot be loaded by Kustomize: %v", err)}

@@ -48,7 +48,7 @@ func TestRefused(t *testing.T) {
 		"bare folder":     {kustomization: "resources:\n- ../base\n", more: map[string]string{"base/a.txt": ""}, line: 2, want: "no kustomization.yaml"},
 		"two of them":     {kustomization: "resources: []\n", more: map[string]string{"app/kustomization.yml": ""}, file: "app", want: "more than one"},
 		"in a base":       {kustomization: "resources: [../base]\n", more: map[string]string{"base/kustomization.yml": "resources:\n- https://example.com/a\n"}, file: "base/kustomization.yml", line: 2, want: "remote reference"},
-		"charts":          {kustomization: "namePrefix: a-\nhelmCharts:\n- name: x\n", line: 2, want: "helmCharts is not supported yet"},
+		"charts":          {kustomization: "namePrefix: a-\nhelmCharts:\n- name: x\n", line: 2, want: "set kustomize.enableHelm"},
 		"not an object":   {kustomization: "- a\n", line: 1, want: "not an object"},
 		"empty":           {kustomization: "", want: "empty"},
 		"unknown field":   {kustomization: "resuorces: []\n", want: "resuorces"},
