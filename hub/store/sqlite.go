@@ -44,7 +44,7 @@ func (s *Store) openSQLite(ctx context.Context, c Config) error {
 		return err
 	}
 	pragmas := []string{"busy_timeout(5000)", "foreign_keys(1)", "journal_mode(WAL)", "synchronous(FULL)"}
-	if s.write, err = sql.Open("sqlite", sqliteURL(file, "immediate", pragmas)); err != nil {
+	if s.write, err = openSQLiteURL(sqliteURL(file, "immediate", pragmas)); err != nil {
 		return fmt.Errorf("open %s: %w", file, err)
 	}
 	s.write.SetMaxOpenConns(1)
@@ -75,7 +75,7 @@ func keepPrivate(file string) error {
 }
 
 func openSQLiteReaders(file string) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", sqliteURL(file, "deferred", []string{"busy_timeout(5000)", "query_only(1)"}))
+	db, err := openSQLiteURL(sqliteURL(file, "deferred", []string{"busy_timeout(5000)", "query_only(1)"}))
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", file, err)
 	}

@@ -1,0 +1,181 @@
+package store
+
+import (
+	"container/list"
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+)
+
+// keptStatements is how many compiled statements each connection keeps: more
+// than the store has, since lists of ids make several of one.
+const keptStatements = 128
+
+// sqliteConnector opens connections that keep their compiled statements.
+// Without it each query is parsed and planned anew, which costs more than
+// running it.
+type sqliteConnector struct {
+	driver driver.Driver
+	url    string
+}
+
+// openSQLiteURL returns the pool of a URL.
+func openSQLiteURL(url string) (*sql.DB, error) {
+	plain, err := sql.Open("sqlite", url)
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(&sqliteConnector{plain.Driver(), url}), plain.Close()
+}
+
+// Connect implements driver.Connector.
+func (c *sqliteConnector) Connect(context.Context) (driver.Conn, error) {
+	opened, err := c.driver.Open(c.url)
+	if err != nil {
+		return nil, err
+	}
+	inner, ok := opened.(sqliteDriverConn)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("the SQLite driver's %T lacks a method that is needed", opened), opened.Close())
+	}
+	return &sqliteConn{sqliteDriverConn: inner, kept: map[string]*list.Element{}, order: list.New()}, nil
+}
+
+// Driver implements driver.Connector.
+func (c *sqliteConnector) Driver() driver.Driver { return c.driver }
+
+// sqliteDriverConn is what is used of a connection of the driver.
+type sqliteDriverConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.Pinger
+	driver.SessionResetter
+	driver.Validator
+}
+
+// sqliteConn is a connection with the statements that it ran last. Callers
+// come one at a time.
+type sqliteConn struct {
+	sqliteDriverConn
+	kept  map[string]*list.Element
+	order *list.List // of *sqliteStatement, the last used first
+}
+
+// sqliteStatement is one of them.
+type sqliteStatement struct {
+	query string
+	stmt  sqliteDriverStmt
+	busy  bool // its rows are being read
+}
+
+type sqliteDriverStmt interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+// statement returns a statement for a query that nobody reads from, nil when
+// the query runs better without.
+func (c *sqliteConn) statement(ctx context.Context, query string, args []driver.NamedValue) *sqliteStatement {
+	if e := c.kept[query]; e != nil {
+		s, ok := e.Value.(*sqliteStatement)
+		if !ok || s.busy {
+			return nil
+		}
+		c.order.MoveToFront(e)
+		return s
+	}
+	if len(args) == 0 {
+		return nil // scripts of migrations and pragmas among them
+	}
+	prepared, err := c.PrepareContext(ctx, query)
+	if err != nil {
+		return nil // whoever runs it gets the same error
+	}
+	stmt, ok := prepared.(sqliteDriverStmt)
+	if !ok {
+		_ = prepared.Close()
+		return nil
+	}
+	s := &sqliteStatement{query: query, stmt: stmt}
+	c.kept[query] = c.order.PushFront(s)
+	for e := c.order.Back(); e != nil && c.order.Len() > keptStatements; {
+		before := e.Prev()
+		if old, ok := e.Value.(*sqliteStatement); ok && !old.busy {
+			c.drop(old)
+		}
+		e = before
+	}
+	return s
+}
+
+// drop forgets a statement.
+func (c *sqliteConn) drop(s *sqliteStatement) {
+	if e := c.kept[s.query]; e != nil && e.Value == s {
+		delete(c.kept, s.query)
+		c.order.Remove(e)
+	}
+	_ = s.stmt.Close() // what it complains of, its last caller was told
+}
+
+// ExecContext implements driver.ExecerContext.
+func (c *sqliteConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	s := c.statement(ctx, query, args)
+	if s == nil {
+		return c.sqliteDriverConn.ExecContext(ctx, query, args)
+	}
+	result, err := s.stmt.ExecContext(ctx, args)
+	if err != nil {
+		c.drop(s)
+	}
+	return result, err
+}
+
+// QueryContext implements driver.QueryerContext.
+func (c *sqliteConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	s := c.statement(ctx, query, args)
+	if s == nil {
+		return c.sqliteDriverConn.QueryContext(ctx, query, args)
+	}
+	rows, err := s.stmt.QueryContext(ctx, args)
+	if err != nil {
+		c.drop(s)
+		return nil, err
+	}
+	s.busy = true
+	return &sqliteRows{rows, c, s}, nil
+}
+
+// Close implements driver.Conn.
+func (c *sqliteConn) Close() error {
+	for e := c.order.Front(); e != nil; e = e.Next() {
+		if s, ok := e.Value.(*sqliteStatement); ok {
+			_ = s.stmt.Close() // the connection's own end decides
+		}
+	}
+	clear(c.kept)
+	c.order.Init()
+	return c.sqliteDriverConn.Close()
+}
+
+// sqliteRows are the rows of a kept statement.
+type sqliteRows struct {
+	driver.Rows
+	conn *sqliteConn
+	of   *sqliteStatement
+}
+
+// Close implements driver.Rows and frees the statement for the next caller.
+func (r *sqliteRows) Close() error {
+	err := r.Rows.Close()
+	r.of.busy = false
+	if err != nil {
+		r.conn.drop(r.of)
+	}
+	return err
+}
