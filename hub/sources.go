@@ -3,6 +3,8 @@ package hub
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"path"
 	"slices"
@@ -35,6 +37,9 @@ func (s sources) Follow(ctx context.Context, want fleet.SourceWant) (sourceID, r
 
 // repository finds the repository that a source is in.
 func (s sources) repository(ctx context.Context, want fleet.SourceWant) (gitcache.Repository, error) {
+	if want.Chart != "" && want.URL != "" {
+		return s.chartRepository(ctx, want)
+	}
 	r, err := s.cache.FindRepository(ctx, want.Repository, want.URL)
 	if !errcode.Is(err, errcode.NotFound) {
 		return r, err
@@ -43,6 +48,43 @@ func (s sources) repository(ctx context.Context, want fleet.SourceWant) (gitcach
 		return r, invalid(want.At, "url", "no repository has the URL %.200q; add it with: axle repos add", want.URL)
 	}
 	return r, invalid(want.At, "repository", "there is no repository %q; see axle repos list, or add it with: axle repos add", want.Repository)
+}
+
+// chartRepository finds the repository of charts at a URL, and begins to follow
+// it, without credentials, when none is registered. In a registry each chart is
+// a repository of its own.
+func (s sources) chartRepository(ctx context.Context, want fleet.SourceWant) (gitcache.Repository, error) {
+	kind, url := gitcache.KindHelm, strings.TrimRight(strings.TrimSpace(want.URL), "/")
+	if strings.HasPrefix(strings.ToLower(url), "oci://") {
+		if kind = gitcache.KindOCI; path.Base(url) != want.Chart {
+			url += "/" + want.Chart
+		}
+	}
+	all, err := s.cache.Repositories(ctx)
+	if err != nil {
+		return gitcache.Repository{}, err
+	}
+	var followed *gitcache.Repository
+	for i, r := range all {
+		if r.Kind != kind || strings.TrimRight(r.URL, "/") != url {
+			continue
+		}
+		if !r.Options.Internal {
+			return r, nil
+		}
+		followed = &all[i]
+	}
+	if followed != nil {
+		return *followed, nil
+	}
+	sum := sha256.Sum256([]byte(url))
+	r, err := s.cache.CreateRepository(ctx, gitcache.Repository{
+		Name: "charts-" + hex.EncodeToString(sum[:8]), Kind: kind, URL: url, Options: record.Options{Internal: true},
+	}, gitcache.Credentials{})
+	if errcode.Is(err, errcode.Invalid) {
+		return r, invalid(want.At, "url", "%w", err)
+	}
+	return r, err
 }
 
 // sourceOf says what a wanted source is in a repository of its kind.
@@ -89,7 +131,7 @@ func invalid(at, name, format string, args ...any) error {
 		at = strings.TrimSuffix(at, "git")
 	}
 	field := strings.TrimSuffix(at, ".") + "." + name
-	return errcode.New(errcode.Invalid, "%s: %s", strings.TrimPrefix(field, "."), fmt.Sprintf(format, args...))
+	return errcode.New(errcode.Invalid, "%s: %w", strings.TrimPrefix(field, "."), fmt.Errorf(format, args...))
 }
 
 // Heads implements fleet.Sources.
