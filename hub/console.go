@@ -32,7 +32,7 @@ func newConsole(h *Hub) (http.Handler, error) {
 		Events: func(ctx context.Context, cluster, service string, after int64, limit int) ([]event.Entry, error) {
 			return h.store.Events(ctx, store.EventFilter{Cluster: cluster, Service: service, After: after, Limit: limit})
 		},
-		Replicas: h.replicaList, ServicesByRepository: h.store.ServicesByRepository, Placements: h.placements, Drain: h.drain,
+		Replicas: h.replicaList, ServicesByRepository: h.store.ServicesByRepository, ServicesBySource: h.store.ServicesBySource, Placements: h.placements, Drain: h.drain,
 		ExternalURL: h.URL(), CAPEM: authority, Database: h.store.Database(), Version: buildinfo.Version, Clock: h.config.Clock, Log: h.log,
 	})
 	if err != nil {

@@ -34,7 +34,7 @@ func (s *repositories) one(r gitcache.Repository, extra extras) *hubv1.Repositor
 	return &hubv1.Repository{
 		Id: r.ID, Name: r.Name, Project: project, Type: string(r.Kind), Url: r.URL, Auth: auth,
 		Health: healthText[string(r.Health.State)], Message: r.Health.Message,
-		LastFetchAt: clock.Micros(r.Health.CheckedAt), LastAttemptAt: clock.Micros(r.Health.CheckedAt), FailingSince: clock.Micros(r.Health.FailedSince),
+		LastFetchAt: clock.Micros(r.Health.CheckedAt), LastAttemptAt: clock.Micros(r.Health.CheckedAt), FailingSince: clock.Micros(r.Health.FailedSince), NextFetchAt: clock.Micros(r.Health.NextAt),
 		Owner: owner, Preferred: placed.Preferred, Follower: placed.Follower, FollowedAt: clock.Micros(placed.FollowedAt),
 		LeaseEpoch: placed.Epoch, LeaseAgeMicros: placed.Age.Microseconds(), Services: int32(extra.services[r.ID]), CreatedAt: clock.Micros(r.CreatedAt),
 	}
@@ -95,6 +95,12 @@ func (s *repositories) whole(ctx context.Context, name string) (*connect.Respons
 	if err != nil {
 		return nil, err
 	}
+	users := map[string]int{}
+	if s.ServicesBySource != nil {
+		if users, err = s.ServicesBySource(ctx, r.ID); err != nil {
+			return nil, err
+		}
+	}
 	for _, source := range sources {
 		head, err := s.Cache.Head(ctx, source.ID)
 		if err != nil && !errcode.Is(err, errcode.NotFound) {
@@ -102,7 +108,7 @@ func (s *repositories) whole(ctx context.Context, name string) (*connect.Respons
 		}
 		out.Heads = append(out.Heads, &hubv1.Head{
 			Ref: source.Ref, Folder: source.Folder, Revision: head.Revision, Digest: string(head.Digest),
-			FetchedAt: clock.Micros(head.FetchedAt), Message: head.Message, Error: head.Error,
+			FetchedAt: clock.Micros(head.FetchedAt), Message: head.Message, Error: head.Error, Services: int32(users[source.ID]),
 		})
 	}
 	return connect.NewResponse(out), nil

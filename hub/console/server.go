@@ -50,6 +50,8 @@ type Config struct {
 	Replicas func(ctx context.Context) ([]Replica, error)
 	// ServicesByRepository counts services, by repository id.
 	ServicesByRepository func(ctx context.Context) (map[string]int, error)
+	// ServicesBySource counts those of one repository, by source id.
+	ServicesBySource func(ctx context.Context, repositoryID string) (map[string]int, error)
 	// Placements tells which replica fetches each repository and which one
 	// keeps a second copy, by repository id.
 	Placements func(ctx context.Context) (map[string]gitcache.Placement, error)

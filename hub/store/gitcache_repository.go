@@ -16,15 +16,16 @@ import (
 var _ gitcache.Store = (*Store)(nil)
 
 const selectRepository = `SELECT id, name, project_id, kind, url, auth, options, created_at, updated_at, generation,
-	health, health_message, checked_at, fetched_at, failed_since, bytes FROM repositories `
+	health, health_message, checked_at, fetched_at, failed_since, next_check_at, bytes FROM repositories `
 
 func scanRepository(row scan) (r gitcache.Repository, err error) {
-	var created, updated, checked, fetched, failed int64
+	var created, updated, checked, fetched, failed, next int64
 	var options string
 	err = row(&r.ID, &r.Name, &r.ProjectID, &r.Kind, &r.URL, &r.Auth, &options, &created, &updated, &r.Generation,
-		&r.Health.State, &r.Health.Message, &checked, &fetched, &failed, &r.Health.Bytes)
+		&r.Health.State, &r.Health.Message, &checked, &fetched, &failed, &next, &r.Health.Bytes)
 	r.CreatedAt, r.UpdatedAt = clock.FromMicros(created), clock.FromMicros(updated)
 	r.Health.CheckedAt, r.Health.FetchedAt, r.Health.FailedSince = clock.FromMicros(checked), clock.FromMicros(fetched), clock.FromMicros(failed)
+	r.Health.NextAt = clock.FromMicros(next)
 	if err == nil {
 		err = decodeOptions(options, &r.Options)
 	}
@@ -233,8 +234,8 @@ func (s *Store) WriteHealth(ctx context.Context, repositoryID string, epoch int6
 			return err
 		}
 		_, err = s.exec(ctx, `UPDATE repositories SET health = $2, health_message = $3, checked_at = $4, fetched_at = $5,
-			failed_since = $6, bytes = $7 WHERE id = $1`, repositoryID, h.State, h.Message,
-			clock.Micros(h.CheckedAt), clock.Micros(h.FetchedAt), clock.Micros(h.FailedSince), h.Bytes)
+			failed_since = $6, bytes = $7, next_check_at = $8 WHERE id = $1`, repositoryID, h.State, h.Message,
+			clock.Micros(h.CheckedAt), clock.Micros(h.FetchedAt), clock.Micros(h.FailedSince), h.Bytes, clock.Micros(h.NextAt))
 		if err != nil || (old.Health.State == h.State && old.Health.Message == cleanText(h.Message)) {
 			return err
 		}

@@ -1571,7 +1571,9 @@ type Head struct {
 	FetchedAt int64                  `protobuf:"varint,5,opt,name=fetched_at,json=fetchedAt,proto3" json:"fetched_at,omitempty"`
 	Message   string                 `protobuf:"bytes,6,opt,name=message,proto3" json:"message,omitempty"`
 	// Set when the source cannot be produced.
-	Error         string `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
+	Error string `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
+	// How many services follow it.
+	Services      int32 `protobuf:"varint,8,opt,name=services,proto3" json:"services,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1653,6 +1655,13 @@ func (x *Head) GetError() string {
 		return x.Error
 	}
 	return ""
+}
+
+func (x *Head) GetServices() int32 {
+	if x != nil {
+		return x.Services
+	}
+	return 0
 }
 
 type ListRepositoriesRequest struct {
@@ -5606,7 +5615,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"followedAt\x12\x1f\n" +
 	"\vlease_epoch\x18! \x01(\x03R\n" +
 	"leaseEpoch\x12(\n" +
-	"\x10lease_age_micros\x18\" \x01(\x03R\x0eleaseAgeMicros\"\xb3\x01\n" +
+	"\x10lease_age_micros\x18\" \x01(\x03R\x0eleaseAgeMicros\"\xcf\x01\n" +
 	"\x04Head\x12\x10\n" +
 	"\x03ref\x18\x01 \x01(\tR\x03ref\x12\x16\n" +
 	"\x06folder\x18\x02 \x01(\tR\x06folder\x12\x1a\n" +
@@ -5615,7 +5624,8 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\n" +
 	"fetched_at\x18\x05 \x01(\x03R\tfetchedAt\x12\x18\n" +
 	"\amessage\x18\x06 \x01(\tR\amessage\x12\x14\n" +
-	"\x05error\x18\a \x01(\tR\x05error\"3\n" +
+	"\x05error\x18\a \x01(\tR\x05error\x12\x1a\n" +
+	"\bservices\x18\b \x01(\x05R\bservices\"3\n" +
 	"\x17ListRepositoriesRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\"W\n" +
 	"\x18ListRepositoriesResponse\x12;\n" +

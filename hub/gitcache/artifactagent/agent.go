@@ -35,6 +35,7 @@ type Agent struct {
 	begun      bool // a pass was begun under this lease
 	good       bool // a pass went well under this lease
 	failures   int
+	next       time.Time // pass; zero while one has not said
 	fetchSeq   int64
 	fetchedAt  time.Time
 	fetched    bool                   // something was fetched in this pass
@@ -87,19 +88,29 @@ func (a *Agent) Run(ctx context.Context) error {
 
 // timedPass is a pass and when the next is due.
 func (a *Agent) timedPass(ctx context.Context) (time.Duration, error) {
+	a.next = time.Time{}
 	err := a.pass(ctx)
+	if a.next.IsZero() {
+		a.plan(err) // the pass ended before it could say how it went
+	}
+	return a.next.Sub(a.config.Clock.Now()), err
+}
+
+// plan sets the next pass by how this one went.
+func (a *Agent) plan(err error) {
 	base, spread := a.config.poll()
 	wait := jitter.Add(base, spread)
 	if err == nil {
 		a.failures, a.good = 0, true
-		return wait, nil
+	} else {
+		a.failures++
+		if !a.good {
+			retry := min(maxRetry, firstRetry<<min(a.failures-1, 6), base*4)
+			wait = min(wait, jitter.Add(retry, retry/2))
+		}
+		wait = max(wait, errcode.RetryAfter(err))
 	}
-	a.failures++
-	if !a.good {
-		retry := min(maxRetry, firstRetry<<min(a.failures-1, 6), base*4)
-		wait = min(wait, jitter.Add(retry, retry/2))
-	}
-	return max(wait, errcode.RetryAfter(err)), err
+	a.next = a.config.Clock.Now().Add(wait)
 }
 
 // pass asks upstream, evaluates sources and records how upstream is. An error
@@ -129,6 +140,7 @@ func (a *Agent) pass(ctx context.Context) error {
 	if err == nil {
 		err = late
 	}
+	a.plan(err)
 	if late := a.recordHealth(ctx, err); errcode.Is(late, errcode.Conflict) {
 		return late
 	}
@@ -224,7 +236,7 @@ func (a *Agent) recordHealth(ctx context.Context, err error) error {
 		h.State, h.Message = record.Failed, errcode.Message(err)
 		a.config.Log.Warn("upstream cannot be read", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
 	}
-	h.Bytes = a.keep.size()
+	h.Bytes, h.NextAt = a.keep.size(), a.next
 	if err := a.config.Store.WriteHealth(ctx, a.config.RepositoryID, a.config.Epoch, h); err != nil {
 		return err
 	}

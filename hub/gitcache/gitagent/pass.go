@@ -102,6 +102,7 @@ func (a *Agent) recordHealth(ctx context.Context, err error) error {
 		h.Bytes = m.Size()
 		a.config.Budget.Used(a.config.RepositoryID, h.Bytes)
 	}
+	h.NextAt = a.nextPoll
 	if err := a.config.Store.WriteHealth(ctx, a.config.RepositoryID, a.config.Epoch, h); err != nil {
 		return err
 	}

@@ -379,7 +379,7 @@ func suiteHealth(t *testing.T, f Fixture) {
 	create(t, s, "a")
 	epoch := acquire(t, s, "a", first)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	want := gitcache.Health{State: record.Failed, Message: "could not resolve host", CheckedAt: at, FetchedAt: at, FailedSince: at, Bytes: 7}
+	want := gitcache.Health{State: record.Failed, Message: "could not resolve host", CheckedAt: at, FetchedAt: at, FailedSince: at, NextAt: at, Bytes: 7}
 	before := f.Announced(t)
 	check(t, s.WriteHealth(ctx, "a", epoch, want))
 	r, err := s.Repository(ctx, "a")

@@ -152,6 +152,7 @@ type Health struct {
 	CheckedAt   time.Time // last time that upstream's refs were read
 	FetchedAt   time.Time // last time that objects were fetched
 	FailedSince time.Time // zero unless Failed
+	NextAt      time.Time // when upstream is asked next, unless a kick comes first
 	Bytes       int64     // of the mirror on disk
 }
 
