@@ -116,7 +116,7 @@ func (c *Client) Tarball(ctx context.Context, to Replica, d digest.Digest, build
 		case errcode.Is(err, errcode.Conflict):
 			return false, nil
 		case t.n == 0 || !errors.Is(err, errCut) || try == tarballTries:
-			return true, errcode.Hide(errcode.Of(err), err, "replica %s: %v", to.Name, err)
+			return true, errcode.Hide(errcode.Of(err), err, "replica %s: %v", to.Name, err).After(errcode.RetryAfter(err))
 		}
 		if jitter.Wait(ctx, backoff.Next()) != nil {
 			return true, ctx.Err()
