@@ -25,7 +25,7 @@ func TestUpstreamPolledEveryTwoMinutesWithJitter(t *testing.T) {
 	}
 	log := w.git.Log(repoName)
 	for _, e := range log[len(log)-6:] {
-		if e.Kind == gitserver.LsRefs && fmt.Sprint(e.Prefixes) != "[refs/heads/main refs/tags/main]" {
+		if e.Kind == gitserver.LsRefs && fmt.Sprint(e.Prefixes) != "[HEAD refs/heads/main refs/tags/main]" {
 			t.Errorf("asked for %v", e.Prefixes)
 		}
 	}

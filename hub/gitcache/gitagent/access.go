@@ -20,11 +20,11 @@ func (a *Agent) connect(ctx context.Context) error {
 		a.server.Close()
 		a.server = nil
 	}
-	s, r, err := a.dial(ctx)
-	if err != nil {
+	if err := a.trust(r.Options.Verify); err != nil {
 		return err
 	}
-	if err := a.trust(r.Options.Verify); err != nil {
+	s, r, err := a.dial(ctx)
+	if err != nil {
 		return err
 	}
 	a.server, a.generation, a.maxBytes = s, r.Generation, r.Options.MaxBytes

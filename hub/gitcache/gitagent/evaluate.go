@@ -325,7 +325,7 @@ func (a *Agent) sourcesChanged(ctx context.Context) {
 		return // the next poll sees them
 	}
 	for _, p := range inUse(sources) {
-		good = good && (a.listed == nil || slices.Contains(a.listed, p))
+		good = good && a.covers(p)
 	}
 	if good {
 		good = a.hasIDs(ctx, sources)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
@@ -200,10 +199,4 @@ func without(all, some []string) []string {
 		}
 	}
 	return out
-}
-
-// Beside reports whether a folder beside the mirrors belongs to the mirror of
-// the given name.
-func Beside(name, mirror string) bool {
-	return name == filepath.Base(mirror)+".former" || name == filepath.Base(upstream.AsideOf(mirror))
 }

@@ -3,6 +3,7 @@ package gitagent
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache/record"
@@ -119,7 +120,7 @@ func (q question) headMoved(l upstream.Listing) bool {
 func everything(sources []record.Source, t *upstream.Table) []string {
 	out := slices.Clone(upstream.AllPrefixes)
 	for _, p := range upstream.Prefixes(refsOf(sources), t.Default()) {
-		if !slices.ContainsFunc(upstream.AllPrefixes, func(all string) bool { return len(p) >= len(all) && p[:len(all)] == all }) {
+		if !under(p, upstream.AllPrefixes) {
 			out = append(out, p)
 		}
 	}
@@ -245,6 +246,18 @@ func (a *Agent) fetch(ctx context.Context, m *upstream.Mirror, ids []string) err
 
 // watchEvery is how often the bytes of a running fetch are looked at.
 const watchEvery = 250 * time.Millisecond
+
+// covers reports whether the last listing showed the refs under a prefix.
+func (a *Agent) covers(prefix string) bool {
+	if a.listed != nil {
+		return slices.Contains(a.listed, prefix)
+	}
+	return prefix == "HEAD" || under(prefix, upstream.AllPrefixes)
+}
+
+func under(prefix string, all []string) bool {
+	return slices.ContainsFunc(all, func(p string) bool { return strings.HasPrefix(prefix, p) })
+}
 
 func refsOf(sources []record.Source) []string {
 	refs := make([]string, len(sources))

@@ -19,6 +19,9 @@ type trusted struct {
 
 // trust reads what the repository asks to be verified.
 func (a *Agent) trust(v record.Verify) error {
+	a.mu.Lock()
+	a.trusted = nil // what cannot be checked is not trusted
+	a.mu.Unlock()
 	t := &trusted{mode: v.Mode, good: map[string]bool{}}
 	if v.Mode != "" {
 		if v.Mode != "head" && v.Mode != "tag" {
@@ -51,8 +54,13 @@ func (a *Agent) resolve(ctx context.Context, m *upstream.Mirror, table *upstream
 	a.mu.Lock()
 	t := a.trusted
 	a.mu.Unlock()
-	if err != nil || t == nil || t.mode == "" {
-		return commit, err
+	switch {
+	case err != nil:
+		return "", err
+	case t == nil:
+		return "", errNoPass // what is to be checked is not known
+	case t.mode == "":
+		return commit, nil
 	}
 	id, kind := commit, "commit"
 	if t.mode == "tag" {

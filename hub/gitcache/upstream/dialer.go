@@ -17,6 +17,15 @@ import (
 type Dialer struct {
 	// Allow lists the only internal addresses that may be reached.
 	Allow []netip.Prefix
+	// Resolver finds the addresses of names; nil is the machine's.
+	Resolver *net.Resolver
+}
+
+func (d *Dialer) resolver() *net.Resolver {
+	if d.Resolver != nil {
+		return d.Resolver
+	}
+	return net.DefaultResolver
 }
 
 // internal are the ranges that IsPrivate and its like do not know.
@@ -50,7 +59,7 @@ func (d *Dialer) Check(addr netip.Addr) error {
 
 // DialContext connects to addr if its address is allowed.
 func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
-	nd := net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second,
+	nd := net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second, Resolver: d.Resolver,
 		ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 			ap, err := netip.ParseAddrPort(address)
 			if err != nil {
@@ -59,9 +68,4 @@ func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Con
 			return d.Check(ap.Addr())
 		}}
 	return nd.DialContext(ctx, network, addr)
-}
-
-func addrOf(ip net.IP) (netip.Addr, bool) {
-	addr, ok := netip.AddrFromSlice(ip)
-	return addr.Unmap(), ok
 }

@@ -13,30 +13,29 @@ import (
 type Ref struct {
 	Name string // in full
 	ID   string
-	// Peeled is the object behind an annotated tag; else empty.
-	Peeled string
 }
 
-// Listing is what a server showed.
+// Listing is what a server said beside its refs.
 type Listing struct {
-	Refs   []Ref  // sorted by name; only names under the asked prefixes
-	Format string // of object ids: sha1 or sha256
+	Format  string // of object ids: sha1 or sha256
+	Default string // full name of the default branch; empty when it was not said
+	Count   int    // refs that were seen
 }
 
 // maxRefs bounds how many refs one repository may show.
-const maxRefs = 500_000
+const maxRefs = 2_000_000
 
 // advertisement is the answer to info/refs.
 type advertisement struct {
+	Listing
 	version2 bool
-	format   string
 	lsRefs   bool
-	refs     []Ref // of older protocols
 }
 
-// readAdvertisement reads what a server says of itself.
-func readAdvertisement(r *bufio.Reader) (advertisement, error) {
-	a := advertisement{format: "sha1"}
+// readAdvertisement reads what a server says of itself, and the refs with it
+// where it speaks an older protocol.
+func readAdvertisement(r *bufio.Reader, prefixes []string, see func(Ref) error) (advertisement, error) {
+	a := advertisement{Listing: Listing{Format: "sha1"}}
 	p, err := readPacket(r)
 	if err == nil && strings.HasPrefix(p.text, "# service=") {
 		if p, err = readPacket(r); err == nil && p.flush {
@@ -50,48 +49,42 @@ func readAdvertisement(r *bufio.Reader) (advertisement, error) {
 		a.version2 = true
 		return a, a.capabilities(r)
 	}
-	return a, a.older(r, p)
+	return a, a.older(r, p, prefixes, see)
 }
 
 func (a *advertisement) capabilities(r *bufio.Reader) error {
 	for {
 		p, err := readPacket(r)
 		if err != nil || p.flush {
-			return err
+			return unexpected(err)
 		}
 		key, value, _ := strings.Cut(p.text, "=")
 		switch key {
 		case "ls-refs":
 			a.lsRefs = true
 		case "object-format":
-			a.format = value
+			a.Format = value
 		}
 	}
 }
 
 // older reads the refs that protocol 0 and 1 list at once.
-func (a *advertisement) older(r *bufio.Reader, p packet) error {
+func (a *advertisement) older(r *bufio.Reader, p packet, prefixes []string, see func(Ref) error) error {
 	for first := true; !p.flush; first = false {
 		line, caps, _ := strings.Cut(p.text, "\x00")
 		if first {
-			for c := range strings.FieldsSeq(caps) {
-				if f, ok := strings.CutPrefix(c, "object-format="); ok {
-					a.format = f
-				}
-			}
+			a.older0(caps)
 		}
 		id, name, ok := strings.Cut(line, " ")
 		switch {
 		case line == "version 1":
 		case !ok || !IsID(id):
 			return fmt.Errorf("%.80q is no ref", line)
-		case name == "capabilities^{}":
-		case strings.HasSuffix(name, "^{}"):
-			if n := len(a.refs); n > 0 && a.refs[n-1].Name == strings.TrimSuffix(name, "^{}") {
-				a.refs[n-1].Peeled = id
-			}
+		case name == "capabilities^{}" || strings.HasSuffix(name, "^{}"):
 		default:
-			a.refs = append(a.refs, Ref{Name: name, ID: id})
+			if err := a.seen(Ref{Name: name, ID: id}, prefixes, see); err != nil {
+				return err
+			}
 		}
 		var err error
 		if p, err = readPacket(r); err != nil {
@@ -101,15 +94,39 @@ func (a *advertisement) older(r *bufio.Reader, p packet) error {
 	return nil
 }
 
-// lsRefsRequest is the question for the refs under some prefixes; all of them
-// when there is none.
+// older0 reads the capabilities of an older protocol.
+func (a *advertisement) older0(caps string) {
+	for c := range strings.FieldsSeq(caps) {
+		if f, ok := strings.CutPrefix(c, "object-format="); ok {
+			a.Format = f
+		}
+		if target, ok := strings.CutPrefix(c, "symref=HEAD:"); ok && usableRef(target) {
+			a.Default = target
+		}
+	}
+}
+
+// seen hands on a usable ref under the prefixes.
+func (l *Listing) seen(r Ref, prefixes []string, see func(Ref) error) error {
+	if !usableRef(r.Name) || !coveredBy(r.Name, prefixes) {
+		return nil
+	}
+	if l.Count++; l.Count > maxRefs {
+		return fmt.Errorf("more than %d refs", maxRefs)
+	}
+	return see(r)
+}
+
+// lsRefsRequest is the question for the refs under some prefixes, and for the
+// default branch.
 func lsRefsRequest(format string, prefixes []string) string {
 	var b strings.Builder
 	writePacket(&b, "command=ls-refs")
 	writePacket(&b, "agent=axle")
 	writePacket(&b, "object-format=%s", format)
 	b.WriteString("0001")
-	writePacket(&b, "peel")
+	writePacket(&b, "symrefs")
+	writePacket(&b, "ref-prefix HEAD")
 	for _, p := range prefixes {
 		writePacket(&b, "ref-prefix %s", p)
 	}
@@ -119,28 +136,28 @@ func lsRefsRequest(format string, prefixes []string) string {
 
 // readRefs reads the answer to lsRefsRequest. An answer without its end is an
 // error: a cut list would look like deleted refs.
-func readRefs(r *bufio.Reader) ([]Ref, error) {
-	var refs []Ref
+func readRefs(r *bufio.Reader, l *Listing, prefixes []string, see func(Ref) error) error {
 	for {
 		p, err := readPacket(r)
 		if err != nil {
-			return nil, unexpected(err)
+			return unexpected(err)
 		}
 		if p.flush {
-			return refs, nil
+			return nil
 		}
-		fields := strings.Fields(p.text)
-		if len(fields) < 2 || !IsID(fields[0]) {
-			return nil, fmt.Errorf("%.80q is no ref", p.text)
+		id, rest, ok := strings.Cut(p.text, " ")
+		name, attributes, _ := strings.Cut(rest, " ")
+		if !ok || name == "" || !IsID(id) {
+			return fmt.Errorf("%.80q is no ref", p.text)
 		}
-		ref := Ref{ID: fields[0], Name: fields[1]}
-		for _, f := range fields[2:] {
-			if id, ok := strings.CutPrefix(f, "peeled:"); ok && IsID(id) {
-				ref.Peeled = id
+		if name == "HEAD" {
+			if target, ok := strings.CutPrefix(attributes, "symref-target:"); ok && usableRef(target) {
+				l.Default = strings.Clone(target)
 			}
+			continue
 		}
-		if refs = append(refs, ref); len(refs) > maxRefs {
-			return nil, fmt.Errorf("more than %d refs", maxRefs)
+		if err := l.seen(Ref{Name: name, ID: id}, prefixes, see); err != nil {
+			return err
 		}
 	}
 }
@@ -152,26 +169,22 @@ func unexpected(err error) error {
 	return err
 }
 
-// under keeps the usable refs below the prefixes, sorted.
-func under(refs []Ref, prefixes []string) []Ref {
-	out := refs[:0:0]
-	for _, r := range refs {
-		if usableRef(r.Name) && (len(prefixes) == 0 || slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(r.Name, p) })) {
-			out = append(out, r)
-		}
-	}
-	slices.SortFunc(out, func(a, b Ref) int { return strings.Compare(a.Name, b.Name) })
-	return slices.CompactFunc(out, func(a, b Ref) bool { return a.Name == b.Name })
+// coveredBy reports whether a name is under one of the prefixes.
+func coveredBy(name string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// usableRef holds for branches and tags whose names git itself would take.
-// What a server lists is input: a name is never trusted to be well formed.
+// ours is where this program keeps refs of its own in mirrors.
+const ours = "refs/axle/"
+
+// usableRef holds for names under refs/ that git itself would take. What a
+// server lists is input: a name is never trusted to be well formed.
 func usableRef(name string) bool {
-	rest, ok := strings.CutPrefix(name, "refs/heads/")
-	if !ok {
-		rest, ok = strings.CutPrefix(name, "refs/tags/")
+	rest, ok := strings.CutPrefix(name, "refs/")
+	if !ok || rest == "" || strings.HasPrefix(name, ours) || len(name) > 1024 {
+		return false
 	}
-	if !ok || rest == "" || len(name) > 1024 || strings.ContainsAny(name, " ~^:?*[\\\x7f") || strings.Contains(name, "..") || strings.Contains(name, "@{") || strings.HasSuffix(name, ".") {
+	if strings.ContainsAny(name, " ~^:?*[\\\x7f") || strings.Contains(name, "..") || strings.Contains(name, "@{") || strings.HasSuffix(name, ".") {
 		return false
 	}
 	for part := range strings.SplitSeq(name, "/") {
@@ -179,7 +192,7 @@ func usableRef(name string) bool {
 			return false
 		}
 	}
-	return !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' })
+	return strings.Contains(rest, "/") && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' })
 }
 
 // IsID reports whether s is a full object id in lower-case hex.

@@ -3,9 +3,7 @@ package upstream
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,6 +26,9 @@ const mirrorConfig = `[core]
 	fsync = pack,pack-metadata,reference
 	multiPackIndex = true
 	attributesFile = /dev/null
+	bigFileThreshold = 32m
+	deltaBaseCacheLimit = 64m
+	packedGitLimit = 1g
 [fetch]
 	unpackLimit = 1
 	writeCommitGraph = false
@@ -60,6 +61,10 @@ type Mirror struct {
 	// packs is held for writing while packs are deleted, for reading while
 	// objects are read.
 	packs sync.RWMutex
+	// suspect is what made somebody doubt the objects. It and dir are guarded
+	// by doubt.
+	doubt   sync.Mutex
+	suspect error
 }
 
 // OpenMirror opens the mirror in dir, or makes an empty one for ids of the
@@ -117,7 +122,7 @@ func (m *Mirror) create(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(m.dir), 0o755); err != nil {
 		return err
 	}
-	err := Direct{}.Run(ctx, Command{Args: []string{"init", "-q", "--bare", "--template=", "--object-format=" + m.format, "--initial-branch=none", m.dir}})
+	err := Direct{}.Run(ctx, Command{Args: []string{"init", "-q", "--bare", "--template=", "--object-format=" + m.format, "--initial-branch=" + noBranch, m.dir}})
 	if err != nil {
 		return err
 	}
@@ -125,7 +130,11 @@ func (m *Mirror) create(ctx context.Context) error {
 }
 
 // Dir returns the mirror's folder.
-func (m *Mirror) Dir() string { return m.dir }
+func (m *Mirror) Dir() string {
+	m.doubt.Lock()
+	defer m.doubt.Unlock()
+	return m.dir
+}
 
 // Format returns sha1 or sha256.
 func (m *Mirror) Format() string { return m.format }
@@ -138,86 +147,9 @@ func (m *Mirror) local(ctx context.Context, in string, args ...string) (string, 
 	ctx, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
 	var out bytes.Buffer
-	err := Direct{}.Run(ctx, Command{Dir: m.dir, Args: append([]string{"--git-dir=."}, args...), Stdin: strings.NewReader(in), Stdout: &out})
+	err := Direct{}.Run(ctx, Command{Dir: m.Dir(), Args: append([]string{"--git-dir=."}, args...), Stdin: strings.NewReader(in), Stdout: &out})
+	m.blame(err)
 	return out.String(), err
-}
-
-// Table reads all refs at once.
-func (m *Mirror) Table(ctx context.Context) (*Table, error) {
-	out, err := m.local(ctx, "", "for-each-ref", "--format=%(objectname) %(objecttype) %(*objectname) %(*objecttype) %(refname)", "refs/heads/", "refs/tags/", keepPrefix)
-	if err != nil {
-		return nil, err
-	}
-	return newTable(out)
-}
-
-// SetRefs makes the mirror's branches and tags under the prefixes what a
-// listing says. Their objects must be there.
-func (m *Mirror) SetRefs(ctx context.Context, now *Table, listed []Ref, prefixes []string) error {
-	var gone, set strings.Builder
-	want := make(map[string]string, len(listed))
-	for _, r := range listed {
-		want[r.Name] = r.ID
-		if now.raw[r.Name] != r.ID {
-			fmt.Fprintf(&set, "update %s\x00%s\x00\x00", r.Name, r.ID)
-		}
-	}
-	for name := range now.raw {
-		if _, ok := want[name]; !ok && coveredBy(name, prefixes) {
-			fmt.Fprintf(&gone, "delete %s\x00\x00", name)
-		}
-	}
-	// Two steps: a branch may have become a folder of branches.
-	for _, script := range []string{gone.String(), set.String()} {
-		if script == "" {
-			continue
-		}
-		if _, err := m.local(ctx, script, "update-ref", "-z", "--stdin"); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func coveredBy(name string, prefixes []string) bool {
-	if len(prefixes) == 0 {
-		return true
-	}
-	for _, p := range prefixes {
-		if strings.HasPrefix(name, p) {
-			return true
-		}
-	}
-	return false
-}
-
-// Keep makes sure that commits stay, whatever upstream does to its refs.
-func (m *Mirror) Keep(ctx context.Context, commits []string) error {
-	var b strings.Builder
-	for _, c := range commits {
-		if !IsID(c) {
-			return fmt.Errorf("keep %q: not an object id", c)
-		}
-		fmt.Fprintf(&b, "update %s%s\x00%s\x00\x00", keepPrefix, c, c)
-	}
-	if b.Len() == 0 {
-		return nil
-	}
-	_, err := m.local(ctx, b.String(), "update-ref", "-z", "--stdin")
-	return err
-}
-
-// Drop lets commits go that were kept.
-func (m *Mirror) Drop(ctx context.Context, commits []string) error {
-	var b strings.Builder
-	for _, c := range commits {
-		fmt.Fprintf(&b, "delete %s%s\x00\x00", keepPrefix, c)
-	}
-	if b.Len() == 0 {
-		return nil
-	}
-	_, err := m.local(ctx, b.String(), "update-ref", "-z", "--stdin")
-	return err
 }
 
 // Missing returns those of the ids that the mirror does not have.
@@ -241,82 +173,4 @@ func (m *Mirror) Missing(ctx context.Context, ids []string) ([]string, error) {
 		}
 	}
 	return missing, nil
-}
-
-// Size returns the bytes of the mirror's packs.
-func (m *Mirror) Size() int64 {
-	var n int64
-	_ = filepath.WalkDir(filepath.Join(m.dir, "objects"), func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			if info, err := d.Info(); err == nil {
-				n += info.Size()
-			}
-		}
-		return nil
-	})
-	return n
-}
-
-// maxPacks is how many packs a mirror may gather before they are joined.
-const maxPacks = 20
-
-// Tidy joins packs when there are many, or everything when all is set, and
-// removes what killed commands left. Only the lease holder may call it.
-func (m *Mirror) Tidy(ctx context.Context, all bool) error {
-	if err := m.clean(time.Hour); err != nil {
-		return err
-	}
-	packs, err := filepath.Glob(filepath.Join(m.dir, "objects/pack/*.pack"))
-	if err != nil || (len(packs) <= maxPacks && !all) {
-		return err
-	}
-	m.packs.Lock()
-	defer m.packs.Unlock()
-	m.objs.closeIdle(0)
-	if all {
-		_, err = m.local(ctx, "", "repack", "-a", "-d", "-q", "--cruft", "--cruft-expiration=2.weeks.ago", "--write-midx")
-	} else {
-		_, err = m.local(ctx, "", "repack", "-d", "-q", "--geometric=2", "--write-midx")
-	}
-	return err
-}
-
-// clean removes temporary files and stale locks older than age. With age zero
-// it is called before anything runs on the mirror.
-func (m *Mirror) clean(age time.Duration) error {
-	patterns := []string{"objects/pack/tmp_*", "objects/pack/.tmp-*", "objects/tmp_*", "objects/tmp_objdir-*", "shallow.lock"}
-	if age == 0 {
-		patterns = append(patterns, "packed-refs.lock", "packed-refs.new", "HEAD.lock", "config.lock", "objects/pack/multi-pack-index.lock", "objects/info/*.lock")
-	}
-	var errs []error
-	for _, p := range patterns {
-		found, _ := filepath.Glob(filepath.Join(m.dir, p))
-		for _, f := range found {
-			if info, err := os.Lstat(f); err == nil && time.Since(info.ModTime()) >= age {
-				errs = append(errs, os.RemoveAll(f))
-			}
-		}
-	}
-	if age == 0 {
-		errs = append(errs, filepath.WalkDir(filepath.Join(m.dir, "refs"), func(p string, d fs.DirEntry, err error) error {
-			if err == nil && !d.IsDir() && strings.HasSuffix(p, ".lock") {
-				return os.Remove(p)
-			}
-			return nil
-		}))
-	}
-	return errors.Join(errs...)
-}
-
-// PackSpace returns how many bytes fetches that run now have written. Git's
-// own limit on pack sizes does not limit a fetch.
-func (m *Mirror) PackSpace() int64 {
-	var n int64
-	found, _ := filepath.Glob(filepath.Join(m.dir, "objects/pack/tmp_pack_*"))
-	for _, f := range found {
-		if info, err := os.Lstat(f); err == nil {
-			n += info.Size()
-		}
-	}
-	return n
 }

@@ -31,6 +31,9 @@ type objects struct {
 	slots  chan struct{}
 	mu     sync.Mutex
 	idle   []*reader
+	// tidy ends idle processes of a mirror that nobody reads any more; each
+	// holds 2 MiB, and there are many mirrors.
+	tidy *time.Timer
 }
 
 // pipeBytes is how far git may be ahead of its reader.
@@ -106,8 +109,27 @@ func (o *objects) giveBack(r *reader) {
 	r.used = time.Now()
 	o.mu.Lock()
 	o.idle = append(o.idle, r)
+	o.sweepLater()
 	o.mu.Unlock()
-	o.closeIdle(idleAfter)
+}
+
+// sweepLater closes what will be idle for long by then. The lock is held.
+func (o *objects) sweepLater() {
+	if o.tidy == nil {
+		o.tidy = time.AfterFunc(idleAfter, o.sweep)
+	}
+}
+
+func (o *objects) sweep() {
+	o.mu.Lock()
+	o.tidy = nil
+	o.mu.Unlock()
+	o.closeIdle(idleAfter - time.Second)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.idle) > 0 {
+		o.sweepLater()
+	}
 }
 
 // closeIdle ends processes that were not used for age.
@@ -186,7 +208,12 @@ func (r *reader) finish() error {
 }
 
 // Object reads one whole object that must be of the given kind.
-func (m *Mirror) Object(ctx context.Context, id, kind string) ([]byte, error) {
+func (m *Mirror) Object(ctx context.Context, id, kind string) (raw []byte, err error) {
+	defer func() {
+		if !errors.Is(err, errMissing) || kind != "commit" {
+			m.blame(err) // a commit is asked for by name, and may not be here
+		}
+	}()
 	m.packs.RLock()
 	defer m.packs.RUnlock()
 	r, err := m.objs.borrow(ctx)
@@ -224,7 +251,8 @@ const window = 256
 
 // Blobs reads blobs one after the other and hands each to use with its size;
 // use must read it whole, or return an error, which ends the reading.
-func (m *Mirror) Blobs(ctx context.Context, ids []string, use func(i int, size int64, body io.Reader) error) error {
+func (m *Mirror) Blobs(ctx context.Context, ids []string, use func(i int, size int64, body io.Reader) error) (err error) {
+	defer func() { m.blame(err) }()
 	m.packs.RLock()
 	defer m.packs.RUnlock()
 	r, err := m.objs.borrow(ctx)

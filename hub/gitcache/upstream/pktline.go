@@ -17,14 +17,18 @@ type packet struct {
 }
 
 func readPacket(r *bufio.Reader) (packet, error) {
-	var head [4]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
+	head, err := r.Peek(4)
+	if err != nil {
+		if len(head) > 0 {
+			err = unexpected(err)
+		}
 		return packet{}, err
 	}
-	n, err := strconv.ParseUint(string(head[:]), 16, 16)
+	n, err := strconv.ParseUint(string(head), 16, 16)
 	if err != nil {
-		return packet{}, fmt.Errorf("%q is no length of a packet", head[:])
+		return packet{}, fmt.Errorf("%q is no length of a packet", head)
 	}
+	_, _ = r.Discard(4)
 	switch {
 	case n == 0 || n == 2:
 		return packet{flush: true}, nil
@@ -33,20 +37,41 @@ func readPacket(r *bufio.Reader) (packet, error) {
 	case n == 3:
 		return packet{}, errors.New("a packet of length 3")
 	}
-	buf := make([]byte, n-4)
-	if _, err := io.ReadFull(r, buf); err != nil {
-		return packet{}, io.ErrUnexpectedEOF
+	text, err := readText(r, int(n-4))
+	if err != nil {
+		return packet{}, err
 	}
-	text := strings.TrimSuffix(string(buf), "\n")
 	if words, ok := strings.CutPrefix(text, "ERR "); ok {
 		return packet{}, &remoteError{words}
 	}
 	return packet{text: text}, nil
 }
 
+// readText reads a packet's text with one allocation: lists are long.
+func readText(r *bufio.Reader, n int) (string, error) {
+	raw, err := r.Peek(n)
+	if err != nil && n > r.Size() {
+		raw = make([]byte, n)
+		if _, err := io.ReadFull(r, raw); err != nil {
+			return "", io.ErrUnexpectedEOF
+		}
+		return strings.TrimSuffix(string(raw), "\n"), nil
+	}
+	if err != nil {
+		return "", io.ErrUnexpectedEOF
+	}
+	if n > 0 && raw[n-1] == '\n' {
+		raw = raw[:n-1]
+	}
+	text := string(raw)
+	_, err = r.Discard(n)
+	return text, err
+}
+
 // remoteError is what the server said instead of an answer.
 type remoteError struct{ words string }
 
+// Error quotes the server.
 func (e *remoteError) Error() string { return "upstream says: " + e.words }
 
 func writePacket(b *strings.Builder, format string, args ...any) {

@@ -1,119 +1,253 @@
 package upstream
 
 import (
+	"bufio"
+	"context"
 	"errors"
 	"fmt"
-	"net"
+	"io"
+	"net/url"
 	"os"
-	"path/filepath"
-	"sync"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode"
 
 	"golang.org/x/crypto/ssh"
-	"golang.org/x/crypto/ssh/agent"
 
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// overSSH lets git use ssh with one key, which never leaves this process: ssh
-// asks an agent here to sign.
-func (s *Server) overSSH(c *Command) (done func(), err error) {
+// prepareSSH reads the key and the known hosts. The key never leaves this
+// process: SSH is spoken here, and git gets two pipes.
+func (s *Server) prepareSSH() error {
 	if s.access.PrivateKey == "" || s.access.KnownHosts == "" {
-		return nil, errcode.New(errcode.Invalid, "%s needs a private key and the server's known_hosts lines; give both to the repository", s.loc)
+		return errcode.New(errcode.Invalid, "%s needs a private key and the server's known_hosts lines; give both to the repository", s.loc)
 	}
-	key, err := parseKey(s.access.PrivateKey, s.access.Passphrase)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp("", "axle-ssh-")
-	if err != nil {
-		return nil, err
-	}
-	stop, err := serveAgent(filepath.Join(dir, "agent"), key)
-	done = func() {
-		if stop != nil {
-			stop()
-		}
-		_ = os.RemoveAll(dir)
-	}
-	hosts := filepath.Join(dir, "known_hosts")
-	if err = errors.Join(err, os.WriteFile(hosts, []byte(s.access.KnownHosts), 0o600)); err != nil {
-		done()
-		return nil, err
-	}
-	// ssh dials by itself, so the name is resolved and looked at here and ssh
-	// is told the address; the key is still checked for the name.
-	ip, err := s.resolve()
-	if err != nil {
-		done()
-		return nil, err
-	}
-	c.Env = append(c.Env, "SSH_AUTH_SOCK="+filepath.Join(dir, "agent"), "GIT_SSH_VARIANT=ssh", fmt.Sprintf(
-		"GIT_SSH_COMMAND=ssh -F /dev/null -o BatchMode=yes -o StrictHostKeyChecking=yes -o UserKnownHostsFile='%s' -o GlobalKnownHostsFile=/dev/null"+
-			" -o PasswordAuthentication=no -o ConnectTimeout=20 -o ServerAliveInterval=15 -o ForwardAgent=no -o HostName=%s -o HostKeyAlias=%s", hosts, ip, s.hostKeyAlias()))
-	return done, nil
-}
-
-// hostKeyAlias is how known_hosts writes a server: with its port unless 22.
-func (s *Server) hostKeyAlias() string {
-	if s.loc.Port == "22" {
-		return s.loc.Host
-	}
-	return fmt.Sprintf("'[%s]:%s'", s.loc.Host, s.loc.Port)
-}
-
-func (s *Server) resolve() (string, error) {
-	ips, err := net.LookupIP(s.loc.Host)
-	if err != nil {
-		return "", err
-	}
-	for _, ip := range ips {
-		addr, ok := addrOf(ip)
-		if !ok {
-			continue
-		}
-		if err = s.git.dialer.Check(addr); err == nil {
-			return addr.String(), nil
-		}
-	}
-	if err == nil {
-		err = errcode.New(errcode.Unavailable, "%s has no address", s.loc.Host)
-	}
-	return "", err
-}
-
-func parseKey(pem, passphrase string) (any, error) {
-	var key any
 	var err error
-	if passphrase != "" {
-		key, err = ssh.ParseRawPrivateKeyWithPassphrase([]byte(pem), []byte(passphrase))
+	if s.access.Passphrase != "" {
+		s.key, err = ssh.ParsePrivateKeyWithPassphrase([]byte(s.access.PrivateKey), []byte(s.access.Passphrase))
 	} else {
-		key, err = ssh.ParseRawPrivateKey([]byte(pem))
+		s.key, err = ssh.ParsePrivateKey([]byte(s.access.PrivateKey))
 	}
-	if err != nil {
-		// The error of the parser is about form, never about content.
-		return nil, errcode.New(errcode.Invalid, "the repository's private key cannot be read: %w", err)
+	var locked *ssh.PassphraseMissingError
+	switch {
+	case errors.As(err, &locked):
+		return errcode.New(errcode.Invalid, "the repository's private key is locked; give its passphrase")
+	case err != nil:
+		// The parser's error is about form, never about content.
+		return errcode.New(errcode.Invalid, "the repository's private key cannot be read: %w", err)
 	}
-	return key, nil
+	s.hosts, err = parseKnownHosts(s.access.KnownHosts)
+	return err
 }
 
-func serveAgent(socket string, key any) (stop func(), err error) {
-	keys := agent.NewKeyring()
-	if err := keys.Add(agent.AddedKey{PrivateKey: key}); err != nil {
-		return nil, err
-	}
-	l, err := net.Listen("unix", socket)
+// session is one run of upload-pack on the server.
+type session struct {
+	client *ssh.Client
+	run    *ssh.Session
+	in     io.WriteCloser
+	out    io.Reader
+	errs   tail
+	stop   func() bool
+}
+
+// handshakeTimeout bounds connecting and logging in.
+const handshakeTimeout = 30 * time.Second
+
+// uploadPack starts upload-pack on the server; it asks for protocol 2, which
+// old servers do not hear. It ends with ctx.
+func (s *Server) uploadPack(ctx context.Context) (*session, error) {
+	path, err := s.sshPath()
 	if err != nil {
 		return nil, err
 	}
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() { _ = agent.ServeAgent(keys, c); _ = c.Close() }()
-		}
-	})
-	return func() { _ = l.Close(); wg.Wait() }, nil
+	dial, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	conn, err := s.out.DialContext(dial, "tcp", s.loc.Address())
+	if err != nil {
+		return nil, err
+	}
+	_ = conn.SetDeadline(time.Now().Add(handshakeTimeout))
+	config := &ssh.ClientConfig{User: s.loc.User, Auth: []ssh.AuthMethod{ssh.PublicKeys(s.key)}, HostKeyCallback: s.hosts.check,
+		HostKeyAlgorithms: s.hosts.algorithms(s.loc.Address(), conn.RemoteAddr()), ClientVersion: "SSH-2.0-axle"}
+	c, channels, requests, err := ssh.NewClientConn(conn, s.loc.Address(), config)
+	if err != nil {
+		return nil, errors.Join(s.explainSSH(err), conn.Close())
+	}
+	_ = conn.SetDeadline(time.Time{})
+	ses := &session{client: ssh.NewClient(c, channels, requests)}
+	ses.stop = context.AfterFunc(ctx, func() { _ = conn.Close() })
+	if err := ses.start(path); err != nil {
+		return nil, errors.Join(err, ses.close())
+	}
+	return ses, nil
 }
+
+func (ses *session) start(path string) (err error) {
+	if ses.run, err = ses.client.NewSession(); err != nil {
+		return err
+	}
+	if ses.in, err = ses.run.StdinPipe(); err != nil {
+		return err
+	}
+	if ses.out, err = ses.run.StdoutPipe(); err != nil {
+		return err
+	}
+	ses.run.Stderr = &ses.errs
+	// A server that does not accept the variable speaks protocol 0.
+	_ = ses.run.Setenv("GIT_PROTOCOL", "version=2")
+	return ses.run.Start("git-upload-pack '" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(path) + "'")
+}
+
+func (ses *session) close() error {
+	ses.stop()
+	return ses.client.Close()
+}
+
+// wrong puts what the server's shell complained of before what went wrong
+// here: "Repository not found" says more than an end of file.
+func (ses *session) wrong(err error) error {
+	if err == nil {
+		return nil
+	}
+	if ses.run != nil {
+		// The words come on a channel of their own, a moment later.
+		ended := make(chan struct{})
+		go func() { defer close(ended); _ = ses.run.Wait() }()
+		select {
+		case <-ended:
+		case <-time.After(2 * time.Second):
+			return err
+		}
+	}
+	if words := ses.errs.String(); words != "" {
+		return &GitError{Command: "upload-pack", Words: words}
+	}
+	return err
+}
+
+// sshPath is the path as the server's shell gets it.
+func (s *Server) sshPath() (string, error) {
+	path, err := url.PathUnescape(s.loc.Path)
+	if err != nil || strings.ContainsFunc(path, unicode.IsControl) {
+		return "", errcode.New(errcode.Invalid, "the path of %s holds control characters", s.loc)
+	}
+	if strings.HasPrefix(path, "/~") {
+		path = path[1:] // below somebody's home
+	}
+	return path, nil
+}
+
+// explainSSH says whose key it is that does not fit.
+func (s *Server) explainSSH(err error) error {
+	if known := s.hosts.explain(s.loc, err); known != nil {
+		return known
+	}
+	if strings.Contains(err.Error(), "unable to authenticate") {
+		return errcode.New(errcode.Unauthorized, "%s refuses the key %s; add its public half as a deploy key there", s.loc, ssh.FingerprintSHA256(s.key.PublicKey()))
+	}
+	return err
+}
+
+// listSSH asks for the refs under the prefixes, as listHTTP does.
+func (s *Server) listSSH(ctx context.Context, prefixes []string, see func(Ref) error) (Listing, error) {
+	ses, err := s.uploadPack(ctx)
+	if err != nil {
+		return Listing{}, err
+	}
+	l, err := listSession(ses, prefixes, see)
+	err = ses.wrong(err)
+	_ = ses.close()
+	return l, err
+}
+
+func listSession(ses *session, prefixes []string, see func(Ref) error) (Listing, error) {
+	in := bufio.NewReader(io.LimitReader(ses.out, maxListing))
+	l, err := readAdvertisement(in, prefixes, see)
+	if err != nil {
+		return l.Listing, err
+	}
+	ask := "0000"
+	if l.version2 {
+		if !l.lsRefs {
+			return l.Listing, errNoRefs
+		}
+		ask = lsRefsRequest(l.Format, prefixes)
+	}
+	if _, err := io.WriteString(ses.in, ask); err != nil {
+		return l.Listing, err
+	}
+	if l.version2 {
+		if err := readRefs(in, &l.Listing, prefixes, see); err != nil {
+			return l.Listing, err
+		}
+		_, err = io.WriteString(ses.in, "0000")
+	}
+	return l.Listing, errors.Join(err, ses.in.Close())
+}
+
+// fetchSSH gives git two pipes to a session that is held here.
+func (s *Server) fetchSSH(ctx context.Context, c Command) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ses, err := s.uploadPack(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = ses.close() }()
+	down, toGit, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	fromGit, up, err := os.Pipe()
+	if err != nil {
+		return errors.Join(err, down.Close(), toGit.Close())
+	}
+	var moved atomic.Int64
+	go func() { _, _ = io.Copy(ses.in, io.TeeReader(fromGit, counter{&moved})); _ = ses.in.Close() }()
+	go func() { _, _ = io.Copy(toGit, io.TeeReader(ses.out, counter{&moved})); _ = toGit.Close() }()
+	defer s.watch(&moved, func() {
+		cancel(errcode.New(errcode.Unavailable, "%s sent nothing for %v", s.loc, s.git.config.StallTimeout))
+	})()
+	c.Files = append(c.Files, down, up)
+	c.Env = append(c.Env, "GIT_ALLOW_PROTOCOL=fd")
+	c.Args = append(c.Args, fmt.Sprintf("fd::%d,%d", 1+len(c.Files), 2+len(c.Files)))
+	err = s.git.config.Runner.Run(ctx, c)
+	err = errors.Join(err, down.Close(), up.Close(), fromGit.Close())
+	if err != nil && context.Cause(ctx) == nil {
+		err = ses.wrong(err)
+	}
+	return err
+}
+
+// watch calls late once when nothing moved for the stall timeout. What it
+// returns ends it.
+func (s *Server) watch(moved *atomic.Int64, late func()) (end func()) {
+	done := make(chan struct{})
+	go func() {
+		last := int64(-1)
+		tick := time.NewTicker(s.git.config.StallTimeout)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				now := moved.Load()
+				if now == last {
+					late()
+					return
+				}
+				last = now
+			}
+		}
+	}()
+	return func() { close(done) }
+}
+
+// counter counts what is written to it.
+type counter struct{ n *atomic.Int64 }
+
+// Write counts.
+func (c counter) Write(p []byte) (int, error) { c.n.Add(int64(len(p))); return len(p), nil }

@@ -1,8 +1,9 @@
 package upstream
 
 import (
+	"bytes"
+	"encoding/hex"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -10,102 +11,185 @@ import (
 )
 
 // Table is what all refs of a mirror pointed at, at one moment. It does not
-// change.
+// change. A ref costs about the bytes of its name and 24 more, an annotated
+// tag 24 on top.
 type Table struct {
-	raw     map[string]string // branches and tags, as they point
-	commits map[string]string // the same, peeled, where that is a commit
-	kept    []string
+	refs Refs // sorted
+	kept []string
+	// def is the full name of the default branch, as upstream last said.
+	def string
+	// An annotated tag points at an object that is no commit: what it leads to
+	// stands here, nothing when that is no commit either.
+	tags   []uint32 // places in refs, sorted
+	peeled []byte   // as many ids; all zero is no commit
 }
 
-func newTable(out string) (*Table, error) {
-	t := &Table{raw: map[string]string{}, commits: map[string]string{}}
-	for line := range strings.Lines(out) {
-		f := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 5)
-		if len(f) != 5 || !IsID(f[0]) {
-			return nil, fmt.Errorf("for-each-ref said %.100q", line)
-		}
-		id, kind, peeled, peeledKind, name := f[0], f[1], f[2], f[3], f[4]
-		if rest, ok := strings.CutPrefix(name, keepPrefix); ok {
-			t.kept = append(t.kept, rest)
-			continue
-		}
-		t.raw[name] = id
-		switch {
-		case kind == "commit":
-			t.commits[name] = id
-		case peeledKind == "commit" && IsID(peeled):
-			t.commits[name] = peeled
+// line adds what for-each-ref says of one ref; lines come sorted by name.
+func (t *Table) line(line []byte) error {
+	f := bytes.SplitN(line, []byte(" "), 5)
+	if len(f) != 5 || !IsID(string(f[0])) {
+		return fmt.Errorf("for-each-ref said %.100q", line)
+	}
+	id, name := string(f[0]), string(f[4])
+	if rest, ok := strings.CutPrefix(name, keepPrefix); ok {
+		t.kept = append(t.kept, rest)
+		return nil
+	}
+	if strings.HasPrefix(name, ours) {
+		return nil
+	}
+	if err := t.refs.Add(name, id); err != nil {
+		return err
+	}
+	if string(f[1]) == "commit" {
+		return nil
+	}
+	t.tags = append(t.tags, uint32(t.refs.Len()-1))
+	if string(f[3]) == "commit" && IsID(string(f[2])) {
+		raw, err := hex.AppendDecode(t.peeled, f[2])
+		t.peeled = raw
+		return err
+	}
+	t.peeled = append(t.peeled, make([]byte, t.refs.size)...)
+	return nil
+}
+
+// deep returns the places of tags of tags, which for-each-ref peels once only.
+func (t *Table) deep() []int {
+	var out []int
+	for n, i := range t.tags {
+		if t.peeledID(n) == "" {
+			out = append(out, int(i))
 		}
 	}
-	return t, nil
+	return out
+}
+
+// setPeeled notes what the tag at a place in refs leads to.
+func (t *Table) setPeeled(place int, id string) {
+	if n, ok := slices.BinarySearch(t.tags, uint32(place)); ok && len(id) == 2*t.refs.size {
+		raw, err := hex.DecodeString(id)
+		if err == nil {
+			copy(t.peeled[n*t.refs.size:], raw)
+		}
+	}
+}
+
+// peeledID returns the commit of the n-th annotated tag, empty for none.
+func (t *Table) peeledID(n int) string {
+	raw := t.peeled[n*t.refs.size : (n+1)*t.refs.size]
+	if len(bytes.Trim(raw, "\x00")) == 0 {
+		return ""
+	}
+	return hex.EncodeToString(raw)
 }
 
 // Kept returns the commits that are kept by name.
 func (t *Table) Kept() []string { return t.kept }
 
-// Len returns how many branches and tags there are.
-func (t *Table) Len() int { return len(t.raw) }
+// Len returns how many refs there are.
+func (t *Table) Len() int { return t.refs.Len() }
+
+// Default returns the full name of upstream's default branch; empty when it
+// was never said.
+func (t *Table) Default() string { return t.def }
 
 // Raw returns what a full name points at, tags not peeled; empty when the
 // mirror does not have it.
-func (t *Table) Raw(name string) string { return t.raw[name] }
+func (t *Table) Raw(name string) string {
+	if i, ok := t.refs.find(name); ok {
+		return t.refs.ID(i)
+	}
+	return ""
+}
 
-// Resolve finds the commit that a source's ref means: a branch, else a tag,
-// else a full object id, which the caller must look for. A name that is both
-// branch and tag is refused unless it is written in full: whoever may push
-// tags would otherwise decide what a branch's followers run.
-func (t *Table) Resolve(ref string) (commit string, err error) {
+// Full returns the full name that a source's ref means, empty for a full
+// object id, which the caller must look for. HEAD is upstream's default
+// branch. A name that is both branch and tag is refused unless it is written
+// in full: whoever may push tags would otherwise decide what a branch's
+// followers run.
+func (t *Table) Full(ref string) (string, error) {
+	if ref == "HEAD" && t.def != "" {
+		ref = t.def
+	}
 	if strings.HasPrefix(ref, "refs/") {
-		return t.named(ref, ref)
+		if _, ok := t.refs.find(ref); ok {
+			return ref, nil
+		}
+		return "", t.unknown(ref)
 	}
 	branch, tag := "refs/heads/"+ref, "refs/tags/"+ref
-	_, isBranch := t.raw[branch]
-	_, isTag := t.raw[tag]
+	_, isBranch := t.refs.find(branch)
+	_, isTag := t.refs.find(tag)
 	switch {
 	case isBranch && isTag:
 		return "", errcode.New(errcode.Unprocessable, "ref %q is both a branch and a tag; write %s or %s", ref, branch, tag)
 	case isBranch:
-		return t.named(ref, branch)
+		return branch, nil
 	case isTag:
-		return t.named(ref, tag)
+		return tag, nil
 	case IsID(ref):
+		return "", nil
+	}
+	return "", t.unknown(ref)
+}
+
+// Resolve finds the commit that a source's ref means, as Full does.
+func (t *Table) Resolve(ref string) (commit string, err error) {
+	full, err := t.Full(ref)
+	if err != nil {
+		return "", err
+	}
+	if full == "" {
 		return ref, nil
 	}
-	return "", t.unknown(ref)
-}
-
-func (t *Table) named(ref, full string) (string, error) {
-	if c, ok := t.commits[full]; ok {
-		return c, nil
+	i, _ := t.refs.find(full)
+	n, tag := slices.BinarySearch(t.tags, uint32(i))
+	if !tag {
+		return t.refs.ID(i), nil
 	}
-	if _, ok := t.raw[full]; ok {
+	if commit = t.peeledID(n); commit == "" {
 		return "", errcode.New(errcode.Unprocessable, "ref %q does not point at a commit", ref)
 	}
-	return "", t.unknown(ref)
+	return commit, nil
 }
 
-// unknown lists a few names that are there, since most are typing errors.
+// unknown lists a few names that are there, since most are typing errors, and
+// the default branch, since that is what gets renamed.
 func (t *Table) unknown(ref string) error {
-	names := slices.Sorted(maps.Keys(t.raw))
 	var some []string
-	for _, n := range names {
-		if s, ok := strings.CutPrefix(n, "refs/heads/"); ok && len(some) < 5 {
-			some = append(some, s)
+	for i := range t.refs.Len() {
+		s, ok := bytes.CutPrefix(t.refs.short(i), []byte("heads/"))
+		if len(some) == 5 || !ok && len(some) > 0 {
+			break
+		}
+		if ok {
+			some = append(some, string(s))
 		}
 	}
 	hint := "the repository has no branches"
 	if len(some) > 0 {
 		hint = "branches there are: " + strings.Join(some, ", ")
 	}
+	if def, ok := strings.CutPrefix(t.def, "refs/heads/"); ok {
+		hint += "; its default branch is " + def
+	}
 	return errcode.New(errcode.Unprocessable, "ref %.200q is no branch, tag or full commit id of the repository; %s", ref, hint)
 }
 
+// AllPrefixes is what a listing of everything asks for, beside refs in use
+// that are neither branches nor tags.
+var AllPrefixes = []string{"refs/heads/", "refs/tags/"}
+
 // Prefixes returns what to ask a server for to see every ref that any of the
-// given source refs may mean. Full object ids need none.
-func Prefixes(refs []string) []string {
+// given source refs may mean; def is the default branch as it is known. Full
+// object ids need none.
+func Prefixes(refs []string, def string) []string {
 	var out []string
 	for _, r := range refs {
 		switch {
+		case r == "HEAD" && def != "":
+			out = append(out, def)
 		case strings.HasPrefix(r, "refs/"):
 			out = append(out, r)
 		case IsID(r):

@@ -1,0 +1,177 @@
+package upstream
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// gateway is where git's own HTTP requests come in, as to a proxy, and leave
+// as requests of this process: with the repository's credentials and
+// certificates, which git never sees, and through the Dialer. It listens on
+// the loopback interface and knows its clients by a token that lives as long
+// as one git command; each may reach the one repository's server.
+type gateway struct {
+	listener net.Listener
+	server   *http.Server
+	mu       sync.Mutex
+	passages map[string]*passage // by token
+	running  sync.WaitGroup
+}
+
+// passage is what one git command may do.
+type passage struct {
+	server    *Server
+	transport *http.Transport
+	forward   *httputil.ReverseProxy
+
+	mu  sync.Mutex
+	err error // what went wrong first, in better words than git's
+}
+
+func startGateway() (*gateway, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	g := &gateway{listener: l, passages: map[string]*passage{}}
+	g.server = &http.Server{Handler: g, ReadHeaderTimeout: time.Minute, ErrorLog: quiet}
+	g.running.Go(func() { _ = g.server.Serve(l) })
+	return g, nil
+}
+
+// quiet takes what net/http says about clients that went away.
+var quiet = log.New(io.Discard, "", 0)
+
+func (g *gateway) close() error {
+	err := g.server.Close()
+	g.running.Wait()
+	return err
+}
+
+// admit returns the proxy URL for one git command, and what ends it.
+func (g *gateway) admit(s *Server) (p *passage, proxyURL string, end func()) {
+	// Connections are the command's own, so that what a server counts by
+	// connection is counted right.
+	p = &passage{server: s, transport: transport(s.out)}
+	p.transport.TLSClientConfig = s.tls
+	p.transport.ResponseHeaderTimeout = 5 * time.Minute // while the server counts objects
+	p.forward = &httputil.ReverseProxy{Rewrite: p.rewrite, ModifyResponse: p.answered, ErrorHandler: p.failed, Transport: p.transport, ErrorLog: quiet, FlushInterval: -1}
+	token := rand.Text()
+	g.mu.Lock()
+	g.passages[token] = p
+	g.mu.Unlock()
+	return p, "http://axle:" + token + "@" + g.listener.Addr().String(), func() {
+		g.mu.Lock()
+		delete(g.passages, token)
+		g.mu.Unlock()
+		p.transport.CloseIdleConnections()
+	}
+}
+
+func (g *gateway) passage(r *http.Request) *passage {
+	raw, ok := strings.CutPrefix(r.Header.Get("Proxy-Authorization"), "Basic ")
+	plain, err := base64.StdEncoding.DecodeString(raw)
+	_, token, _ := strings.Cut(string(plain), ":")
+	if !ok || err != nil || token == "" {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.passages[token]
+}
+
+// ServeHTTP carries one request.
+func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Proxy-Authorization") == "" {
+		w.Header().Set("Proxy-Authenticate", `Basic realm="axle"`)
+		http.Error(w, "who are you?", http.StatusProxyAuthRequired)
+		return
+	}
+	p := g.passage(r)
+	asks := strings.HasSuffix(r.URL.Path, "/info/refs") || strings.HasSuffix(r.URL.Path, "/git-upload-pack")
+	if p == nil || r.URL.Scheme != "http" || r.URL.Host != p.server.loc.Address() || !asks {
+		http.Error(w, "not the server of this repository", http.StatusForbidden)
+		return
+	}
+	user, password, err := p.server.login(r.Context())
+	if err != nil {
+		p.failed(w, r, err)
+		return
+	}
+	r.Header.Del("Authorization")
+	if password != "" {
+		r.SetBasicAuth(user, password)
+	}
+	p.forward.ServeHTTP(w, r)
+}
+
+// asGit is a URL as git has it, which takes the gateway for plain HTTP.
+func (s *Server) asGit(path string) string { return "http://" + s.loc.Address() + path }
+
+// rewrite turns git's request into one to the server.
+func (p *passage) rewrite(r *httputil.ProxyRequest) {
+	u, err := url.Parse(p.server.loc.origin())
+	if err != nil {
+		return // the location was checked when it was made
+	}
+	r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = u.Scheme, u.Host, u.Host
+}
+
+// answered looks at each answer before git sees it.
+func (p *passage) answered(resp *http.Response) error {
+	s := p.server
+	switch {
+	case resp.StatusCode/100 == 3:
+		to, err := resp.Location()
+		if err != nil {
+			return err
+		}
+		if !s.same(to) {
+			return s.elsewhere(to)
+		}
+		to.Scheme, to.Host = "http", s.loc.Address()
+		resp.Header.Set("Location", to.String())
+	case resp.StatusCode != http.StatusOK:
+		if _, token, _ := resp.Request.BasicAuth(); resp.StatusCode == http.StatusUnauthorized && s.app != nil {
+			s.app.forget(token)
+		}
+		return s.refused(resp)
+	}
+	return nil
+}
+
+// failed keeps the reason and ends git's request.
+func (p *passage) failed(w http.ResponseWriter, _ *http.Request, err error) {
+	if !errors.Is(err, context.Canceled) {
+		p.mu.Lock()
+		if p.err == nil {
+			p.err = err
+		}
+		p.mu.Unlock()
+	}
+	status := http.StatusBadGateway
+	if errcode.Of(err) == errcode.NotFound {
+		status = http.StatusNotFound
+	}
+	http.Error(w, "refused", status)
+}
+
+// reason returns what went wrong on the way, nil when nothing did.
+func (p *passage) reason() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}

@@ -1,0 +1,132 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// corrupt are phrases by which git says that what is on this disk is not what
+// was written. A server may say the like of its own, so they make a suspicion
+// that Verify settles.
+var corrupt = []string{"is corrupt", "corrupted", "inflate", "bad object", "unable to read", "cannot be mapped", "cannot be read", "does not match index",
+	"garbage at end", "bad packed object", "unable to unpack", "hash mismatch", "missing blob", "missing tree", "missing commit", "packfile", "index file", "unable to find", "failed to read object",
+	"bad tree object", "unable to parse", "bad signature", "wrong index", "non-monotonic", "broken link", "invalid sha1 pointer", "git cat-file ended", "object is missing", "git cat-file is out of step"}
+
+// blame makes the mirror suspect when an error reads like a broken disk.
+func (m *Mirror) blame(err error) {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return
+	}
+	text := err.Error()
+	for _, phrase := range corrupt {
+		if strings.Contains(text, phrase) {
+			m.doubt.Lock()
+			m.suspect = err
+			m.doubt.Unlock()
+			return
+		}
+	}
+}
+
+// Suspect returns why the mirror may be damaged, nil when nothing says so.
+func (m *Mirror) Suspect() error {
+	m.doubt.Lock()
+	defer m.doubt.Unlock()
+	return m.suspect
+}
+
+// Trust ends a suspicion.
+func (m *Mirror) Trust() {
+	m.doubt.Lock()
+	defer m.doubt.Unlock()
+	m.suspect = nil
+}
+
+// verifyTimeout bounds one verification. What takes longer counts as sound:
+// each object is checked again when it is read.
+const verifyTimeout = 30 * time.Minute
+
+// Verify reads every pack and checks every object's hash, and that nothing is
+// missing that a ref needs. The error says what is damaged; errors.Is
+// ErrDamaged.
+func (m *Mirror) Verify(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
+	defer cancel()
+	packs, err := m.packFiles()
+	if err != nil {
+		return err
+	}
+	for _, p := range packs {
+		err := m.check(ctx, "verify-pack", "--", "objects/pack/"+strings.TrimSuffix(p, ".pack")+".idx")
+		if err != nil {
+			return err
+		}
+	}
+	return m.check(ctx, "rev-list", "--objects", "--all", "--quiet")
+}
+
+// ErrDamaged says that a mirror does not have what it should.
+var ErrDamaged = errors.New("the mirror is damaged")
+
+func (m *Mirror) check(ctx context.Context, args ...string) error {
+	_, err := m.local(ctx, "", args...)
+	var git *GitError
+	if err == nil || ctx.Err() != nil || !errors.As(err, &git) {
+		return ctx.Err()
+	}
+	return fmt.Errorf("%w: %s", ErrDamaged, clip(git.Words, 300))
+}
+
+// AsideOf is where the damaged mirror of dir lies until a new one is there.
+func AsideOf(dir string) string { return dir + ".damaged" }
+
+// SetAside moves a mirror out of the way of a new one. It can still be read,
+// as far as it is whole. One that was set aside before is removed.
+func (m *Mirror) SetAside() error {
+	aside := AsideOf(m.Dir())
+	if err := os.RemoveAll(aside); err != nil {
+		return err
+	}
+	return m.MoveTo(aside)
+}
+
+// MoveTo moves the mirror's folder, which it keeps reading.
+func (m *Mirror) MoveTo(dir string) error {
+	m.packs.Lock()
+	defer m.packs.Unlock()
+	m.objs.closeIdle(0)
+	m.doubt.Lock()
+	defer m.doubt.Unlock()
+	if err := os.Rename(m.dir, dir); err != nil {
+		return err
+	}
+	m.dir = dir
+	return nil
+}
+
+// Rescue brings commits and what they need from another mirror on this disk,
+// as far as they are whole there, and returns those that were not.
+func (m *Mirror) Rescue(ctx context.Context, from string, commits []string) (lost []string) {
+	from, err := filepath.Abs(from)
+	if err != nil {
+		return commits
+	}
+	for _, c := range commits {
+		if ctx.Err() != nil || !IsID(c) {
+			lost = append(lost, c)
+			continue
+		}
+		err := Direct{}.Run(ctx, Command{Dir: m.Dir(), Stdin: strings.NewReader(c + "\n"),
+			Env:  []string{"GIT_ALLOW_PROTOCOL=file"},
+			Args: []string{"--git-dir=.", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--stdin", "--", from}})
+		if err != nil {
+			lost = append(lost, c)
+		}
+	}
+	return lost
+}

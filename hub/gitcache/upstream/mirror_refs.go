@@ -1,0 +1,184 @@
+package upstream
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Table reads all refs at once.
+func (m *Mirror) Table(ctx context.Context) (*Table, error) {
+	t := &Table{def: m.defaultBranch()}
+	lines := &lineWriter{each: t.line}
+	err := Direct{}.Run(ctx, Command{Dir: m.Dir(), Stdout: lines,
+		Args: []string{"--git-dir=.", "for-each-ref", "--format=%(objectname) %(objecttype) %(*objectname) %(*objecttype) %(refname)", "refs/"}})
+	m.blame(err)
+	if err == nil {
+		err = lines.err
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.refs.clip()
+	return t, m.peelDeep(ctx, t)
+}
+
+// peelDeep follows tags of tags to their end.
+func (m *Mirror) peelDeep(ctx context.Context, t *Table) error {
+	places := t.deep()
+	if len(places) == 0 {
+		return nil
+	}
+	var in strings.Builder
+	for _, i := range places {
+		in.WriteString(t.refs.ID(i) + "^{}\n")
+	}
+	out, err := m.local(ctx, in.String(), "cat-file", "--batch-check=%(objectname) %(objecttype)")
+	if err != nil {
+		return err
+	}
+	n := 0
+	for line := range strings.Lines(out) {
+		if id, kind, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " "); kind == "commit" && n < len(places) {
+			t.setPeeled(places[n], id)
+		}
+		n++
+	}
+	return nil
+}
+
+// lineWriter hands on each line that is written to it.
+type lineWriter struct {
+	each func([]byte) error
+	rest []byte
+	err  error
+}
+
+// Write takes whole lines out of p.
+func (w *lineWriter) Write(p []byte) (int, error) {
+	w.rest = append(w.rest, p...)
+	buf := w.rest
+	for w.err == nil {
+		i := bytes.IndexByte(buf, '\n')
+		if i < 0 {
+			break
+		}
+		w.err = w.each(buf[:i])
+		buf = buf[i+1:]
+	}
+	w.rest = append(w.rest[:0], buf...)
+	return len(p), w.err
+}
+
+// manyRefs is when single files for refs, each synced, cost more than writing
+// the packed list once.
+const manyRefs = 200
+
+// SetRefs makes the mirror's refs what a listing said. Their objects must be
+// there.
+func (m *Mirror) SetRefs(ctx context.Context, d *Diff) error {
+	if d.Empty() {
+		return nil
+	}
+	quick := []string{"update-ref", "-z", "--stdin"}
+	if d.Changed.Len() > manyRefs {
+		quick = append([]string{"-c", "core.fsync=pack,pack-metadata"}, quick...)
+	}
+	// Two steps: a branch may have become a folder of branches.
+	if len(d.Gone) > 0 {
+		err := m.stream(ctx, func(w *bufio.Writer) {
+			for _, name := range d.Gone {
+				fmt.Fprintf(w, "delete %s\x00\x00", name)
+			}
+		}, "update-ref", "-z", "--stdin")
+		if err != nil {
+			return err
+		}
+	}
+	if d.Changed.Len() == 0 {
+		return nil
+	}
+	err := m.stream(ctx, func(w *bufio.Writer) {
+		for name, id := range d.Changed.All() {
+			fmt.Fprintf(w, "update %s\x00%s\x00\x00", name, id)
+		}
+	}, quick...)
+	if err == nil && d.Changed.Len() > manyRefs {
+		err = m.PackRefs(ctx)
+	}
+	return err
+}
+
+// PackRefs writes all refs into one file.
+func (m *Mirror) PackRefs(ctx context.Context) error {
+	_, err := m.local(ctx, "", "pack-refs", "--all", "--prune")
+	return err
+}
+
+// stream runs a git command whose input is written as it reads.
+func (m *Mirror) stream(ctx context.Context, write func(*bufio.Writer), args ...string) error {
+	r, w := io.Pipe()
+	go func() {
+		buf := bufio.NewWriterSize(w, 64<<10)
+		write(buf)
+		_ = w.CloseWithError(buf.Flush())
+	}()
+	err := Direct{}.Run(ctx, Command{Dir: m.Dir(), Args: append([]string{"--git-dir=."}, args...), Stdin: r})
+	_ = r.CloseWithError(io.ErrClosedPipe)
+	return err
+}
+
+// SetDefault notes upstream's default branch.
+func (m *Mirror) SetDefault(ctx context.Context, name string) error {
+	if name == "" || name == m.defaultBranch() {
+		return nil
+	}
+	_, err := m.local(ctx, "", "symbolic-ref", "HEAD", name)
+	return err
+}
+
+func (m *Mirror) defaultBranch() string {
+	raw, err := os.ReadFile(filepath.Join(m.Dir(), "HEAD"))
+	name, ok := strings.CutPrefix(strings.TrimSpace(string(raw)), "ref: ")
+	if err != nil || !ok || name == "refs/heads/"+noBranch {
+		return ""
+	}
+	return name
+}
+
+// noBranch is what HEAD of a new mirror names.
+const noBranch = "none"
+
+// Keep makes sure that commits stay, whatever upstream does to its refs.
+func (m *Mirror) Keep(ctx context.Context, commits []string) error {
+	var b strings.Builder
+	for _, c := range commits {
+		if !IsID(c) {
+			return fmt.Errorf("keep %q: not an object id", c)
+		}
+		fmt.Fprintf(&b, "update %s%s\x00%s\x00\x00", keepPrefix, c, c)
+	}
+	if b.Len() == 0 {
+		return nil
+	}
+	_, err := m.local(ctx, b.String(), "update-ref", "-z", "--stdin")
+	return err
+}
+
+// Drop lets commits go that were kept.
+func (m *Mirror) Drop(ctx context.Context, commits []string) error {
+	var b strings.Builder
+	for _, c := range commits {
+		fmt.Fprintf(&b, "delete %s%s\x00\x00", keepPrefix, c)
+	}
+	if b.Len() == 0 {
+		return nil
+	}
+	_, err := m.local(ctx, b.String(), "update-ref", "-z", "--stdin")
+	return err
+}

@@ -1,0 +1,190 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Size returns the bytes of the mirror's objects.
+func (m *Mirror) Size() int64 {
+	var n int64
+	_ = filepath.WalkDir(filepath.Join(m.Dir(), "objects"), func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			if info, err := d.Info(); err == nil {
+				n += info.Size()
+			}
+		}
+		return nil
+	})
+	return n
+}
+
+// maxPacks is how many packs a mirror may gather before they are joined.
+const maxPacks = 20
+
+// cruftFor is how long objects stay that no ref reaches any more.
+const cruftFor = "2.weeks.ago"
+
+// Tidy joins packs when there are many, or everything when all is set, and
+// removes what killed commands left. Only the lease holder may call it, and
+// not while it fetches. Readers wait only while files are deleted.
+func (m *Mirror) Tidy(ctx context.Context, all bool) error {
+	if err := m.clean(time.Hour); err != nil {
+		return err
+	}
+	packs, err := m.packFiles()
+	if err != nil || (len(packs) <= maxPacks && !all) {
+		return err
+	}
+	if all {
+		return errors.Join(m.PackRefs(ctx), m.packWhole(ctx, packs))
+	}
+	return m.joinPacks(ctx)
+}
+
+// joinPacks makes few packs of many, each at least twice as large as the next.
+// The new pack is written first; then the index over all packs prefers it, and
+// packs of which the index needs nothing go.
+func (m *Mirror) joinPacks(ctx context.Context) error {
+	before, err := m.packFiles()
+	if err != nil {
+		return err
+	}
+	if _, err := m.local(ctx, "", "repack", "-q", "--geometric=2"); err != nil {
+		return err
+	}
+	after, err := m.packFiles()
+	if err != nil {
+		return err
+	}
+	args := []string{"multi-pack-index", "write", "--no-progress"}
+	for _, p := range after {
+		if !slices.Contains(before, p) {
+			args = append(args, "--preferred-pack="+strings.TrimSuffix(p, ".pack")+".idx")
+			break
+		}
+	}
+	if _, err := m.local(ctx, "", args...); err != nil {
+		return err
+	}
+	m.packs.Lock()
+	defer m.packs.Unlock()
+	m.objs.closeIdle(0)
+	_, err = m.local(ctx, "", "multi-pack-index", "expire", "--no-progress")
+	return err
+}
+
+// packWhole makes one pack of what refs reach and one of what they do not, and
+// deletes all others.
+func (m *Mirror) packWhole(ctx context.Context, old []string) error {
+	main, err := m.local(ctx, "", "pack-objects", "-q", "--all", "--reflog", "--indexed-objects", "--non-empty", "--delta-base-offset", "objects/pack/pack")
+	if err != nil {
+		return err
+	}
+	keep := packNames(main)
+	var in strings.Builder
+	for _, p := range keep {
+		in.WriteString(p + "\n")
+	}
+	for _, p := range old {
+		if !slices.Contains(keep, p) {
+			in.WriteString("-" + p + "\n")
+		}
+	}
+	cruft, err := m.local(ctx, in.String(), "pack-objects", "-q", "--cruft", "--cruft-expiration="+cruftFor, "--non-empty", "--delta-base-offset", "objects/pack/pack")
+	if err != nil {
+		return err
+	}
+	keep = append(keep, packNames(cruft)...)
+	m.packs.Lock()
+	defer m.packs.Unlock()
+	m.objs.closeIdle(0)
+	// The index over all packs names those that go, so it goes first.
+	errs := []error{remove(filepath.Join(m.Dir(), "objects/pack/multi-pack-index"))}
+	for _, p := range old {
+		if slices.Contains(keep, p) {
+			continue
+		}
+		// The index last: a pack without one is an unfinished one to git.
+		for _, ending := range []string{".rev", ".bitmap", ".mtimes", ".idx", ".pack"} {
+			errs = append(errs, remove(filepath.Join(m.Dir(), "objects/pack", strings.TrimSuffix(p, ".pack")+ending)))
+		}
+	}
+	_, err = m.local(ctx, "", "multi-pack-index", "write", "--no-progress")
+	return errors.Join(append(errs, err)...)
+}
+
+func remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// packNames are the file names of the packs whose hashes pack-objects printed.
+func packNames(out string) []string {
+	var names []string
+	for hash := range strings.FieldsSeq(out) {
+		if IsID(hash) {
+			names = append(names, "pack-"+hash+".pack")
+		}
+	}
+	return names
+}
+
+// packFiles returns the names of the mirror's packs.
+func (m *Mirror) packFiles() ([]string, error) {
+	found, err := filepath.Glob(filepath.Join(m.Dir(), "objects/pack/pack-*.pack"))
+	for i := range found {
+		found[i] = filepath.Base(found[i])
+	}
+	return found, err
+}
+
+// clean removes temporary files and stale locks older than age. With age zero
+// it is called before anything runs on the mirror.
+func (m *Mirror) clean(age time.Duration) error {
+	patterns := []string{"objects/pack/tmp_*", "objects/pack/.tmp-*", "objects/tmp_*", "objects/tmp_objdir-*", "objects/incoming-*", "shallow.lock"}
+	if age == 0 {
+		patterns = append(patterns, "packed-refs.lock", "packed-refs.new", "HEAD.lock", "config.lock", "objects/pack/multi-pack-index.lock", "objects/info/*.lock")
+	}
+	var errs []error
+	for _, p := range patterns {
+		found, _ := filepath.Glob(filepath.Join(m.Dir(), p))
+		for _, f := range found {
+			if info, err := os.Lstat(f); err == nil && time.Since(info.ModTime()) >= age {
+				errs = append(errs, os.RemoveAll(f))
+			}
+		}
+	}
+	if age == 0 {
+		errs = append(errs, filepath.WalkDir(filepath.Join(m.Dir(), "refs"), func(p string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && strings.HasSuffix(p, ".lock") {
+				return os.Remove(p)
+			}
+			return nil
+		}))
+	}
+	return errors.Join(errs...)
+}
+
+// PackSpace returns how many bytes fetches that run now have written. Git's
+// own limit on pack sizes does not limit a fetch.
+func (m *Mirror) PackSpace() int64 {
+	var n int64
+	for _, p := range []string{"objects/pack/tmp_pack_*", "objects/tmp_objdir-*/pack/tmp_pack_*", "objects/incoming-*/pack/tmp_pack_*"} {
+		found, _ := filepath.Glob(filepath.Join(m.Dir(), p))
+		for _, f := range found {
+			if info, err := os.Lstat(f); err == nil {
+				n += info.Size()
+			}
+		}
+	}
+	return n
+}
