@@ -97,7 +97,7 @@ func (h *Hub) server() *server {
 }
 
 func (h *Hub) metricsServer() *server {
-	return &server{name: "metrics", listener: h.metricsListener, handler: metricsHandler(h.registry), log: h.log}
+	return &server{name: "metrics", listener: h.metricsListener, handler: metricsRoutes(h.registry, h.metricsListener.Addr()), log: h.log}
 }
 
 // Run turns /readyz off when the hub begins to stop.

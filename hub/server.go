@@ -22,6 +22,13 @@ const (
 	idleTimeout = 6 * time.Minute
 	// maxHeaderBytes is far above what any caller of ours sends.
 	maxHeaderBytes = 16 << 10
+	// headerTable bounds what each end of a connection remembers of headers. An
+	// agent's poll and its answer fit; the usual 4 KiB cost 9 KiB of memory for
+	// each connection, and ten thousand agents keep one.
+	headerTable = 1 << 10
+	// frameBytes is the most that an answer puts into one HTTP/2 frame: the
+	// connection keeps a buffer of its largest frame for as long as it lives.
+	frameBytes = 4 << 10
 	// drainTimeout is what requests in flight get when the hub stops; with the
 	// rest of the stop it stays below 10 s.
 	drainTimeout = 7 * time.Second
@@ -106,7 +113,8 @@ func (s *server) Run(ctx context.Context) error {
 	// Behind a proxy, and in tests, HTTP/2 comes without TLS.
 	protocols.SetUnencryptedHTTP2(s.tls == nil)
 	srv := &http.Server{
-		Handler: s.handler, TLSConfig: s.tls, Protocols: &protocols,
+		Handler: smallFrames(s.handler), TLSConfig: s.tls, Protocols: &protocols,
+		HTTP2:             &http.HTTP2Config{MaxDecoderHeaderTableSize: headerTable, MaxEncoderHeaderTableSize: headerTable},
 		ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}

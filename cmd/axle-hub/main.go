@@ -31,6 +31,7 @@ func main() {
 }
 
 func run() int {
+	thrifty()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := newRoot().ExecuteContext(ctx)

@@ -1,0 +1,39 @@
+package hub
+
+import "net/http"
+
+// smallFrames lets HTTP/2 answers leave in frames of frameBytes.
+func smallFrames(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor == 2 {
+			w = &frameWriter{w}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// frameWriter writes at most frameBytes at once.
+type frameWriter struct{ http.ResponseWriter }
+
+// Write implements http.ResponseWriter.
+func (f *frameWriter) Write(p []byte) (n int, err error) {
+	for len(p) > frameBytes {
+		wrote, err := f.ResponseWriter.Write(p[:frameBytes])
+		n += wrote
+		if err != nil {
+			return n, err
+		}
+		p = p[frameBytes:]
+	}
+	wrote, err := f.ResponseWriter.Write(p)
+	return n + wrote, err
+}
+
+// Flush implements http.Flusher.
+func (f *frameWriter) Flush() {
+	// One that cannot flush has nothing buffered.
+	_ = http.NewResponseController(f.ResponseWriter).Flush()
+}
+
+// Unwrap lets an http.ResponseController reach the connection.
+func (f *frameWriter) Unwrap() http.ResponseWriter { return f.ResponseWriter }
