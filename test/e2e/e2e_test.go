@@ -6,6 +6,7 @@
 //	axle ARG…           the command line;  ! axle … must fail
 //	kube CLUSTER ARG…   kubectl as that cluster's administrator
 //	git create REPO | commit REPO BRANCH FOLDER | tag REPO NAME | down | up | fault REPO STATUS
+//	charts publish NAME VERSION FOLDER          in a chart repository at $CHARTS
 //	hub kill | start | stop
 //	agent start CLUSTER | kill CLUSTER | again CLUSTER
 //	waitfor PATTERN axle|kube ARG…   until standard output matches (60 s)
@@ -15,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"regexp"
 	"strconv"
@@ -25,6 +27,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/test/chartserver"
 	"github.com/axle-cd/axle/test/gitserver"
 	"github.com/axle-cd/axle/test/world"
 )
@@ -42,7 +45,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"world": startWorld, "axle": axle, "kube": kubectl, "git": gitCommand, "hub": hub, "agent": agent, "waitfor": waitFor,
+			"world": startWorld, "axle": axle, "kube": kubectl, "git": gitCommand, "charts": chartsCommand, "hub": hub, "agent": agent, "waitfor": waitFor,
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Values[stageKey{}] = &stage{agents: map[string]*world.Agent{}}
@@ -57,6 +60,7 @@ type stageKey struct{}
 type stage struct {
 	*world.World
 	agents map[string]*world.Agent
+	charts *chartserver.Server
 }
 
 func on(ts *testscript.TestScript) *stage {
@@ -161,6 +165,29 @@ func gitCommand(ts *testscript.TestScript, _ bool, args []string) {
 	default:
 		ts.Fatalf("git %s is not known", args[0])
 	}
+}
+
+func chartsCommand(ts *testscript.TestScript, _ bool, args []string) {
+	s := on(ts)
+	if s.charts == nil {
+		s.charts = chartserver.Start(false)
+		ts.Defer(s.charts.Close)
+		ts.Setenv("CHARTS", s.charts.URL())
+	}
+	if len(args) != 4 || args[0] != "publish" {
+		ts.Fatalf("usage: charts publish NAME VERSION FOLDER")
+	}
+	files := map[string]string{}
+	root := os.DirFS(ts.MkAbs(args[3]))
+	ts.Check(fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(root, name)
+		files[name] = string(text)
+		return err
+	}))
+	s.charts.Publish(chartserver.Chart{Name: args[1], Version: args[2], Files: files})
 }
 
 func hub(ts *testscript.TestScript, _ bool, args []string) {
