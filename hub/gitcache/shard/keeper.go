@@ -168,13 +168,23 @@ func (k *Keeper) renew(ctx context.Context) {
 		return
 	}
 	k.mu.Lock()
-	defer k.mu.Unlock()
 	for id, o := range k.owned {
 		switch {
 		case held[id] == o.epoch:
 			o.proved = started
+			delete(held, id)
 		case o.proved.Before(started):
 			o.cancel(ErrFenced)
+			delete(held, id)
+		}
+	}
+	k.mu.Unlock()
+	// A database that failed over and lost its last seconds says that this
+	// replica has what it gave back meanwhile. Nobody works under that lease,
+	// and renewed it would keep everyone else out for good.
+	for id, epoch := range held {
+		if err := k.config.Leases.Release(ctx, id, epoch); err != nil {
+			k.config.Log.Warn("lease cannot be given back", logkey.Repository, id, logkey.Error, err)
 		}
 	}
 }

@@ -208,3 +208,22 @@ func TestEndsWhenTheLeaseIsAnothers(t *testing.T) {
 		t.Error("one repository's work ran twice at once")
 	}
 }
+
+// TestLeaseThatCameBackIsGivenBack holds that a lease which the database says
+// is ours again, after it lost the row that gave it back, is not renewed for
+// ever with nobody at work.
+func TestLeaseThatCameBackIsGivenBack(t *testing.T) {
+	leases := newTable()
+	run(t, leases)
+	leases.mu.Lock()
+	leases.held["r"], leases.epochs["r"] = 3, 3
+	leases.mu.Unlock()
+	eventually.For(t, time.Minute, "the lease is given back", func() error {
+		leases.mu.Lock()
+		defer leases.mu.Unlock()
+		if leases.held["r"] != 0 {
+			return errors.New("it is held")
+		}
+		return nil
+	})
+}
