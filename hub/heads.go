@@ -108,6 +108,16 @@ func (h *heads) take() (moved []string, all bool) {
 	return moved, all
 }
 
+// size is how many moved sources wait; -1 is all of them.
+func (h *heads) size() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.all {
+		return -1
+	}
+	return len(h.waiting)
+}
+
 // Run works until the context ends. What fails is tried again, and everything
 // is looked at now and then.
 func (h *heads) Run(ctx context.Context) error {

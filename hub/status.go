@@ -64,7 +64,7 @@ type indexSize interface {
 	Size() (clusters, services int)
 }
 
-func registerProcess(r prometheus.Registerer, feed *event.Feed, index indexSize) {
+func registerProcess(r prometheus.Registerer, feed *event.Feed, index indexSize, waiting func() int) {
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
 	}
@@ -76,6 +76,8 @@ func registerProcess(r prometheus.Registerer, feed *event.Feed, index indexSize)
 			ConstLabels: prometheus.Labels{"version": buildinfo.Version, "go": buildinfo.Go()},
 		}, func() float64 { return 1 }),
 		gauge("axle_feed_sequence", "Place in the change feed that this replica's indexes are at.", func() float64 { return float64(feed.Position().Sequence) }),
+		gauge("axle_feed_lag_seconds", "How long ago this replica's indexes held every change there was; above 2 s polls that have seen more are told to come again.", func() float64 { return feed.Age().Seconds() }),
+		gauge("axle_hub_heads_waiting", "Moved sources whose services wait for a revision, on the replica that makes them; -1 means that all are looked at.", func() float64 { return float64(waiting()) }),
 		gauge("axle_desired_clusters", "Clusters whose lists this replica holds.", func() float64 {
 			clusters, _ := index.Size()
 			return float64(clusters)

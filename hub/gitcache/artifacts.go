@@ -23,7 +23,7 @@ func (c *Cache) artifactAgent(r Repository, epoch int64) agent {
 	return artifactagent.New(artifactagent.Config{RepositoryID: r.ID, Kind: r.Kind, Epoch: epoch, Store: c.store, Sink: c.node,
 		Dir: c.artifactDir(r.ID), Dialer: &upstream.Dialer{Allow: c.config.AllowUpstreamCIDRs}, AllowHTTP: c.config.AllowHTTP,
 		PollInterval: c.config.PollInterval, Gap: c.config.gap, Clock: c.config.Clock, Log: c.config.Log,
-		Limits: c.config.Limits, Level: c.config.Level, MaxKept: r.Options.MaxBytes, OnPass: c.metrics.pass})
+		Limits: c.config.Limits, Level: c.config.Level, MaxKept: r.Options.MaxBytes, OnPass: c.passed(r.ID)})
 }
 
 // artifactDir names the folder of a repository's kept files by a hash.

@@ -42,6 +42,7 @@ type Cache struct {
 	git     *upstream.Git
 	keeper  *shard.Keeper
 	metrics *metrics
+	ages    *ages
 	// variants are deltas and other forms of what node has.
 	variants *variants
 	wake     chan struct{} // holds one: the list of repositories may be old
@@ -93,11 +94,12 @@ func New(config Config) (*Cache, error) {
 		return nil, err
 	}
 	c.metrics = newMetrics(config.Registerer, node)
+	c.ages = &ages{clock: config.Clock, read: map[string]time.Time{}}
 	c.keeper = shard.New(shard.Config{
 		Leases: &leases{cache: c, holder: Holder{Replica: config.Replica, Boot: rand.Text()}},
 		Own:    c.own, RenewEvery: record.RenewEvery, FenceAfter: record.FenceAfter, Log: config.Log,
 	})
-	watch(config.Registerer, func() int { return len(c.keeper.Owned()) }, c.followed)
+	watch(config.Registerer, func() int { return len(c.keeper.Owned()) }, c.followed, c.ages.oldest)
 	return c, nil
 }
 
@@ -148,6 +150,8 @@ func (c *Cache) own(ctx context.Context, repositoryID string, epoch int64) error
 	if err != nil {
 		return err
 	}
+	c.ages.begin(repositoryID)
+	defer c.ages.end(repositoryID)
 	c.mu.Lock()
 	c.agents[repositoryID] = a
 	c.mu.Unlock()
@@ -176,6 +180,9 @@ func (c *Cache) newAgent(r Repository, epoch int64) (agent, error) {
 func (c *Cache) passed(repositoryID string) func(fetched bool, err error, took time.Duration) {
 	return func(fetched bool, err error, took time.Duration) {
 		c.metrics.pass(fetched, err, took)
+		if err == nil {
+			c.ages.good(repositoryID)
+		}
 		if fetched {
 			c.tellFollower(repositoryID)
 		}

@@ -50,8 +50,9 @@ func (m *metrics) pass(fetched bool, err error, took time.Duration) {
 	m.seconds.Observe(took.Seconds())
 }
 
-// watch registers how much this replica owns and follows.
-func watch(r prometheus.Registerer, owned, followed func() int) {
+// watch registers how much this replica owns and follows, and how long ago the
+// upstream that waits longest was read.
+func watch(r prometheus.Registerer, owned, followed func() int, oldest func() float64) {
 	if r == nil {
 		return
 	}
@@ -59,6 +60,8 @@ func watch(r prometheus.Registerer, owned, followed func() int) {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
 	}
 	r.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "axle_gitcache_fetch_age_seconds",
+			Help: "Longest time since an upstream that this replica fetches was last read; about twice the poll interval at most while all is well."}, oldest),
 		gauge("axle_gitcache_owned_repositories", "Repositories that this replica fetches.", owned),
 		gauge("axle_gitcache_followed_repositories", "Repositories of which this replica keeps a second copy.", followed),
 	)
