@@ -181,7 +181,7 @@ func TestNotActingNamesWhatDoesNothing(t *testing.T) {
 	s.Sources, s.Imports, s.DocsPath = []fleet.Source{{Path: "more"}}, []fleet.Import{{Stack: "net"}}, "docs"
 	want := []string{
 		"helm.chart", "helm.version", "helm.luaScript", "renderers[0].helm.url", "renderers[0].helm.chart",
-		"kustomize.enableHelm", "syncConfig.diffNormalizers", "contexts", "imports", "dependencies[1].cluster", "docsPath",
+		"syncConfig.diffNormalizers", "contexts", "imports", "dependencies[1].cluster", "docsPath",
 	}
 	if diff := cmp.Diff(want, fleet.NotActing(s)); diff != "" {
 		t.Errorf("paths (-want +got):\n%s", diff)

@@ -58,13 +58,17 @@ func (s *Store) putArtifact(ctx context.Context, a gitcache.Artifact) error {
 	return err
 }
 
-// Pins returns what must stay possible to serve from a repository.
+// Pins returns what must stay possible to serve from a repository, parts of
+// what others serve included.
 func (s *Store) Pins(ctx context.Context, repositoryID string) ([]gitcache.Pin, error) {
-	return rowsOf(ctx, s, func(row scan) (p gitcache.Pin, err error) {
-		err = row(&p.Digest, &p.RepositoryID, &p.Commit)
-		return p, err
-	}, `SELECT digest, repository_id, commit_id FROM artifacts
-		WHERE repository_id = $2 AND digest IN (`+pinned+`) ORDER BY digest`, s.dayAgo(), repositoryID)
+	recipes, err := rowsOf(ctx, s, scanArtifact, `SELECT digest, recipe, size, files, bytes, created_at FROM artifacts
+		WHERE (repository_id = $2 OR recipe LIKE $3) AND digest IN (`+pinned+`) ORDER BY digest`,
+		s.dayAgo(), repositoryID, `%"parts"%"`+repositoryID+`"%`)
+	var pins []gitcache.Pin
+	for _, a := range recipes {
+		pins = append(pins, a.Recipe.Pins(a.Digest, repositoryID)...)
+	}
+	return pins, err
 }
 
 // PinnedDigests returns all digests that no cache may evict, sorted.

@@ -52,9 +52,9 @@ type Contents struct {
 	Charts  []Chart `json:"charts,omitempty"`
 }
 
-// Encode writes the map. Equal contents give equal bytes.
+// Encode writes the map. Equal contents give equal bytes, whatever their order.
 func Encode(c Contents) ([]byte, error) {
-	c.Version = version
+	c.Version, c.Bases, c.Charts = version, slices.Clone(c.Bases), slices.Clone(c.Charts)
 	slices.SortFunc(c.Bases, func(a, b Base) int { return cmp.Compare(a.Reference, b.Reference) })
 	slices.SortFunc(c.Charts, func(a, b Chart) int {
 		return cmp.Or(cmp.Compare(a.Repository, b.Repository), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))

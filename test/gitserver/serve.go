@@ -42,6 +42,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if s.act(out, r, repo, kind, f) {
 		return
 	}
+	if kind == LFS {
+		s.serveLFS(out, r, repo, rest, body)
+		return
+	}
 	r.Body = io.NopCloser(bytes.NewReader(raw))
 	r.ContentLength = int64(len(raw))
 	s.backendHandler().ServeHTTP(out, r)
@@ -75,6 +79,8 @@ func classify(r *http.Request, rest string) (raw []byte, kind Kind, plain []byte
 		}
 	}
 	switch {
+	case strings.HasPrefix(rest, "info/lfs/"):
+		return raw, LFS, plain, nil
 	case strings.HasSuffix(rest, "git-receive-pack") || r.URL.Query().Get("service") == "git-receive-pack":
 		return raw, Push, plain, nil
 	case strings.HasSuffix(rest, "git-upload-pack"):

@@ -47,6 +47,7 @@ type Server struct {
 	mu        sync.Mutex
 	http      *http.Server
 	listener  net.Listener
+	lfsBase   string // where LFS objects are, when elsewhere
 	faults    map[string]Fault
 	events    []*Event
 	auth      [2]string

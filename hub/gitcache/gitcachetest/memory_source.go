@@ -200,8 +200,8 @@ func (m *Memory) Pins(ctx context.Context, repositoryID string) ([]gitcache.Pin,
 	defer m.mu.Unlock()
 	var out []gitcache.Pin
 	for d := range m.pins {
-		if a, ok := m.arts[d]; ok && a.Recipe.RepositoryID == repositoryID {
-			out = append(out, gitcache.Pin{Digest: d, RepositoryID: repositoryID, Commit: a.Recipe.Commit})
+		if a, ok := m.arts[d]; ok {
+			out = append(out, a.Recipe.Pins(d, repositoryID)...)
 		}
 	}
 	slices.SortFunc(out, func(a, b gitcache.Pin) int { return strings.Compare(string(a.Digest), string(b.Digest)) })

@@ -347,7 +347,8 @@ func suitePins(t *testing.T, f Fixture) {
 	src := put(t, s, "a", "x")
 	epoch := acquire(t, s, "a", first)
 	h, a := someHead(src, "one")
-	a.Recipe.Parts = []record.Part{{Path: "charts/x", Recipe: gitcache.Recipe{Kind: record.Git, RepositoryID: "b"}}}
+	part := gitcache.Pin{Digest: digest.Digest(digest.Prefix + strings.Repeat("ab", 32)), RepositoryID: "b", Commit: fmt.Sprintf("%040x", 7)}
+	a.Recipe.Parts = []record.Part{{Path: "charts/x", Digest: part.Digest, Recipe: gitcache.Recipe{Kind: record.Git, RepositoryID: "b", Commit: part.Commit}}}
 	check(t, s.WriteHeads(ctx, "a", epoch, []gitcache.Head{h}, []gitcache.Artifact{a}))
 	got, err := s.Artifact(ctx, a.Digest)
 	check(t, err)
@@ -366,7 +367,11 @@ func suitePins(t *testing.T, f Fixture) {
 	pins, err := s.Pins(ctx, "a")
 	check(t, err)
 	equal(t, []gitcache.Pin{{Digest: a.Digest, RepositoryID: "a", Commit: a.Recipe.Commit}}, pins)
-	if pins, err = s.Pins(ctx, "b"); err != nil || len(pins) != 0 {
+	// A part is needed for as long as what it is a part of.
+	pins, err = s.Pins(ctx, "b")
+	check(t, err)
+	equal(t, []gitcache.Pin{part}, pins)
+	if pins, err = s.Pins(ctx, "c"); err != nil || len(pins) != 0 {
 		t.Fatalf("pins of another repository: %v, %v", pins, err)
 	}
 	all, err := s.PinnedDigests(ctx)

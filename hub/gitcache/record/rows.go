@@ -111,6 +111,8 @@ type Options struct {
 	// Region and Endpoint of a bucket or cloud registry.
 	Region   string `json:"region,omitempty"`
 	Endpoint string `json:"endpoint,omitempty"`
+	// PlainHTTP speaks http to a registry, where the hub allows it.
+	PlainHTTP bool `json:"plainHttp,omitempty"`
 	// PassCredentials sends credentials to other hosts that a chart index
 	// names.
 	PassCredentials bool `json:"passCredentials,omitempty"`
@@ -336,4 +338,17 @@ type Pin struct {
 	Digest       digest.Digest
 	RepositoryID string
 	Commit       string
+}
+
+// Pins returns what must stay possible to serve from a repository so that the
+// tarball of a recipe can be made again: itself, or parts of it.
+func (r Recipe) Pins(d digest.Digest, repositoryID string) []Pin {
+	var out []Pin
+	if r.RepositoryID == repositoryID {
+		out = append(out, Pin{Digest: d, RepositoryID: repositoryID, Commit: r.Commit})
+	}
+	for _, p := range r.Parts {
+		out = append(out, p.Recipe.Pins(p.Digest, repositoryID)...)
+	}
+	return out
 }
