@@ -39,6 +39,9 @@ type Change struct {
 type Row struct {
 	Change
 	Sequence int64
+	// At is when it was committed, in microseconds since 1970 UTC by the clock
+	// of the replica that did; zero is unknown.
+	At int64
 }
 
 // Entry is an event for people.

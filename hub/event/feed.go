@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
@@ -61,11 +63,13 @@ type Subscriber interface {
 	Apply(ctx context.Context, rows []Row) error
 }
 
-// FeedConfig is what a Feed needs. All fields but Clock and Log are required.
+// FeedConfig is what a Feed needs. Only Store is required.
 type FeedConfig struct {
 	Store Store
 	Clock clock.Clock
 	Log   *slog.Logger
+	// Registerer takes how late rows are applied.
+	Registerer prometheus.Registerer
 }
 
 // Feed follows the change feed for one replica.
@@ -74,6 +78,7 @@ type Feed struct {
 	clock clock.Clock
 	log   *slog.Logger
 	wake  chan struct{}
+	late  prometheus.Histogram
 
 	mu          sync.Mutex
 	subscribers []Subscriber
@@ -95,7 +100,9 @@ func NewFeed(c FeedConfig) (*Feed, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Feed{store: c.Store, clock: c.Clock, log: c.Log, wake: make(chan struct{}, 1), moved: make(chan struct{})}, nil
+	f := &Feed{store: c.Store, clock: c.Clock, log: c.Log, wake: make(chan struct{}, 1), moved: make(chan struct{})}
+	f.late = newLateness(c.Registerer)
+	return f, nil
 }
 
 // Subscribe adds an index. It must be called before Run.
@@ -300,6 +307,7 @@ func (f *Feed) tail(ctx context.Context, current Incarnation) (int, error) {
 		}
 	}
 	f.advance(Position{Incarnation: current.ID, Sequence: rows[len(rows)-1].Sequence}, true)
+	f.observe(rows)
 	return len(rows), nil
 }
 

@@ -122,8 +122,8 @@ func (s *Store) Position(ctx context.Context) (event.Position, error) {
 
 // outboxRow is one transaction's changes.
 type outboxRow struct {
-	sequence int64
-	changes  string
+	sequence, at int64
+	changes      string
 }
 
 // ChangesAfter returns the rows of up to limit transactions above the
@@ -131,9 +131,9 @@ type outboxRow struct {
 // torn apart. Dropped rows are event.ErrTruncated.
 func (s *Store) ChangesAfter(ctx context.Context, sequence int64, limit int) ([]event.Row, error) {
 	found, err := rowsOf(ctx, s, func(row scan) (r outboxRow, err error) {
-		err = row(&r.sequence, &r.changes)
+		err = row(&r.sequence, &r.at, &r.changes)
 		return r, err
-	}, `SELECT sequence, changes FROM outbox
+	}, `SELECT sequence, committed_at, changes FROM outbox
 		WHERE incarnation = (SELECT max(id) FROM incarnations) AND sequence > $1
 		ORDER BY sequence LIMIT $2`, sequence, limit)
 	if err != nil {
@@ -149,7 +149,7 @@ func (s *Store) ChangesAfter(ctx context.Context, sequence int64, limit int) ([]
 			return nil, fmt.Errorf("decode feed row %d: %w", r.sequence, err)
 		}
 		for _, c := range changes {
-			rows = append(rows, event.Row{Change: event.Change{Kind: c.Kind, Key: c.Key, Cluster: c.Cluster}, Sequence: r.sequence})
+			rows = append(rows, event.Row{Change: event.Change{Kind: c.Kind, Key: c.Key, Cluster: c.Cluster}, Sequence: r.sequence, At: r.at})
 		}
 	}
 	return rows, nil
