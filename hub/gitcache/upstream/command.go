@@ -20,7 +20,8 @@ type Command struct {
 	Env    []string // beside Environ
 	Stdin  io.Reader
 	Stdout io.Writer
-	// Files become the descriptors 3 and up of git.
+	// Files become the descriptors 3 and up of git. They are closed here as
+	// soon as git has them.
 	Files []*os.File
 }
 
@@ -49,7 +50,13 @@ func FinishWith(ctx context.Context, cmd *exec.Cmd, args []string, cancel func()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = cancel
 	cmd.WaitDelay = 5 * time.Second
-	err := cmd.Run()
+	err := cmd.Start()
+	for _, f := range cmd.ExtraFiles {
+		_ = f.Close() // git has its own
+	}
+	if err == nil {
+		err = cmd.Wait()
+	}
 	if err == nil {
 		return nil
 	}

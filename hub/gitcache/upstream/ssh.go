@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"os"
 	"strings"
@@ -14,12 +15,13 @@ import (
 	"unicode"
 
 	"golang.org/x/crypto/ssh"
+	"golang.org/x/sys/unix"
 
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
 // prepareSSH reads the key and the known hosts. The key never leaves this
-// process: SSH is spoken here, and git gets two pipes.
+// process: SSH is spoken here, and git gets a socket.
 func (s *Server) prepareSSH() error {
 	if s.access.PrivateKey == "" || s.access.KnownHosts == "" {
 		return errcode.New(errcode.Invalid, "%s needs a private key and the server's known_hosts lines; give both to the repository", s.loc)
@@ -187,7 +189,7 @@ func listSession(ses *session, prefixes []string, see func(Ref) error) (Listing,
 	return l.Listing, errors.Join(err, ses.in.Close())
 }
 
-// fetchSSH gives git two pipes to a session that is held here.
+// fetchSSH gives git a socket to a session that is held here.
 func (s *Server) fetchSSH(ctx context.Context, c Command) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -196,29 +198,42 @@ func (s *Server) fetchSSH(ctx context.Context, c Command) error {
 		return err
 	}
 	defer func() { _ = ses.close() }()
-	down, toGit, err := os.Pipe()
+	theirs, ours, err := socketPair()
 	if err != nil {
 		return err
 	}
-	fromGit, up, err := os.Pipe()
-	if err != nil {
-		return errors.Join(err, down.Close(), toGit.Close())
-	}
+	defer ours.Close()
 	var moved atomic.Int64
-	go func() { _, _ = io.Copy(ses.in, io.TeeReader(fromGit, counter{&moved})); _ = ses.in.Close() }()
-	go func() { _, _ = io.Copy(toGit, io.TeeReader(ses.out, counter{&moved})); _ = toGit.Close() }()
+	go func() { _, _ = io.Copy(ses.in, io.TeeReader(ours, counter{&moved})); _ = ses.in.Close() }()
+	go func() { _, _ = io.Copy(ours, io.TeeReader(ses.out, counter{&moved})); _ = ours.CloseWrite() }()
 	defer s.watch(&moved, func() {
 		cancel(errcode.New(errcode.Unavailable, "%s sent nothing for %v", s.loc, s.git.config.StallTimeout))
 	})()
-	c.Files = append(c.Files, down, up)
+	c.Files = append(c.Files, theirs)
 	c.Env = append(c.Env, "GIT_ALLOW_PROTOCOL=fd")
-	c.Args = append(c.Args, fmt.Sprintf("fd::%d,%d", 1+len(c.Files), 2+len(c.Files)))
+	c.Args = append(c.Args, fmt.Sprintf("fd::%d", 2+len(c.Files)))
 	err = s.git.config.Runner.Run(ctx, c)
-	err = errors.Join(err, down.Close(), up.Close(), fromGit.Close())
 	if err != nil && context.Cause(ctx) == nil {
 		err = ses.wrong(err)
 	}
 	return err
+}
+
+// socketPair returns the two ends of a socket. It is no pair of pipes, because
+// git holds its end open in two processes, and one shuts a socket for both.
+func socketPair() (theirs *os.File, ours *net.UnixConn, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a socket for git: %w", err)
+	}
+	theirs = os.NewFile(uintptr(fds[0]), "for git")
+	here := os.NewFile(uintptr(fds[1]), "from git")
+	defer here.Close()
+	c, err := net.FileConn(here)
+	if err != nil {
+		return nil, nil, errors.Join(err, theirs.Close())
+	}
+	return theirs, c.(*net.UnixConn), nil
 }
 
 // watch calls late once when nothing moved for the stall timeout. What it
