@@ -117,7 +117,7 @@ func (c *Cache) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	changes := shard.Plan(c.config.Clock.Now(), r.Members.Known(), rows)
+	changes := shard.Plan(r.Members.Known(), rows)
 	if len(changes) == 0 {
 		return nil
 	}

@@ -82,8 +82,9 @@ type MembersConfig struct {
 // Members knows which replicas are there, as of the last heartbeat.
 type Members struct {
 	MembersConfig
-	mu    sync.Mutex
-	known []Replica
+	mu     sync.Mutex
+	known  []Replica
+	offset time.Duration // of the database's clock from this machine's
 }
 
 // NewMembers returns Members that know of this replica alone until Run.
@@ -126,11 +127,34 @@ func (m *Members) beat(ctx context.Context) error {
 	defer cancel()
 	self := m.Self
 	self.Condition = m.Condition()
+	before := m.Clock.Now()
 	if err := m.Store.Heartbeat(ctx, self, 0); err != nil {
 		return err
 	}
-	return m.Look(ctx)
+	if err := m.Look(ctx); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range m.known {
+		if r.Name == m.Self.Name && !r.SeenAt.IsZero() {
+			m.offset = r.SeenAt.Sub(before)
+		}
+	}
+	return nil
 }
+
+// Now implements clock.Clock: the database's time, as of the last heartbeat.
+// Replicas sign their calls with it, so that one whose clock is off can still
+// be talked to.
+func (m *Members) Now() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.Clock.Now().Add(m.offset)
+}
+
+// After implements clock.Clock.
+func (m *Members) After(d time.Duration) <-chan time.Time { return m.Clock.After(d) }
 
 // Look reads who is there now, for a decision that must not rest on what the
 // last heartbeat saw.

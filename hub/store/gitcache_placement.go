@@ -13,20 +13,20 @@ import (
 var _ gitcache.PlacementStore = (*Store)(nil)
 
 const selectPlacement = `SELECT l.repository_id, r.bytes, l.replica, COALESCE(p.url, ''), l.epoch, l.expires_at, l.acquired_at,
-	l.preferred, l.follower, l.moved_at, l.followed_at, l.fetch_started_at, {now}
+	l.preferred, l.follower, l.moved_at, l.followed_at, l.fetch_started_at, r.created_at, {now}
 	FROM repository_leases l JOIN repositories r ON r.id = l.repository_id LEFT JOIN replicas p ON p.name = l.replica `
 
 func scanPlacement(row scan) (p shard.Placement, err error) {
-	var expires, acquired, moved, followed, started, now int64
+	var expires, acquired, moved, followed, started, created, now int64
 	err = row(&p.RepositoryID, &p.Bytes, &p.Owner, &p.OwnerURL, &p.Epoch, &expires, &acquired,
-		&p.Preferred, &p.Follower, &moved, &followed, &started, &now)
+		&p.Preferred, &p.Follower, &moved, &followed, &started, &created, &now)
 	p.Held = p.Owner != "" && expires > now
-	p.AcquiredAt, p.MovedAt = clock.FromMicros(acquired), clock.FromMicros(moved)
+	p.AcquiredAt, p.MovedAgo = clock.FromMicros(acquired), time.Duration(now-moved)*time.Microsecond
 	p.FollowedAt, p.FetchStartedAt = clock.FromMicros(followed), clock.FromMicros(started)
 	if p.Held {
 		p.Age = time.Duration(now-acquired) * time.Microsecond
 	} else {
-		p.FreeFor = time.Duration(now-expires) * time.Microsecond
+		p.FreeFor = time.Duration(now-max(expires, created)) * time.Microsecond
 	}
 	return p, err
 }

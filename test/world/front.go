@@ -24,10 +24,13 @@ type Front struct {
 	URL string
 
 	server  *http.Server
-	targets []*target
 	next    atomic.Uint64
+	looks   context.Context
 	stop    context.CancelFunc
 	looking sync.WaitGroup
+
+	mu      sync.Mutex
+	targets []*target
 }
 
 type target struct {
@@ -49,22 +52,32 @@ func NewFront(address string, urls []string) (*Front, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	f := &Front{URL: "http://" + listener.Addr().String(), stop: stop}
+	f := &Front{URL: "http://" + listener.Addr().String()}
+	f.looks, f.stop = context.WithCancel(context.Background())
 	for _, text := range urls {
-		u, err := url.Parse(text)
-		if err != nil {
-			stop()
+		if err := f.Add(text); err != nil {
+			f.stop()
 			return nil, errors.Join(err, listener.Close())
 		}
-		f.targets = append(f.targets, newTarget(u))
 	}
 	f.server = &http.Server{Handler: f, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = f.server.Serve(listener) }()
-	for _, t := range f.targets {
-		f.looking.Go(func() { t.look(ctx) })
-	}
 	return f, nil
+}
+
+// Add puts one more replica behind the front.
+func (f *Front) Add(text string) error {
+	u, err := url.Parse(text)
+	if err != nil {
+		return err
+	}
+	t := newTarget(u)
+	t.ready.Store(t.ask(f.looks))
+	f.mu.Lock()
+	f.targets = append(f.targets, t)
+	f.mu.Unlock()
+	f.looking.Go(func() { t.look(f.looks) })
+	return nil
 }
 
 func newTarget(u *url.URL) *target {
@@ -110,8 +123,11 @@ func (t *target) ask(ctx context.Context) bool {
 
 // ServeHTTP passes a request to the next ready replica.
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	for range f.targets {
-		t := f.targets[f.next.Add(1)%uint64(len(f.targets))]
+	f.mu.Lock()
+	targets := f.targets
+	f.mu.Unlock()
+	for range targets {
+		t := targets[f.next.Add(1)%uint64(len(targets))]
 		if t.ready.Load() {
 			t.proxy.ServeHTTP(w, r)
 			return

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
@@ -137,11 +136,7 @@ func (r *Replicas) Add(ctx context.Context) (*Replica, error) {
 	if err := made.Start(ctx); err != nil {
 		return nil, err
 	}
-	address := strings.TrimPrefix(r.Front.URL, "http://")
-	if err := r.Front.Close(); err != nil {
-		return nil, err
-	}
-	return made, r.openFront(address)
+	return made, r.Front.Add(made.URL)
 }
 
 // close ends everything.

@@ -16,6 +16,6 @@
 // start of the last renewal that proved its lease, whatever the database does;
 // a lease is given back only after its owner has ended. Plan moves at most one
 // repository in 10 s off an owner that is well, never more than two at a time,
-// none off a replica that only restarts, and gives none more than 1.25 times
-// the mean, or one repository, to carry.
+// none off a replica that only restarts, and gives none more to carry than 1.25
+// times the mean, or the mean and one repository.
 package shard

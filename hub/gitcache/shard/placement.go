@@ -12,7 +12,8 @@ import (
 
 // The numbers of placement.
 const (
-	// LoadFactor is how much more than the mean one replica may carry.
+	// LoadFactor is how much more than the mean one replica may carry, if that
+	// is not less than the mean and one repository.
 	LoadFactor = 1.25
 	// MoveEvery is the least time between two moves of repositories whose
 	// owner is well.
@@ -42,14 +43,16 @@ type Placement struct {
 	Held       bool
 	Epoch      int64
 	AcquiredAt time.Time
-	// FreeFor is how long nobody has held the lease, zero while it is held.
+	// FreeFor is how long nobody has held the lease since it ran out, or since
+	// the repository was made; zero while it is held.
 	FreeFor time.Duration
 
 	// Preferred should own it, and Follower keeps a second copy. Empty until
 	// decided.
 	Preferred, Follower string
-	// MovedAt is when Preferred last changed although its owner was well.
-	MovedAt time.Time
+	// MovedAgo is how long ago Preferred last changed although its owner was
+	// well, by the database's clock like every time here.
+	MovedAgo time.Duration
 	// FollowedAt is when the follower last had all that the owner had.
 	FollowedAt time.Time
 	// FetchStartedAt is the last start of a fetch.
@@ -114,7 +117,7 @@ func Candidates(known []peer.Replica) []string {
 // are placed at once. Of the others at most one moves, and none while two are
 // under way or the last move was less than 10 s ago; except that a replica
 // that was told to leave is emptied two at a time without that pause.
-func Plan(now time.Time, known []peer.Replica, rows []Placement) []Assignment {
+func Plan(known []peer.Replica, rows []Placement) []Assignment {
 	p := newPlanner(known, rows)
 	if len(p.names) == 0 {
 		return nil
@@ -125,7 +128,7 @@ func Plan(now time.Time, known []peer.Replica, rows []Placement) []Assignment {
 			out = append(out, a)
 		}
 	}
-	return append(out, p.moves(now)...)
+	return append(out, p.moves()...)
 }
 
 // planner is one round of planning.
@@ -161,7 +164,9 @@ func newPlanner(known []peer.Replica, rows []Placement) *planner {
 		}
 	}
 	if n := int64(len(p.names)); n > 0 {
-		p.limit = max(int64(LoadFactor*float64(total)/float64(n)), largest)
+		// One repository above the mean fits always, else a few large ones
+		// would fit nowhere.
+		p.limit = max(int64(LoadFactor*float64(total)/float64(n)), total/n+largest)
 	}
 	return p
 }
@@ -218,16 +223,14 @@ func (p *planner) settle(row Placement) (Assignment, bool) {
 }
 
 // moves picks repositories whose owner is well and should change.
-func (p *planner) moves(now time.Time) []Assignment {
+func (p *planner) moves() []Assignment {
 	moving := 0
-	last := time.Time{}
+	pause := MoveEvery
 	for _, r := range p.rows {
 		if r.Held && r.Owner != r.Preferred && p.here[r.Preferred] {
 			moving++
 		}
-		if r.MovedAt.After(last) {
-			last = r.MovedAt
-		}
+		pause = min(pause, r.MovedAgo)
 	}
 	var out []Assignment
 	for _, r := range p.rows {
@@ -239,7 +242,7 @@ func (p *planner) moves(now time.Time) []Assignment {
 			moving++
 		}
 	}
-	if moving > 0 || now.Sub(last) < MoveEvery {
+	if moving > 0 || pause < MoveEvery {
 		return out
 	}
 	for _, r := range p.rows {
