@@ -50,10 +50,10 @@ type Refreshed struct {
 func (c *Cache) Refresh(ctx context.Context, service string, d digest.Digest, fetch Fetch) (Refreshed, error) {
 	c.mu.Lock()
 	r, ok := c.records[d]
-	last := c.refreshed[service]
+	last, seen := c.refreshed[service]
 	c.mu.Unlock()
-	if !ok {
-		return Refreshed{}, nil // the next pass downloads it anyway
+	if !ok || !seen {
+		return Refreshed{}, nil // the next pass brings it, or finds another's, and starts the clock
 	}
 	now := c.cfg.Clock.Now()
 	period := refreshPeriod

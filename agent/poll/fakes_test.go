@@ -250,6 +250,7 @@ type cluster struct {
 	applied map[string]apply.State
 	passes  map[string]int
 	renders map[string]int
+	parts   map[string][]render.Part
 	deleted []string
 	paused  map[string]bool
 	partial map[string]string
@@ -264,7 +265,7 @@ type cluster struct {
 
 func newCluster() *cluster {
 	return &cluster{
-		applied: map[string]apply.State{}, passes: map[string]int{}, renders: map[string]int{}, paused: map[string]bool{},
+		applied: map[string]apply.State{}, passes: map[string]int{}, renders: map[string]int{}, parts: map[string][]render.Part{}, paused: map[string]bool{},
 		partial: map[string]string{}, result: map[string]apply.Result{}, health: map[string]string{}, objects: map[string][]byte{}, served: []string{"v1"},
 	}
 }
@@ -354,6 +355,7 @@ func (c *cluster) Render(_ context.Context, p render.Pass) (render.Result, error
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.renders[p.ID]++
+	c.parts[p.ID] = p.Parts
 	text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": p.Name}})
 	if err != nil {
 		return render.Result{}, err

@@ -102,7 +102,7 @@ type ServiceDeploymentSpec struct {
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
 }
 
-// Source is one more folder of a service.
+// Source is one more folder or chart of a service.
 type Source struct {
 	// Path in the delivered tree; unset is its root.
 	// +optional
@@ -111,6 +111,15 @@ type Source struct {
 	RepositoryRef *ObjectReference `json:"repositoryRef,omitempty"`
 	// +optional
 	Git *Git `json:"git,omitempty"`
+	// Chart of repositoryRef, or of the repository at url, instead of git.
+	// +optional
+	Chart *string `json:"chart,omitempty"`
+	// Version of the chart, or a range; unset is the newest.
+	// +optional
+	Version *string `json:"version,omitempty"`
+	// URL of a repository of charts that need not be registered.
+	// +optional
+	URL *string `json:"url,omitempty"`
 }
 
 // Renderer makes manifests of one folder of the delivered tree.

@@ -83,6 +83,12 @@ type Git struct {
 	// URL names a registered repository instead of repositoryRef.
 	// +optional
 	URL *string `json:"url,omitempty"`
+	// Submodules brings the files of submodules.
+	// +optional
+	Submodules *bool `json:"submodules,omitempty"`
+	// LFS brings the files behind Git LFS pointers.
+	// +optional
+	LFS *bool `json:"lfs,omitempty"`
 }
 
 // NamespacedName names an object of another API group.

@@ -199,7 +199,8 @@ func TestETagIsTheMeaning(t *testing.T) {
 		"namespace":   {func(s *fleet.Row) { s.Namespace = "other" }, true},
 		"paused":      {func(s *fleet.Row) { s.Paused = true }, true},
 		"tombstone":   {func(s *fleet.Row) { s.Deleting, s.TombstoneID = fleet.Detach, "t" }, true},
-		"moved parts": {func(s *fleet.Row) { s.Name, s.Namespace = s.Name+s.Namespace[:1], s.Namespace[1:] }, true},
+		"a part":      {func(s *fleet.Row) { s.Parts = parts(1, 5) }, true},
+		"moved texts": {func(s *fleet.Row) { s.Name, s.Namespace = s.Name+s.Namespace[:1], s.Namespace[1:] }, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -136,7 +136,7 @@ func serviceSpec(spec v1alpha1.ServiceDeploymentSpec) (*hubv1.ServiceSpec, error
 		out.Repository = spec.RepositoryRef.Name
 	}
 	for _, s := range spec.Sources {
-		source := &hubv1.Source{Path: value(s.Path), Git: git(s.Git)}
+		source := &hubv1.Source{Path: value(s.Path), Git: git(s.Git), Chart: value(s.Chart), Version: value(s.Version), Url: value(s.URL)}
 		if s.RepositoryRef != nil {
 			source.Repository = s.RepositoryRef.Name
 		}
@@ -174,7 +174,7 @@ func git(g *v1alpha1.Git) *hubv1.Git {
 	if g == nil {
 		return nil
 	}
-	return &hubv1.Git{Ref: g.Ref, Folder: g.Folder, Files: g.Files, Url: value(g.URL)}
+	return &hubv1.Git{Ref: g.Ref, Folder: g.Folder, Files: g.Files, Url: value(g.URL), Submodules: value(g.Submodules), Lfs: value(g.LFS)}
 }
 
 func helm(h *v1alpha1.ServiceHelm) (*hubv1.Helm, error) {

@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
 
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
@@ -69,6 +71,36 @@ func TestReadAFleet(t *testing.T) {
 	}
 	if !strings.HasSuffix(items[1].Where, "all.yaml:3") {
 		t.Errorf("where = %s", items[1].Where)
+	}
+}
+
+func TestSourcesOfAService(t *testing.T) {
+	items, err := read(t, `apiVersion: deployments.plural.sh/v1alpha1
+kind: ServiceDeployment
+metadata: {name: queue, namespace: platform}
+spec:
+  cluster: edge-17
+  git: {ref: main, folder: helm, url: "https://git.example.test/fleet.git", submodules: true, lfs: true}
+  helm: {url: "https://charts.example.test", chart: queue, version: 2.x.x, valuesFiles: [queue.yaml]}
+  sources:
+  - {path: rules, repositoryRef: {name: rules}, git: {ref: v1, folder: base}}
+  - {path: extra, repositoryRef: {name: charts}, chart: extra, version: ~1.2}
+  - {path: third, url: "oci://registry.example.test/charts", chart: third}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := items[0].Service.GetSpec()
+	want := []*hubv1.Source{
+		{Path: "rules", Repository: "rules", Git: &hubv1.Git{Ref: "v1", Folder: "base"}},
+		{Path: "extra", Repository: "charts", Chart: "extra", Version: "~1.2"},
+		{Path: "third", Url: "oci://registry.example.test/charts", Chart: "third"},
+	}
+	if diff := cmp.Diff(want, spec.GetSources(), protocmp.Transform()); diff != "" {
+		t.Errorf("sources (-want +got):\n%s", diff)
+	}
+	if !spec.GetGit().GetSubmodules() || !spec.GetGit().GetLfs() || spec.GetHelm().GetUrl() == "" || spec.GetHelm().GetVersion() != "2.x.x" {
+		t.Errorf("git %v, helm %v", spec.GetGit(), spec.GetHelm())
 	}
 }
 
