@@ -8,13 +8,13 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/upstream/archive"
 	"github.com/axle-cd/axle/hub/gitcache/upstream/chartindex"
+	"github.com/axle-cd/axle/hub/gitcache/upstream/provenance"
 	"github.com/axle-cd/axle/hub/gitcache/upstream/wire"
 	"github.com/axle-cd/axle/internal/atomicfile"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -40,7 +40,7 @@ type validators struct {
 }
 
 func newCharts(c *Config, r record.Repository, creds record.Credentials, client *wire.Client) (remote, error) {
-	auth, err := httpAuth(r, creds, client)
+	auth, err := c.httpAuth(r, creds, client)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func (c *charts) recall(r record.Recipe) (target, error) {
 
 // fetch downloads a chart, checks it and unpacks it without its top folder, so
 // that Chart.yaml lies at the root.
-func (c *charts) fetch(ctx context.Context, t target, dir string) error {
+func (c *charts) fetch(ctx context.Context, t *target, dir string) error {
 	f, err := os.CreateTemp(filepath.Join(c.config.Dir, "tmp"), "chart-")
 	if err != nil {
 		return err
@@ -215,7 +215,7 @@ func (c *charts) fetch(ctx context.Context, t target, dir string) error {
 	if t.digest != "" && sum != t.digest {
 		return errcode.New(errcode.Unavailable, "%s is not what the index promises: its SHA-256 is %.12s…, the index says %.12s…; the repository has to be published again", what, sum, t.digest)
 	}
-	if err := c.verify(ctx, t, f.Name()); err != nil {
+	if err := c.verify(ctx, *t, sum); err != nil {
 		return err
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -252,11 +252,39 @@ func (c *charts) authFor(raw string) wire.Auth {
 	return nil
 }
 
-// verify checks the signature of a chart where one is asked for.
-func (c *charts) verify(_ context.Context, t target, _ string) error {
-	switch c.repository.Options.Verify.Mode {
-	case "":
+// verify checks the provenance file of a chart where one is asked for.
+func (c *charts) verify(ctx context.Context, t target, sum string) error {
+	v := c.repository.Options.Verify
+	what := "chart " + t.Folder + " " + t.Revision
+	if v.Mode == "" {
 		return nil
 	}
-	return errcode.New(errcode.Unprocessable, "verification %q is not known for charts of %s; use provenance", c.repository.Options.Verify.Mode, path.Base(t.Folder))
+	if v.Mode != "provenance" {
+		return errcode.New(errcode.Unprocessable, "verification %q is not known for chart repositories; use provenance", v.Mode)
+	}
+	answer, err := c.client.Do(ctx, wire.Request{URL: t.url + ".prov", Auth: c.authFor(t.url), OtherHosts: true})
+	if errcode.Is(err, errcode.NotFound) {
+		return errcode.New(errcode.Unprocessable, "%s has no provenance file; publish it with helm package --sign, or turn verification off", what)
+	}
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	raw, err := wire.ReadAll(answer.Body, provenance.MaxBytes, "the provenance file of "+what)
+	if err != nil {
+		return err
+	}
+	return checkProvenance(raw, v.Keys, provenance.Chart{Name: t.Folder, Version: t.Revision, SHA256: sum}, what)
+}
+
+// checkProvenance compares a provenance file with a chart.
+func checkProvenance(raw []byte, texts []string, c provenance.Chart, what string) error {
+	keys, err := provenance.ParseKeys(texts)
+	if err == nil {
+		err = keys.Verify(raw, c)
+	}
+	if err != nil {
+		return errcode.New(errcode.Unprocessable, "%s is not verified: %s", what, errcode.Message(err))
+	}
+	return nil
 }

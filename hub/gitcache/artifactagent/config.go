@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/gitcache/upstream/cloudauth"
 	"github.com/axle-cd/axle/hub/gitcache/upstream/wire"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/digest"
@@ -31,6 +32,9 @@ type Config struct {
 
 	Dialer    wire.Dialer
 	AllowHTTP bool
+	// Env tells the hub's own role in a cloud; the zero value is the process's
+	// environment.
+	Env cloudauth.Environment
 
 	// PollInterval is the base time between polls of a registry or bucket;
 	// charts wait two and a half times as long. Default 2 min.

@@ -55,6 +55,7 @@ type built struct {
 	digest digest.Digest
 	size   int64
 	stats  tarball.Stats
+	said   target // with what fetching taught
 }
 
 // head returns the row that a source should have, nil when it has it.
@@ -130,16 +131,20 @@ func (a *Agent) produce(ctx context.Context, s record.Source, head *record.Head,
 		return nil, err
 	}
 	if t.Key == head.Key && head.Digest != "" {
-		head.Message = t.Message
+		if t.Message != "" {
+			head.Message = t.Message
+		}
 		return nil, nil
 	}
 	b, ok := made[t.Key]
 	if !ok {
-		if b, err = a.build(ctx, t); err != nil {
+		if b, err = a.build(ctx, &t); err != nil {
 			return nil, err
 		}
+		b.said = t
 		made[t.Key] = b
 	}
+	t.Message, t.Author, t.CreatedAt = b.said.Message, b.said.Author, b.said.CreatedAt
 	head.Revision, head.Message, head.Author, head.CommittedAt = t.Revision, t.Message, t.Author, t.CreatedAt
 	head.Digest, head.Size, head.Entry, head.Key = b.digest, b.size, t.Entry, t.Key
 	return &record.Artifact{Digest: b.digest, Size: b.size, Files: b.stats.Files, Bytes: b.stats.Bytes,
@@ -148,7 +153,7 @@ func (a *Agent) produce(ctx context.Context, s record.Source, head *record.Head,
 
 // build fetches a target, keeps its tarball and gives it to the sink. Content
 // that was refused is not fetched again while it is the same.
-func (a *Agent) build(ctx context.Context, t target) (b built, err error) {
+func (a *Agent) build(ctx context.Context, t *target) (b built, err error) {
 	if err := a.refusals[t.Key]; err != nil {
 		return b, err
 	}
@@ -170,7 +175,7 @@ func (a *Agent) build(ctx context.Context, t target) (b built, err error) {
 }
 
 // download fetches a target into a kept file.
-func (a *Agent) download(ctx context.Context, t target) (kept, error) {
+func (a *Agent) download(ctx context.Context, t *target) (kept, error) {
 	if n := a.keep.size(); n > a.config.MaxKept {
 		return kept{}, errcode.New(errcode.Exhausted, "the repository keeps %d bytes on the hub's disk already, more than its %d; delete services that use old versions or raise the bound", n, a.config.MaxKept)
 	}

@@ -23,8 +23,9 @@ type remote interface {
 	knows(sources []record.Source) bool
 	// resolve says what a source points at, by what refresh read.
 	resolve(s record.Source) (target, error)
-	// fetch puts the content of a target into dir, checked.
-	fetch(ctx context.Context, t target, dir string) error
+	// fetch puts the content of a target into dir, checked, and completes what
+	// the target says of it.
+	fetch(ctx context.Context, t *target, dir string) error
 	// recall makes a target out of a recipe, to fetch it once more.
 	recall(r record.Recipe) (target, error)
 	close()
@@ -45,6 +46,8 @@ type target struct {
 	Commit, Folder string
 
 	url, digest string // for the remote's own use
+	media       string
+	size        int64
 }
 
 // open makes the remote of a repository.
@@ -58,6 +61,10 @@ func (c *Config) open(r record.Repository, creds record.Credentials) (remote, er
 	switch r.Kind {
 	case record.Helm:
 		return newCharts(c, r, creds, client)
+	case record.OCI:
+		return newArtifacts(c, r, creds, client)
+	case record.Bucket:
+		return newObjects(c, r, creds, client)
 	}
 	return nil, errcode.New(errcode.Unprocessable, "repository %q is of the kind %q, which this hub does not know", r.Name, r.Kind)
 }

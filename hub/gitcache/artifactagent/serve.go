@@ -129,7 +129,7 @@ func (a *Agent) restore(ctx context.Context, r record.Recipe) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.download(ctx, t)
+	_, err = a.download(ctx, &t)
 	return err
 }
 

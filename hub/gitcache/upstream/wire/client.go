@@ -70,14 +70,19 @@ func New(c Config) (*Client, error) {
 		TLSHandshakeTimeout: 15 * time.Second, ResponseHeaderTimeout: c.Silence, ExpectContinueTimeout: time.Second,
 		MaxIdleConnsPerHost: 2, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: 64 << 10, DisableCompression: true,
 	}
-	cl.client = &http.Client{Transport: cl.transport, CheckRedirect: cl.redirect}
+	cl.client = &http.Client{Transport: guarded{cl}, CheckRedirect: cl.redirect}
 	return cl, nil
 }
 
 func (c Config) tls() (*tls.Config, error) {
 	out := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.CA != "" {
-		out.RootCAs = x509.NewCertPool()
+		// Beside the system's: token services of clouds are public.
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			pool = x509.NewCertPool()
+		}
+		out.RootCAs = pool
 		if !out.RootCAs.AppendCertsFromPEM([]byte(c.CA)) {
 			return nil, errcode.New(errcode.Invalid, "the repository's certificate authority holds no PEM certificate")
 		}
@@ -181,7 +186,19 @@ func (c *Client) allowed(u *url.URL) error {
 	return nil
 }
 
+// HTTP is the client for libraries that bring requests of their own. What Do
+// promises holds for it, but that a refusal other than 429 and 5xx is theirs
+// to explain.
+func (c *Client) HTTP() *http.Client { return c.client }
+
 type otherHosts struct{}
+
+// OtherHosts returns a context whose requests may be answered by where a
+// redirect points, without credentials. Only for content that is compared with
+// a digest.
+func OtherHosts(ctx context.Context) context.Context {
+	return context.WithValue(ctx, otherHosts{}, true)
+}
 
 // redirect follows to the same host, and to others only where the caller said
 // that it is content which will be compared with a digest; never with
@@ -227,7 +244,15 @@ func Redact(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
 }
 
-// explain gives a code to what the client says.
+// Explain gives a code to what the client said of a request to a URL.
+func Explain(raw string, err error) error {
+	u, bad := url.Parse(raw)
+	if bad != nil {
+		u = &url.URL{}
+	}
+	return explain(u, err)
+}
+
 func explain(u *url.URL, err error) error {
 	var coded *errcode.Error
 	var certificate *tls.CertificateVerificationError

@@ -61,38 +61,29 @@ func (c *Client) Do(ctx context.Context, q Request) (*http.Response, error) {
 	if err != nil {
 		return nil, errcode.New(errcode.Invalid, "an URL of the upstream cannot be read")
 	}
-	if err := c.allowed(u); err != nil {
-		return nil, err
-	}
 	if q.OtherHosts {
-		ctx = context.WithValue(ctx, otherHosts{}, true)
+		ctx = OtherHosts(ctx)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
 	method := q.Method
 	if method == "" {
 		method = http.MethodGet
 	}
 	r, err := http.NewRequestWithContext(ctx, method, u.String(), strings.NewReader(q.Body))
 	if err != nil {
-		cancel(nil)
 		return nil, errcode.New(errcode.Invalid, "an URL of the upstream cannot be used")
 	}
 	for name, values := range q.Header {
 		r.Header[name] = values
 	}
-	r.Header.Set("User-Agent", "axle")
 	if q.Auth != nil {
 		if err := q.Auth.Apply(ctx, r); err != nil {
-			cancel(nil)
 			return nil, err
 		}
 	}
 	answer, err := c.client.Do(r)
 	if err != nil {
-		cancel(nil)
 		return nil, explain(u, err)
 	}
-	answer.Body = newPatient(answer.Body, c.config.Silence, cancel, u)
 	if answer.StatusCode/100 == 2 {
 		return answer, nil
 	}
@@ -103,6 +94,32 @@ func (c *Client) Do(ctx context.Context, q Request) (*http.Response, error) {
 	}
 	defer answer.Body.Close()
 	return nil, refusal(u, answer)
+}
+
+// guarded is the transport with this package's rules.
+type guarded struct{ client *Client }
+
+// RoundTrip makes one request, of which there are several when redirects are
+// followed. An answer that says to come back later is an error.
+func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := g.client.allowed(r.URL); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	sent := r.Clone(ctx)
+	sent.Header.Set("User-Agent", "axle")
+	answer, err := g.client.transport.RoundTrip(sent)
+	if err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	answer.Request = r
+	answer.Body = newPatient(answer.Body, g.client.config.Silence, cancel, r.URL)
+	if answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode >= 500 {
+		defer answer.Body.Close()
+		return nil, refusal(r.URL, answer)
+	}
+	return answer, nil
 }
 
 // refusal is the error of a status.

@@ -1,0 +1,216 @@
+package artifactagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/axle-cd/axle/hub/gitcache/upstream/archive"
+	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/tarball"
+)
+
+// Media types that say how a layer is laid out.
+const (
+	chartConfig     = "application/vnd.cncf.helm.config.v1+json"
+	chartLayer      = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+	provenanceLayer = "application/vnd.cncf.helm.chart.provenance.v1.prov"
+	// orasUnpack marks a layer that is a folder, packed.
+	orasUnpack = "io.deis.oras.content.unpack"
+	maxLayers  = 100
+)
+
+// fetch downloads the layers of an artifact, checks its signature where one is
+// asked for, and lays it out: a chart without its top folder, archives over
+// each other, single files under their titles.
+func (a *artifacts) fetch(ctx context.Context, t *target, dir string) error {
+	d, err := a.descriptor(ctx, *t)
+	if err != nil {
+		return err
+	}
+	m, err := a.registry.Manifest(ctx, t.url, d)
+	if err != nil {
+		return err
+	}
+	complete(t, m.Annotations)
+	if err := a.verify(ctx, *t, d); err != nil {
+		return err
+	}
+	if len(m.Layers) > maxLayers {
+		return errcode.New(errcode.Unprocessable, "artifact %s has %d layers; at most %d are taken", t.digest, len(m.Layers), maxLayers)
+	}
+	if m.Config.MediaType == chartConfig {
+		return a.chart(ctx, *t, m, dir)
+	}
+	limits := a.config.Limits
+	if limits.Bytes == 0 {
+		limits.Bytes = tarball.DefaultLimits.Bytes
+	}
+	var sum int64
+	laid := 0
+	for _, layer := range m.Layers {
+		if sum += layer.Size; sum > limits.Bytes {
+			return errcode.New(errcode.Unprocessable, "artifact %s has layers of more than %d bytes", t.digest, limits.Bytes)
+		}
+		ok, err := a.layer(ctx, *t, layer, dir)
+		if err != nil {
+			return err
+		}
+		if ok {
+			laid++
+		}
+	}
+	if laid == 0 {
+		return errcode.New(errcode.Unprocessable, "artifact %s holds nothing that can be laid out: no archive, and no layer with a title", t.digest)
+	}
+	return inside(dir, t.Entry)
+}
+
+// inside makes sure that the folder which a source names is there.
+func inside(dir, entry string) error {
+	if entry == "" {
+		return nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if _, err := root.Stat(entry); err != nil {
+		return errcode.New(errcode.Unprocessable, "the artifact has no folder %.200q", entry)
+	}
+	return nil
+}
+
+// descriptor is the manifest's: an index is followed to its only manifest.
+func (a *artifacts) descriptor(ctx context.Context, t target) (ocispec.Descriptor, error) {
+	d, err := a.registry.Resolve(ctx, t.url, t.digest)
+	if err != nil {
+		return d, err
+	}
+	if d.MediaType != ocispec.MediaTypeImageIndex && d.MediaType != "application/vnd.docker.distribution.manifest.list.v2+json" {
+		return d, nil
+	}
+	x, err := a.registry.Index(ctx, t.url, d)
+	if err != nil {
+		return d, err
+	}
+	if len(x.Manifests) != 1 {
+		return d, errcode.New(errcode.Unprocessable, "%s is an index of %d manifests, as images have; an artifact of plain manifests or a chart has one", t.digest, len(x.Manifests))
+	}
+	return x.Manifests[0], nil
+}
+
+// chart lays out the one chart of a manifest.
+func (a *artifacts) chart(ctx context.Context, t target, m ocispec.Manifest, dir string) error {
+	for _, layer := range m.Layers {
+		if layer.MediaType != chartLayer {
+			continue
+		}
+		f, err := a.download(ctx, t, layer)
+		if err != nil {
+			return err
+		}
+		defer closeTemp(f)
+		if err := a.provenance(ctx, t, m, layer); err != nil {
+			return err
+		}
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		return unpackChart(ctx, f, dir, "chart "+t.url, a.config)
+	}
+	return errcode.New(errcode.Unprocessable, "%s says that it is a chart and has no layer of type %s", t.digest, chartLayer)
+}
+
+// download brings one layer to a temporary file.
+func (a *artifacts) download(ctx context.Context, t target, layer ocispec.Descriptor) (*os.File, error) {
+	f, err := os.CreateTemp(filepath.Join(a.config.Dir, "tmp"), "layer-")
+	if err != nil {
+		return nil, err
+	}
+	if err = a.registry.Copy(ctx, t.url, layer, a.config.MaxDownload, f); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		closeTemp(f)
+		return nil, err
+	}
+	return f, nil
+}
+
+func closeTemp(f *os.File) {
+	_ = f.Close()
+	_ = os.Remove(f.Name())
+}
+
+// layer lays out one layer, and reports whether it is of a kind that is.
+func (a *artifacts) layer(ctx context.Context, t target, layer ocispec.Descriptor, dir string) (bool, error) {
+	title := layer.Annotations[ocispec.AnnotationTitle]
+	packed := strings.Contains(layer.MediaType, ".tar") || strings.Contains(layer.MediaType, "/tar") || layer.Annotations[orasUnpack] == "true"
+	if title == "" && !packed {
+		return false, nil
+	}
+	f, err := a.download(ctx, t, layer)
+	if err != nil {
+		return false, err
+	}
+	defer closeTemp(f)
+	// A file that is an archive and was pushed as a file stays a file.
+	if packed && (title == "" || layer.Annotations[orasUnpack] == "true" || !named(title)) {
+		if err := archive.Unpack(ctx, f, dir, archive.Options{Over: true, Limits: a.config.Limits}); err != nil {
+			if errcode.Is(err, errcode.Unprocessable) {
+				return false, errcode.New(errcode.Unprocessable, "layer %s: %w", layer.Digest, err)
+			}
+			return false, err
+		}
+		return true, nil
+	}
+	return true, place(f, dir, title)
+}
+
+// named reports whether a title is that of an archive file, rather than of the
+// folder inside.
+func named(title string) bool {
+	for _, end := range []string{".tar", ".tgz", ".gz", ".zst"} {
+		if strings.HasSuffix(title, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// place puts a layer under its title.
+func place(f io.Reader, dir, title string) error {
+	if err := digest.NewPathSet().Add(title); err != nil {
+		return errcode.New(errcode.Unprocessable, "a layer's title is refused: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if folder := path.Dir(title); folder != "." {
+		if err := root.MkdirAll(folder, 0o755); err != nil {
+			return errcode.New(errcode.Unprocessable, "a layer's title %.200q lies beneath a file", title)
+		}
+	}
+	_ = root.Remove(title)
+	out, err := root.OpenFile(title, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return errcode.New(errcode.Unprocessable, "a layer's title %.200q is another's folder", title)
+	}
+	_, err = io.Copy(out, f)
+	if err = errors.Join(err, out.Close()); err != nil {
+		return fmt.Errorf("write layer: %w", err)
+	}
+	return nil
+}

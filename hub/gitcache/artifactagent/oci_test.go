@@ -1,0 +1,204 @@
+package artifactagent_test
+
+import (
+	"archive/tar"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/test/chartserver"
+	"github.com/axle-cd/axle/test/registryserver"
+)
+
+func newRegistry(t *testing.T) *registryserver.Server {
+	t.Helper()
+	s := registryserver.Start(false)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func push(t *testing.T, s *registryserver.Server, path, tag string, a registryserver.Artifact) string {
+	t.Helper()
+	d, err := s.Push(path, tag, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func chartArtifact(name, version, values string) registryserver.Artifact {
+	return registryserver.Artifact{ConfigType: registryserver.ChartConfig, Layers: []registryserver.Layer{
+		{Type: registryserver.ChartLayer, Data: chartserver.Archive(name, version, map[string]string{"values.yaml": values})}}}
+}
+
+// folder packs files as tools pack a folder for a registry.
+func folder(files ...string) []byte {
+	var headers []tar.Header
+	for i := 0; i < len(files); i += 2 {
+		headers = append(headers, tar.Header{Name: files[i], Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(files[i+1]))})
+	}
+	return chartserver.Pack(headers, func(h tar.Header) []byte {
+		for i := 0; i < len(files); i += 2 {
+			if files[i] == h.Name {
+				return []byte(files[i+1])
+			}
+		}
+		return nil
+	})
+}
+
+func fluxArtifact(files ...string) registryserver.Artifact {
+	return registryserver.Artifact{ConfigType: registryserver.FluxConfig,
+		Annotations: map[string]string{"org.opencontainers.image.revision": "main@sha1:0123", "org.opencontainers.image.created": "2026-01-02T03:04:05Z"},
+		Layers:      []registryserver.Layer{{Type: registryserver.FluxLayer, Data: folder(files...)}}}
+}
+
+func ociRepository(s *registryserver.Server, path string) record.Repository {
+	return record.Repository{Kind: record.OCI, URL: s.URL(path), Options: record.Options{PlainHTTP: true}}
+}
+
+func TestAChartInARegistryIsFollowed(t *testing.T) {
+	t.Parallel()
+	s := newRegistry(t)
+	push(t, s, "charts/app", "1.0.0", chartArtifact("app", "1.0.0", "one"))
+	second := push(t, s, "charts/app", "1.1.0", chartArtifact("app", "1.1.0", "two"))
+	push(t, s, "charts/app", "latest", chartArtifact("app", "1.1.0", "two"))
+	w := newWorld(t, ociRepository(s, "charts"), record.Credentials{})
+	ranged, exact, pinned := w.track("1.x.x", "app"), w.track("1.0.0", "app"), w.track(second, "app")
+	h := w.revision(ranged, "1.1.0@"+second)
+	want := map[string]string{"Chart.yaml": "apiVersion: v2\nname: app\nversion: 1.1.0\n", "values.yaml": "two"}
+	if diff := cmp.Diff(want, w.files(h)); diff != "" {
+		t.Errorf("content (-want +got):\n%s", diff)
+	}
+	w.head(exact, "the exact version", func(h record.Head) bool { return strings.HasPrefix(h.Revision, "1.0.0@") })
+	w.revision(pinned, second)
+	if again, err := w.rebuild(h); err != nil || again["values.yaml"] != "two" {
+		t.Errorf("rebuilt as %v, %v", again, err)
+	}
+
+	third := push(t, s, "charts/app", "1.2.0", chartArtifact("app", "1.2.0", "three"))
+	if err := w.refresh(); err != nil {
+		t.Fatal(err)
+	}
+	w.revision(ranged, "1.2.0@"+third)
+	before := len(s.Requests(http.MethodGet, ""))
+	if err := w.refresh(); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range s.Requests(http.MethodGet, "")[before:] {
+		if !strings.HasSuffix(r.Path, "/tags/list") {
+			t.Errorf("a poll without news read %s", r.Path)
+		}
+	}
+}
+
+func TestArtifactsOfPlainManifests(t *testing.T) {
+	t.Parallel()
+	file := func(title, text string) registryserver.Layer {
+		return registryserver.Layer{Type: "application/yaml", Data: []byte(text), Annotations: map[string]string{"org.opencontainers.image.title": title}}
+	}
+	tests := map[string]struct {
+		artifact registryserver.Artifact
+		folder   string
+		want     map[string]string
+		entry    string
+	}{
+		"flux":        {artifact: fluxArtifact("a.yaml", "a: 1", "deploy/b.yaml", "b: 1"), want: map[string]string{"a.yaml": "a: 1", "deploy/b.yaml": "b: 1"}},
+		"flux folder": {artifact: fluxArtifact("a.yaml", "a: 1", "./deploy/b.yaml", "b: 1"), folder: "deploy", entry: "deploy", want: map[string]string{"a.yaml": "a: 1", "deploy/b.yaml": "b: 1"}},
+		"oras files": {artifact: registryserver.Artifact{ConfigType: "application/vnd.oci.empty.v1+json", Layers: []registryserver.Layer{file("a.yaml", "a: 1"), file("sub/b.yaml", "b: 1")}},
+			want: map[string]string{"a.yaml": "a: 1", "sub/b.yaml": "b: 1"}},
+		"oras folder": {artifact: registryserver.Artifact{ConfigType: "application/vnd.oci.empty.v1+json", Layers: []registryserver.Layer{
+			{Type: "application/vnd.oci.image.layer.v1.tar+gzip", Data: folder("deploy/a.yaml", "a: 1"), Annotations: map[string]string{"org.opencontainers.image.title": "deploy", "io.deis.oras.content.unpack": "true"}}}},
+			want: map[string]string{"deploy/a.yaml": "a: 1"}},
+		"layers over each other": {artifact: registryserver.Artifact{ConfigType: "application/vnd.oci.image.config.v1+json", Layers: []registryserver.Layer{
+			{Type: "application/vnd.oci.image.layer.v1.tar+gzip", Data: folder("a.yaml", "a: 1", "b.yaml", "b: 1")},
+			{Type: "application/vnd.oci.image.layer.v1.tar+gzip", Data: folder("a.yaml", "a: 2")}}},
+			want: map[string]string{"a.yaml": "a: 2", "b.yaml": "b: 1"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newRegistry(t)
+			push(t, s, "team/app", "v1", tt.artifact)
+			w := newWorld(t, ociRepository(s, "team/app"), record.Credentials{})
+			h := w.head(w.track("v1", tt.folder), "content", func(h record.Head) bool { return h.Digest != "" })
+			if diff := cmp.Diff(tt.want, w.files(h)); diff != "" || h.Entry != tt.entry {
+				t.Errorf("entry %q, content (-want +got):\n%s", h.Entry, diff)
+			}
+		})
+	}
+}
+
+func TestATagThatMoves(t *testing.T) {
+	t.Parallel()
+	s := newRegistry(t)
+	first := push(t, s, "team/app", "prod", fluxArtifact("a.yaml", "a: 1"))
+	w := newWorld(t, ociRepository(s, "team/app"), record.Credentials{})
+	source := w.track("prod", "")
+	h := w.revision(source, "prod@"+first)
+	if h.Message != "from main@sha1:0123" || h.CommittedAt.Year() != 2026 {
+		t.Errorf("head is %+v", h)
+	}
+	second := push(t, s, "team/app", "prod", fluxArtifact("a.yaml", "a: 2"))
+	if err := w.refresh(); err != nil {
+		t.Fatal(err)
+	}
+	w.revision(source, "prod@"+second)
+	if err := s.Delete("team/app", "prod"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.refresh(); err != nil {
+		t.Errorf("a tag that is gone is its source's trouble alone: %v", err)
+	}
+	h = w.failing(source, "does not exist")
+	if h.Revision != "prod@"+second || h.ErrorCode != errcode.Unprocessable {
+		t.Errorf("head is %+v", h)
+	}
+}
+
+func TestLoginToARegistry(t *testing.T) {
+	t.Parallel()
+	for name, basic := range map[string]bool{"token": false, "basic": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newRegistry(t)
+			digest := push(t, s, "team/app", "v1", fluxArtifact("a.yaml", "a: 1"))
+			s.Require("ci", "secret-password", basic)
+			s.Redirect()
+			r := ociRepository(s, "team/app")
+			r.Auth = record.AuthBasic
+			w := newWorld(t, r, record.Credentials{Username: "ci", Password: "secret-password"})
+			source := w.track("v1", "")
+			w.revision(source, "v1@"+digest)
+			s.Expire()
+			if err := w.refresh(); err != nil {
+				t.Errorf("with a token that ended: %v", err)
+			}
+			redirected := 0
+			for _, r := range s.Requests(http.MethodGet, "") {
+				if r.Elsewhere {
+					redirected++
+					if r.Authorization != "" {
+						t.Errorf("credentials went elsewhere: %s", r.Path)
+					}
+				}
+			}
+			if redirected == 0 {
+				t.Error("no blob was read elsewhere")
+			}
+			s.Require("ci", "another-password", basic)
+			s.Expire()
+			err := w.refresh()
+			if !errcode.Is(err, errcode.Unauthorized) || strings.Contains(err.Error(), "secret-password") {
+				t.Errorf("with a wrong password: %v", err)
+			}
+			if h := w.revision(source, "v1@"+digest); h.Digest == "" {
+				t.Errorf("head is %+v", h)
+			}
+		})
+	}
+}

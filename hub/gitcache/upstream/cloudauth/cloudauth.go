@@ -1,0 +1,155 @@
+package cloudauth
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/axle-cd/axle/hub/gitcache/upstream/wire"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// Environment is where the hub's own role is told. The zero value is the
+// process's.
+type Environment struct {
+	Getenv func(string) string
+	// Own adds hosts that may be given what the hub's own role gives.
+	Own func(host string) bool
+}
+
+func (e Environment) get(name string) string {
+	if e.Getenv != nil {
+		return e.Getenv(name)
+	}
+	return os.Getenv(name)
+}
+
+func (e Environment) file(name string) (string, error) {
+	path := e.get(name)
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return "", errcode.New(errcode.Unavailable, "the hub's own identity cannot be read from %s: %w", name, err)
+	}
+	return strings.TrimSpace(string(raw)), nil
+}
+
+// mayLeave refuses to send what the hub's own role gives to a host that is not
+// the cloud's: the URL is a tenant's word.
+func (e Environment) mayLeave(host string, cloud ...string) error {
+	if u, err := url.Parse("//" + host); err == nil {
+		host = u.Hostname()
+	}
+	host = strings.ToLower(host)
+	for _, end := range cloud {
+		if host == strings.TrimPrefix(end, ".") || strings.HasPrefix(end, ".") && strings.HasSuffix(host, end) {
+			return nil
+		}
+	}
+	if e.Own != nil && e.Own(host) {
+		return nil
+	}
+	return errcode.New(errcode.Invalid, "the hub's own identity is not given to %s, which is no host of the cloud; give the repository credentials of its own", host)
+}
+
+// early is how long before its end a token is not used any more.
+const early = 5 * time.Minute
+
+// token is a value that ends.
+type token struct {
+	value string
+	until time.Time
+}
+
+// cell keeps one value for as long as it is good.
+type cell[T any] struct {
+	mu    sync.Mutex
+	value T
+	until time.Time
+}
+
+// get returns the value, asking for another one when it ends soon.
+func (c *cell[T]) get(ask func() (T, time.Time, error)) (T, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Now().Before(c.until.Add(-early)) {
+		return c.value, nil
+	}
+	value, until, err := ask()
+	if err != nil {
+		var none T
+		return none, err
+	}
+	// A token that is short-lived anyway is used for half its life.
+	if half := time.Now().Add(time.Until(until) / 2); half.After(until.Add(-early)) {
+		until = half.Add(early)
+	}
+	c.value, c.until = value, until
+	return value, nil
+}
+
+// maxAnswer bounds what a token service may say.
+const maxAnswer = 1 << 20
+
+// post sends a form and reads the JSON that comes back.
+func post(ctx context.Context, client *wire.Client, where string, form url.Values, into any) error {
+	answer, err := client.Do(ctx, wire.Request{Method: http.MethodPost, URL: where, Body: form.Encode(),
+		Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Accept": {"application/json"}}, Accept: []int{400, 401, 403}})
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	raw, err := wire.ReadAll(answer.Body, maxAnswer, "the token service's answer")
+	if err != nil {
+		return err
+	}
+	if answer.StatusCode/100 != 2 {
+		// Services say in "error" what is wrong with a request, never its
+		// secret; descriptions are longer and quote.
+		var said struct {
+			Error string `json:"error"`
+		}
+		_ = json.Unmarshal(raw, &said)
+		return errcode.New(errcode.Unauthorized, "the token service %s refuses the repository's credentials: %s %.100s", hostOf(where), answer.Status, said.Error)
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return errcode.New(errcode.Unavailable, "the token service %s answers no JSON", hostOf(where))
+	}
+	return nil
+}
+
+func hostOf(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "unknown"
+	}
+	return u.Host
+}
+
+// local asks a metadata service, directly: its address is link-local, which
+// upstreams may not be.
+func local(ctx context.Context, where string, header http.Header, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
+	if err != nil {
+		return errcode.New(errcode.Invalid, "the hub's environment names a metadata service that is no URL")
+	}
+	r.Header = header
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := client.Do(r)
+	if err != nil {
+		return errcode.Hide(errcode.Unavailable, err, "the hub's own identity cannot be had: its metadata service %s does not answer", r.URL.Host)
+	}
+	defer answer.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	if err != nil || answer.StatusCode != http.StatusOK || json.Unmarshal(raw, into) != nil {
+		return errcode.New(errcode.Unavailable, "the hub's own identity cannot be had: its metadata service %s answers %s", r.URL.Host, answer.Status)
+	}
+	return nil
+}
