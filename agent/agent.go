@@ -116,7 +116,8 @@ func (a *Agent) work(ctx context.Context, renderer *render.Runner) error {
 	if err != nil {
 		return err
 	}
-	store, err := cache.New(cache.Config{Dir: a.cfg.DataDir, Sealer: sealer, Clock: a.cfg.Clock, Log: a.cfg.Log})
+	transfers := newTransfers(a.registry)
+	store, err := cache.New(cache.Config{Dir: a.cfg.DataDir, Sealer: sealer, Observe: transfers.observe, Clock: a.cfg.Clock, Log: a.cfg.Log})
 	if err != nil {
 		return err
 	}
@@ -128,6 +129,7 @@ func (a *Agent) work(ctx context.Context, renderer *render.Runner) error {
 	if err != nil {
 		return err
 	}
+	transfers.refused = client.Refused
 	session := &session{agent: a, client: client, id: id}
 	watcher, engine, err := a.steps(id.ClusterID)
 	if err != nil {

@@ -41,6 +41,11 @@ func (s *session) Desired(ctx context.Context, etag string) (poll.Answer, error)
 		answer, err = s.client.Desired(ctx, etag)
 		return err
 	})
+	if hubclient.ReasonOf(err) == hubclient.UnknownKey && s.renew(ctx, true) == nil {
+		// The keys were rotated while this agent was away; the renewal brought
+		// the new ones, signed by one that it knows.
+		answer, err = s.client.Desired(ctx, etag)
+	}
 	if err != nil || answer.List == nil {
 		return poll.Answer{StatusHash: answer.StatusHash}, err
 	}

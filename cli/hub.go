@@ -161,6 +161,29 @@ A drained replica takes part again when it is started anew, or with --undo.`,
 	return c
 }
 
+func (a *app) hubRotateSigningKey() *cobra.Command {
+	return &cobra.Command{
+		Use: "rotate-signing-key", Short: "Make a new key that signs what agents are told",
+		Long: `Make a new key that signs the lists and specs that agents get. Agents learn of it
+when they renew their tokens, every 16 hours, signed by the present key; after 48
+hours it takes over. The hub does this by itself every 90 days.`,
+		Example: "  axle hub rotate-signing-key",
+		Args:    noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			r, err := client.Hub.RotateSigningKey(c.Context(), connect.NewRequest(&hubv1.RotateSigningKeyRequest{}))
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.Err, "signing key %s is announced and takes over at %s\n", r.Msg.GetKeyId(), stamp(r.Msg.GetSignsFrom()))
+			return err
+		},
+	}
+}
+
 func (a *app) hub() *cobra.Command {
 	confirm := &cobra.Command{
 		Use: "confirm-restore", Short: "After a restore from backup: let agents delete again",
@@ -181,7 +204,7 @@ the services that are Held, then confirm once.`,
 			return err
 		},
 	}
-	return noun("hub", "The hub itself", nil, a.hubStatus(), a.hubDrain(), confirm)
+	return noun("hub", "The hub itself", nil, a.hubStatus(), a.hubDrain(), a.hubRotateSigningKey(), confirm)
 }
 
 type eventView struct {

@@ -46,6 +46,8 @@ type Fetch func(ctx context.Context, r Request) (*Download, error)
 
 // Transfer is what one download was like.
 type Transfer struct {
+	Digest  digest.Digest
+	From    string
 	Bytes   int64 // that came over the wire
 	Delta   bool
 	Resumed bool
@@ -107,7 +109,7 @@ func (c *Cache) unpackDelta(ctx context.Context, have, d digest.Digest, body *Do
 	}
 	counted := &counter{r: body}
 	got, stats, err := tarball.ApplyDelta(ctx, counted, c.treePath(have), fresh, tarball.Delta{From: have, To: d}, c.cfg.Limits)
-	t := Transfer{Bytes: counted.n, Delta: true}
+	t := Transfer{Digest: d, From: body.From, Bytes: counted.n, Delta: true}
 	defer func() { c.cfg.Observe(t) }()
 	if err != nil {
 		err = c.unpackError(d, counted.err, err)
@@ -149,7 +151,7 @@ func (c *Cache) unpackWhole(ctx context.Context, d digest.Digest, body *Download
 		return "", record{}, errors.Join(diskError("download a tree", err), p.close())
 	}
 	came := &counter{r: body}
-	t := Transfer{Resumed: body.Offset > 0}
+	t := Transfer{Digest: d, From: body.From, Resumed: body.Offset > 0}
 	defer func() { t.Bytes = came.n; c.cfg.Observe(t) }()
 	all := &counter{r: p.through(came)}
 	got, stats, err := tarball.Unpack(ctx, all, fresh, c.cfg.Limits)

@@ -48,12 +48,6 @@ func (w wire) Do(r *http.Request) (*http.Response, error) {
 	return nil, errors.Join(refusal(answer), answer.Body.Close())
 }
 
-// Services returns the specs of some of this cluster's services. The answer
-// may be newer than the list that named them.
-func (c *Client) Services(ctx context.Context, ids []string) (*agentv1.ServicesResponse, error) {
-	return call(ctx, c, c.calls().Services, &agentv1.ServicesRequest{Ids: ids})
-}
-
 // Report stores statuses; an answer means that they are committed. Sending
 // one twice does no harm.
 func (c *Client) Report(ctx context.Context, r *agentv1.ReportRequest) (*agentv1.ReportResponse, error) {

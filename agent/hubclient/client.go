@@ -46,6 +46,8 @@ type Client struct {
 	// newerLife is set when an unsigned position named a later incarnation:
 	// the next poll asks for the list, which is signed.
 	newerLife bool
+	// refused is what the next poll tells the hub.
+	refused string
 }
 
 // New returns a Client; it sends nothing yet. Errors are Invalid.

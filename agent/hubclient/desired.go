@@ -2,7 +2,6 @@ package hubclient
 
 import (
 	"context"
-	"crypto/ed25519"
 	"io"
 	"net/http"
 
@@ -58,12 +57,21 @@ func (c *Client) poll(ctx context.Context, etag string) (Answer, error) {
 	if etag != "" && !c.mustAskAgain() {
 		h["If-None-Match"] = []string{etag}
 	}
+	c.mu.Lock()
+	refused := c.refused
+	c.mu.Unlock()
+	if refused != "" {
+		h[refusedHeader] = []string{refused}
+	}
 	r := (&http.Request{Method: http.MethodGet, URL: c.desired, Host: c.desired.Host, Header: h}).WithContext(ctx)
 	answer, err := c.roundTrip(r)
 	if err != nil {
 		return Answer{}, err
 	}
 	defer answer.Body.Close()
+	if refused != "" && (answer.StatusCode == http.StatusNotModified || answer.StatusCode == http.StatusOK) {
+		c.told(refused)
+	}
 	status := ""
 	if v := answer.Header[statusHeader]; len(v) > 0 {
 		status = v[0]
@@ -138,22 +146,18 @@ func (c *Client) verify(signed []byte) (*List, error) {
 	if err := proto.Unmarshal(signed, &outer); err != nil {
 		return nil, hold(NotTheHub, 0, errcode.Unavailable, "the hub's list cannot be read: %w", err)
 	}
+	if err := c.checkSignature("list", outer.GetKeyId(), listPrefix, outer.GetDesired(), outer.GetSignature()); err != nil {
+		return nil, err
+	}
 	c.mu.Lock()
-	key, cluster := c.keys[outer.GetKeyId()], c.clusterID
+	cluster := c.clusterID
 	c.mu.Unlock()
-	if len(key) != ed25519.PublicKeySize {
-		return nil, hold(Untrusted, 0, errcode.Forbidden,
-			"the list is signed by key %.40q, which this agent was never given; when the hub was rebuilt, register the cluster again", outer.GetKeyId())
-	}
-	if !ed25519.Verify(key, append([]byte(listPrefix), outer.GetDesired()...), outer.GetSignature()) {
-		return nil, hold(Untrusted, 0, errcode.Forbidden, "the signature of the list is wrong; something between the hub and this agent changed it")
-	}
 	var desired agentv1.Desired
 	if err := proto.Unmarshal(outer.GetDesired(), &desired); err != nil {
 		return nil, hold(Untrusted, 0, errcode.Internal, "the signed list cannot be read: %w", err)
 	}
 	if desired.GetClusterId() != cluster {
-		return nil, hold(Untrusted, 0, errcode.Forbidden, "the list is of cluster %.80q, this is %.80q", desired.GetClusterId(), cluster)
+		return nil, c.refuse(hold(Untrusted, 0, errcode.Forbidden, "list refused: it is of cluster %.80q, this is %.80q", desired.GetClusterId(), cluster))
 	}
 	at := positionOf(desired.GetPosition())
 	if at.Incarnation == "" || at.Incarnation != desired.GetIncarnation().GetId() {

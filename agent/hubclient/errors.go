@@ -33,6 +33,9 @@ const (
 	// Untrusted: a list without the signature of a pinned key, or of another
 	// cluster.
 	Untrusted Reason = "Untrusted"
+	// UnknownKey: signed by a key that this agent was not given yet. Renewing
+	// the token brings the keys in force.
+	UnknownKey Reason = "UnknownKey"
 )
 
 // AnswerError says that an answer, or its absence, changes nothing: the caller

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"maps"
+	"slices"
 	"strconv"
 
 	"connectrpc.com/connect"
@@ -111,12 +112,23 @@ func (c *Client) takeKeys(answer *agentv1.RenewResponse) (map[string]ed25519.Pub
 	if len(answer.GetSigningKeys()) == 0 {
 		return maps.Clone(c.keys), nil
 	}
-	signer := c.keys[answer.GetSigningKeysSignedBy()]
-	if len(signer) != ed25519.PublicKeySize || !ed25519.Verify(signer, keysPayload(answer.GetSigningKeys()), answer.GetSigningKeysSignature()) {
+	if !c.vouched(answer) {
 		return nil, hold(Untrusted, 0, errcode.Forbidden, "the hub's new signing keys are not signed by a key that this agent was given; register the cluster again when the hub was rebuilt")
 	}
 	c.keys = Keys(answer.GetSigningKeys())
 	return maps.Clone(c.keys), nil
+}
+
+// vouched reports whether a pinned key signed the new keys. The hub sends one
+// signature by each key that agents may have.
+func (c *Client) vouched(answer *agentv1.RenewResponse) bool {
+	payload := keysPayload(answer.GetSigningKeys())
+	good := func(keyID string, signature []byte) bool {
+		key := c.keys[keyID]
+		return len(key) == ed25519.PublicKeySize && ed25519.Verify(key, payload, signature)
+	}
+	return good(answer.GetSigningKeysSignedBy(), answer.GetSigningKeysSignature()) ||
+		slices.ContainsFunc(answer.GetMoreSignatures(), func(s *agentv1.KeySignature) bool { return good(s.GetKeyId(), s.GetSignature()) })
 }
 
 // keysPayload is what is signed when keys are handed over: the prefix, then a

@@ -2,8 +2,10 @@ package agentapi
 
 import (
 	"context"
+	"fmt"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/hub/event"
@@ -56,6 +58,7 @@ func (c calls) Renew(ctx context.Context, req *connect.Request[agentv1.RenewRequ
 		DeployToken: out.DeployToken, DeployTokenExpiresAt: out.DeployTokenExpiresAt,
 		SigningKeys:          keyMessages(out.SigningKeys),
 		SigningKeysSignature: out.Signature.Bytes, SigningKeysSignedBy: out.Signature.KeyID,
+		MoreSignatures: signatureMessages(out.More),
 	}), nil
 }
 
@@ -86,7 +89,28 @@ func (c calls) Services(ctx context.Context, req *connect.Request[agentv1.Servic
 	for _, spec := range specs {
 		out.Services = append(out.Services, specMessage(spec))
 	}
+	if req.Msg.GetSigned() {
+		out.ClusterId = p.ID
+		if out, err = c.signSpecs(ctx, out); err != nil {
+			return nil, err
+		}
+	}
 	return connect.NewResponse(out), nil
+}
+
+// specsPrefix keeps a signature of specs from being one of anything else.
+const specsPrefix = "axle-services\n"
+
+func (c calls) signSpecs(ctx context.Context, m *agentv1.ServicesResponse) (*agentv1.ServicesResponse, error) {
+	inner, err := proto.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("encode specs: %w", err)
+	}
+	signature, err := c.Identity.Sign(ctx, append([]byte(specsPrefix), inner...))
+	if err != nil {
+		return nil, err
+	}
+	return &agentv1.ServicesResponse{Signed: inner, Signature: signature.Bytes, KeyId: signature.KeyID}, nil
 }
 
 // Ping stores what the agent knows of its cluster.
@@ -121,6 +145,14 @@ func keyMessages(keys []identity.SigningKey) []*agentv1.SigningKey {
 	out := make([]*agentv1.SigningKey, 0, len(keys))
 	for _, k := range keys {
 		out = append(out, &agentv1.SigningKey{Id: k.ID, PublicKey: k.PublicKey})
+	}
+	return out
+}
+
+func signatureMessages(all []identity.Signature) []*agentv1.KeySignature {
+	out := make([]*agentv1.KeySignature, 0, len(all))
+	for _, s := range all {
+		out = append(out, &agentv1.KeySignature{KeyId: s.KeyID, Signature: s.Bytes})
 	}
 	return out
 }

@@ -46,6 +46,9 @@ func (s *Server) desired(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.Fleet.Seen(p.ID, s.Clock.Now())
+	if what := first(r.Header, refusedName); what != "" {
+		s.refused(ctx, p, what)
+	}
 	kept := s.kept.get(p.ID, etag, s.Fleet.StatusHash(p.ID))
 	h["Etag"] = kept.etag
 	h[statusName] = kept.status

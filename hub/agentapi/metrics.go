@@ -7,7 +7,7 @@ type metrics struct {
 	pollUnchanged, pollChanged, pollRefused prometheus.Counter
 	tarballs, tarballBytes                  prometheus.Counter
 	deltas, tarballResumes                  prometheus.Counter
-	reports, resyncs                        prometheus.Counter
+	reports, resyncs, refusals              prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -26,8 +26,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		reports:        counter("axle_agent_reports_total", "Service reports that were stored."),
 		resyncs:        counter("axle_agent_resyncs_total", "Service reports that did not build on what is stored."),
 	}
+	m.refusals = counter("axle_agent_refusals_total", "Polls that said that the agent refused something altered: a list, specs, a tarball.")
 	if r != nil {
-		r.MustRegister(polls, m.tarballs, m.tarballBytes, m.deltas, m.tarballResumes, m.reports, m.resyncs)
+		r.MustRegister(polls, m.tarballs, m.tarballBytes, m.deltas, m.tarballResumes, m.reports, m.resyncs, m.refusals)
 	}
 	return m
 }

@@ -28,6 +28,9 @@ type Identity interface {
 	Renew(ctx context.Context, r identity.Renewal) (identity.Renewed, error)
 	CheckBoot(ctx context.Context, clusterID, bootID string) error
 	Sign(ctx context.Context, payload []byte) (identity.Signature, error)
+	// Refused records that an agent got something that was not what the hub
+	// sent.
+	Refused(ctx context.Context, cluster identity.Principal, what string) error
 }
 
 // Fleet takes what agents say and gives what they need.
@@ -91,6 +94,7 @@ type Server struct {
 	limit    *addressLimit
 	position positionHeader
 	kept     keptHeaders
+	refusals refusals
 	metrics  *metrics
 	routes   http.Handler
 }

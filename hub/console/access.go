@@ -74,6 +74,7 @@ var access = map[string]identity.Action{
 	hubv1connect.HubStatusProcedure:             identity.ActionRead,
 	hubv1connect.HubConfirmRestoreProcedure:     identity.ActionAdmin,
 	hubv1connect.HubDrainProcedure:              identity.ActionAdmin,
+	hubv1connect.HubRotateSigningKeyProcedure:   identity.ActionAdmin,
 }
 
 // admit is what every call passes.

@@ -174,6 +174,15 @@ func (s *hub) Drain(ctx context.Context, r *connect.Request[hubv1.DrainRequest])
 	return connect.NewResponse(&hubv1.DrainResponse{}), nil
 }
 
+// RotateSigningKey makes a new key for what agents are told.
+func (s *hub) RotateSigningKey(ctx context.Context, _ *connect.Request[hubv1.RotateSigningKeyRequest]) (*connect.Response[hubv1.RotateSigningKeyResponse], error) {
+	key, err := s.Identity.RotateSigningKey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&hubv1.RotateSigningKeyResponse{KeyId: key.ID, SignsFrom: key.SignsFrom}), nil
+}
+
 func (s *hub) ConfirmRestore(ctx context.Context, _ *connect.Request[hubv1.ConfirmRestoreRequest]) (*connect.Response[hubv1.ConfirmRestoreResponse], error) {
 	life, err := s.Lives.ConfirmIncarnation(ctx)
 	if err != nil {

@@ -116,6 +116,9 @@ func (d *Directory) turn(ctx context.Context, swept *int64) error {
 		if err != nil {
 			return err
 		}
+		if err := d.rotateOld(ctx); err != nil {
+			return err
+		}
 		d.tokens.sweep(now)
 		*swept = now
 	}

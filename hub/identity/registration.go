@@ -51,6 +51,8 @@ type Renewed struct {
 	// SigningKeys are all in force, Signature is over KeysPayload of them.
 	SigningKeys []SigningKey
 	Signature   Signature
+	// More are signatures of the same by other keys that an agent may know.
+	More []Signature
 }
 
 // Enrollment is what Clusters needs to know of a new agent.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -62,18 +63,22 @@ func (d *Directory) Renew(ctx context.Context, r Renewal) (Renewed, error) {
 }
 
 func (d *Directory) renewed(ctx context.Context, made CreatedToken) (Renewed, error) {
-	keys, err := d.SigningKeys(ctx)
-	if err != nil {
-		return Renewed{}, err
-	}
-	signature, err := d.Sign(ctx, KeysPayload(keys))
+	keys, signatures, err := d.vouch(ctx)
 	if err != nil {
 		return Renewed{}, err
 	}
 	return Renewed{
 		DeployToken: made.Secret, DeployTokenExpiresAt: made.ExpiresAt,
-		SigningKeys: keys, Signature: signature,
+		SigningKeys: keys, Signature: signatures[0], More: signatures[1:],
 	}, nil
+}
+
+// Refused records that an agent got a list, specs or a tarball that was not
+// what the hub sent; what says which and from where, in the agent's words.
+func (d *Directory) Refused(ctx context.Context, cluster Principal, what string) error {
+	return d.writer.Write(ctx, func(ctx context.Context) error {
+		return event.Record(ctx, event.Entry{Kind: "agent.refused", Object: "cluster " + cluster.Name, By: "agent of " + cluster.Name, Message: what})
+	})
 }
 
 // check returns nil when the request is signed by the key and fresh. Nothing

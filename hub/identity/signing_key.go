@@ -6,11 +6,13 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
 )
 
 // announceFor is how long a new signing key is only announced. Agents renew
@@ -18,11 +20,21 @@ import (
 // two days knows it.
 const announceFor = 48 * time.Hour
 
+const (
+	// rotateAfter is the age at which a key is replaced without being asked.
+	rotateAfter = 90 * 24 * time.Hour
+	// handOverFor is how long a retired key may still vouch for those in force,
+	// for an agent that was off meanwhile. It signs no list any more.
+	handOverFor = 365 * 24 * time.Hour
+)
+
 // SigningKey is the public half of a key that signs what clusters are told.
 type SigningKey struct {
 	ID string
 	// PublicKey is Ed25519, 32 bytes.
 	PublicKey []byte
+	// SignsFrom is when it takes over from the one before.
+	SignsFrom int64
 }
 
 // Signature is made by the key in force.
@@ -33,8 +45,9 @@ type Signature struct {
 
 // keyRing holds the keys in force, opened.
 type keyRing struct {
-	mu   sync.Mutex
-	keys []openKey
+	mu      sync.Mutex
+	keys    []openKey
+	retired []openKey
 }
 
 type openKey struct {
@@ -45,7 +58,7 @@ type openKey struct {
 func (r *keyRing) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.keys = nil
+	r.keys, r.retired = nil, nil
 }
 
 func sealPurpose(keyID string) string { return "signing-key/" + keyID }
@@ -74,9 +87,38 @@ func (d *Directory) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 	}
 	public := make([]SigningKey, len(keys))
 	for i, k := range keys {
-		public[i] = SigningKey{ID: k.ID, PublicKey: k.PublicKey}
+		public[i] = k.public()
 	}
 	return public, nil
+}
+
+func (k openKey) public() SigningKey {
+	return SigningKey{ID: k.ID, PublicKey: k.PublicKey, SignsFrom: k.SignsFrom}
+}
+
+// vouch returns the keys in force with a signature of their set by each of
+// them, and by each that was retired within a year: an agent that was off
+// during rotations finds one that it knows. The first is by the key that signs
+// lists.
+func (d *Directory) vouch(ctx context.Context) ([]SigningKey, []Signature, error) {
+	keys, err := d.SigningKeys(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	payload := KeysPayload(keys)
+	first, err := d.Sign(ctx, payload)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := []Signature{first}
+	d.keys.mu.Lock()
+	defer d.keys.mu.Unlock()
+	for _, k := range slices.Concat(d.keys.keys, d.keys.retired) {
+		if k.ID != first.KeyID {
+			all = append(all, Signature{KeyID: k.ID, Bytes: ed25519.Sign(k.private, payload)})
+		}
+	}
+	return keys, all, nil
 }
 
 // openKeys returns the keys in force, at least one.
@@ -95,6 +137,22 @@ func (d *Directory) openKeys(ctx context.Context) ([]openKey, error) {
 			return nil, err
 		}
 	}
+	keys, err := d.open(stored)
+	if err != nil {
+		return nil, err
+	}
+	gone, err := d.store.RetiredSigningKeys(ctx, d.now()-handOverFor.Microseconds())
+	if err != nil {
+		return nil, fmt.Errorf("read retired signing keys: %w", err)
+	}
+	if d.keys.retired, err = d.open(gone); err != nil {
+		return nil, err
+	}
+	d.keys.keys = keys
+	return keys, nil
+}
+
+func (d *Directory) open(stored []StoredSigningKey) ([]openKey, error) {
 	keys := make([]openKey, len(stored))
 	for i, k := range stored {
 		seed, err := d.sealer.Open(k.Sealed, sealPurpose(k.ID))
@@ -106,7 +164,6 @@ func (d *Directory) openKeys(ctx context.Context) ([]openKey, error) {
 		}
 		keys[i] = openKey{k, ed25519.NewKeyFromSeed(seed)}
 	}
-	d.keys.keys = keys
 	return keys, nil
 }
 
@@ -170,7 +227,21 @@ func (d *Directory) RotateSigningKey(ctx context.Context) (SigningKey, error) {
 		return SigningKey{}, err
 	}
 	d.keys.forget()
-	return SigningKey{ID: made.ID, PublicKey: made.PublicKey}, nil
+	d.log.Info("a new signing key was announced", logkey.Object, "signing key "+made.ID)
+	return SigningKey{ID: made.ID, PublicKey: made.PublicKey, SignsFrom: made.SignsFrom}, nil
+}
+
+// rotateOld rotates when the newest key is old enough. That another replica
+// was faster is no error.
+func (d *Directory) rotateOld(ctx context.Context) error {
+	keys, err := d.store.SigningKeys(ctx)
+	if err != nil || len(keys) == 0 || d.now()-keys[len(keys)-1].SignsFrom < rotateAfter.Microseconds() {
+		return err
+	}
+	if _, err := d.RotateSigningKey(ctx); err != nil && !errcode.Is(err, errcode.Conflict) {
+		return err
+	}
+	return nil
 }
 
 // KeysPayload is what is signed when keys are handed to an agent:

@@ -70,6 +70,8 @@ type Store interface {
 	// SigningKeys returns all keys that are not retired, in the order in which
 	// they take over.
 	SigningKeys(ctx context.Context) ([]StoredSigningKey, error)
+	// RetiredSigningKeys returns those that were retired since, oldest first.
+	RetiredSigningKeys(ctx context.Context, since int64) ([]StoredSigningKey, error)
 	// InsertSigningKey adds a key.
 	InsertSigningKey(ctx context.Context, k StoredSigningKey) error
 	// RetireSigningKey sets when a key went out of force.

@@ -93,15 +93,23 @@ func (s *Store) CountUsers(ctx context.Context) (int, error) {
 
 // SigningKeys is identity.Store.
 func (s *Store) SigningKeys(ctx context.Context) ([]identity.StoredSigningKey, error) {
-	return rowsOf(ctx, s, func(row scan) (k identity.StoredSigningKey, err error) {
-		var public string
-		if err := row(&k.ID, &public, &k.Sealed, &k.CreatedAt, &k.SignsFrom, &k.RetiredAt); err != nil {
-			return k, err
-		}
-		k.PublicKey, err = hex.DecodeString(public)
-		return k, err
-	}, `SELECT id, public_key, sealed, created_at, signs_from, retired_at FROM signing_keys
+	return rowsOf(ctx, s, signingKey, `SELECT id, public_key, sealed, created_at, signs_from, retired_at FROM signing_keys
 		WHERE retired_at = 0 ORDER BY signs_from, id`)
+}
+
+// RetiredSigningKeys is identity.Store.
+func (s *Store) RetiredSigningKeys(ctx context.Context, since int64) ([]identity.StoredSigningKey, error) {
+	return rowsOf(ctx, s, signingKey, `SELECT id, public_key, sealed, created_at, signs_from, retired_at FROM signing_keys
+		WHERE retired_at > $1 AND retired_at > 0 ORDER BY signs_from, id`, since)
+}
+
+func signingKey(row scan) (k identity.StoredSigningKey, err error) {
+	var public string
+	if err := row(&k.ID, &public, &k.Sealed, &k.CreatedAt, &k.SignsFrom, &k.RetiredAt); err != nil {
+		return k, err
+	}
+	k.PublicKey, err = hex.DecodeString(public)
+	return k, err
 }
 
 // InsertSigningKey is identity.Store.

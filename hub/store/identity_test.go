@@ -448,6 +448,93 @@ func TestTwoAgentsOnOneIdentityAreShown(t *testing.T) {
 	})
 }
 
+// TestRotationsReachAgentsThatWereOff: whichever key an agent pinned within a
+// year, a renewal brings those in force under a signature that it knows.
+func TestRotationsReachAgentsThatWereOff(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		g := newGate(t, p)
+		a, r := g.registered("edge-1")
+		pinned := r.SigningKeys
+		rotate := func() {
+			t.Helper()
+			made, err := g.RotateSigningKey(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			pinned = append(pinned, made)
+			g.yard.clock.Advance(49 * time.Hour)
+		}
+		for range 3 {
+			rotate()
+		}
+		known := func(renewed identity.Renewed, key identity.SigningKey) bool {
+			payload := identity.KeysPayload(renewed.SigningKeys)
+			for _, s := range append(renewed.More, renewed.Signature) {
+				if s.KeyID == key.ID && ed25519.Verify(key.PublicKey, payload, s.Bytes) {
+					return true
+				}
+			}
+			return false
+		}
+		renewed, err := g.Renew(t.Context(), a.renewal(r.ClusterID, g.yard.clock.Now()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, key := range pinned {
+			if !known(renewed, key) {
+				t.Errorf("key %d of %d does not vouch for the present ones", i, len(pinned))
+			}
+		}
+		if len(renewed.SigningKeys) != 2 {
+			t.Errorf("%d keys are in force, want the last two", len(renewed.SigningKeys))
+		}
+		// A year later the first does not vouch any more.
+		g.yard.clock.Advance(366 * 24 * time.Hour)
+		rotate()
+		if renewed, err = g.Renew(t.Context(), a.renewal(r.ClusterID, g.yard.clock.Now())); err != nil {
+			t.Fatal(err)
+		}
+		if known(renewed, pinned[0]) {
+			t.Error("a key that was retired a year ago still vouches")
+		}
+	})
+}
+
+func TestSigningKeysRotateByThemselves(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		g := newGate(t, p)
+		if _, err := g.Sign(t.Context(), []byte("list")); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- g.Run(ctx) }()
+		count := func() int {
+			keys, err := g.SigningKeys(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(keys)
+		}
+		g.yard.clock.Advance(89 * 24 * time.Hour)
+		g.yard.clock.Advance(2 * time.Hour)
+		if n := count(); n != 1 {
+			t.Errorf("%d keys after 89 days", n)
+		}
+		err := eventually.Wait(t.Context(), time.Minute, func() error {
+			g.yard.clock.Advance(2 * time.Hour)
+			if n := count(); n != 2 {
+				return fmt.Errorf("%d keys", n)
+			}
+			return nil
+		})
+		cancel()
+		if err != nil || <-ended != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestSigningKeysRotate(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		g := newGate(t, p)

@@ -442,8 +442,11 @@ type RenewResponse struct {
 	SigningKeys          []*SigningKey `protobuf:"bytes,3,rep,name=signing_keys,json=signingKeys,proto3" json:"signing_keys,omitempty"`
 	SigningKeysSignature []byte        `protobuf:"bytes,4,opt,name=signing_keys_signature,json=signingKeysSignature,proto3" json:"signing_keys_signature,omitempty"`
 	SigningKeysSignedBy  string        `protobuf:"bytes,5,opt,name=signing_keys_signed_by,json=signingKeysSignedBy,proto3" json:"signing_keys_signed_by,omitempty"`
-	unknownFields        protoimpl.UnknownFields
-	sizeCache            protoimpl.SizeCache
+	// The same by other keys that agents may have pinned, older ones too: an
+	// agent that was off during rotations needs one that it knows.
+	MoreSignatures []*KeySignature `protobuf:"bytes,6,rep,name=more_signatures,json=moreSignatures,proto3" json:"more_signatures,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *RenewResponse) Reset() {
@@ -511,6 +514,65 @@ func (x *RenewResponse) GetSigningKeysSignedBy() string {
 	return ""
 }
 
+func (x *RenewResponse) GetMoreSignatures() []*KeySignature {
+	if x != nil {
+		return x.MoreSignatures
+	}
+	return nil
+}
+
+type KeySignature struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	KeyId         string                 `protobuf:"bytes,1,opt,name=key_id,json=keyId,proto3" json:"key_id,omitempty"`
+	Signature     []byte                 `protobuf:"bytes,2,opt,name=signature,proto3" json:"signature,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeySignature) Reset() {
+	*x = KeySignature{}
+	mi := &file_agent_v1_agent_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeySignature) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeySignature) ProtoMessage() {}
+
+func (x *KeySignature) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeySignature.ProtoReflect.Descriptor instead.
+func (*KeySignature) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *KeySignature) GetKeyId() string {
+	if x != nil {
+		return x.KeyId
+	}
+	return ""
+}
+
+func (x *KeySignature) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
 // SignedDesired is the body of GET /agent/v1/desired.
 type SignedDesired struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -525,7 +587,7 @@ type SignedDesired struct {
 
 func (x *SignedDesired) Reset() {
 	*x = SignedDesired{}
-	mi := &file_agent_v1_agent_proto_msgTypes[6]
+	mi := &file_agent_v1_agent_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -537,7 +599,7 @@ func (x *SignedDesired) String() string {
 func (*SignedDesired) ProtoMessage() {}
 
 func (x *SignedDesired) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[6]
+	mi := &file_agent_v1_agent_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -550,7 +612,7 @@ func (x *SignedDesired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedDesired.ProtoReflect.Descriptor instead.
 func (*SignedDesired) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{6}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SignedDesired) GetDesired() []byte {
@@ -592,7 +654,7 @@ type Desired struct {
 
 func (x *Desired) Reset() {
 	*x = Desired{}
-	mi := &file_agent_v1_agent_proto_msgTypes[7]
+	mi := &file_agent_v1_agent_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -604,7 +666,7 @@ func (x *Desired) String() string {
 func (*Desired) ProtoMessage() {}
 
 func (x *Desired) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[7]
+	mi := &file_agent_v1_agent_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -617,7 +679,7 @@ func (x *Desired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Desired.ProtoReflect.Descriptor instead.
 func (*Desired) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{7}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Desired) GetClusterId() string {
@@ -688,7 +750,7 @@ type Incarnation struct {
 
 func (x *Incarnation) Reset() {
 	*x = Incarnation{}
-	mi := &file_agent_v1_agent_proto_msgTypes[8]
+	mi := &file_agent_v1_agent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -700,7 +762,7 @@ func (x *Incarnation) String() string {
 func (*Incarnation) ProtoMessage() {}
 
 func (x *Incarnation) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[8]
+	mi := &file_agent_v1_agent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -713,7 +775,7 @@ func (x *Incarnation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Incarnation.ProtoReflect.Descriptor instead.
 func (*Incarnation) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{8}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Incarnation) GetId() string {
@@ -781,7 +843,7 @@ type DesiredService struct {
 
 func (x *DesiredService) Reset() {
 	*x = DesiredService{}
-	mi := &file_agent_v1_agent_proto_msgTypes[9]
+	mi := &file_agent_v1_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -793,7 +855,7 @@ func (x *DesiredService) String() string {
 func (*DesiredService) ProtoMessage() {}
 
 func (x *DesiredService) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[9]
+	mi := &file_agent_v1_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -806,7 +868,7 @@ func (x *DesiredService) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DesiredService.ProtoReflect.Descriptor instead.
 func (*DesiredService) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{9}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DesiredService) GetId() string {
@@ -886,7 +948,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_agent_v1_agent_proto_msgTypes[10]
+	mi := &file_agent_v1_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -898,7 +960,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[10]
+	mi := &file_agent_v1_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -911,7 +973,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{10}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Part) GetPath() string {
@@ -964,7 +1026,7 @@ type Tombstone struct {
 
 func (x *Tombstone) Reset() {
 	*x = Tombstone{}
-	mi := &file_agent_v1_agent_proto_msgTypes[11]
+	mi := &file_agent_v1_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -976,7 +1038,7 @@ func (x *Tombstone) String() string {
 func (*Tombstone) ProtoMessage() {}
 
 func (x *Tombstone) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[11]
+	mi := &file_agent_v1_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -989,7 +1051,7 @@ func (x *Tombstone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tombstone.ProtoReflect.Descriptor instead.
 func (*Tombstone) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{11}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Tombstone) GetServiceId() string {
@@ -1028,15 +1090,17 @@ func (x *Tombstone) GetNamespace() string {
 }
 
 type ServicesRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Ids           []string               `protobuf:"bytes,1,rep,name=ids,proto3" json:"ids,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Ids   []string               `protobuf:"bytes,1,rep,name=ids,proto3" json:"ids,omitempty"`
+	// Answer with signed instead of services, missing and position.
+	Signed        bool `protobuf:"varint,2,opt,name=signed,proto3" json:"signed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ServicesRequest) Reset() {
 	*x = ServicesRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[12]
+	mi := &file_agent_v1_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1048,7 +1112,7 @@ func (x *ServicesRequest) String() string {
 func (*ServicesRequest) ProtoMessage() {}
 
 func (x *ServicesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[12]
+	mi := &file_agent_v1_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1061,7 +1125,7 @@ func (x *ServicesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServicesRequest.ProtoReflect.Descriptor instead.
 func (*ServicesRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{12}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ServicesRequest) GetIds() []string {
@@ -1071,19 +1135,33 @@ func (x *ServicesRequest) GetIds() []string {
 	return nil
 }
 
+func (x *ServicesRequest) GetSigned() bool {
+	if x != nil {
+		return x.Signed
+	}
+	return false
+}
+
 type ServicesResponse struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Services []*ServiceSpec         `protobuf:"bytes,1,rep,name=services,proto3" json:"services,omitempty"`
 	// Ids that are not this cluster's any more.
-	Missing       []string  `protobuf:"bytes,2,rep,name=missing,proto3" json:"missing,omitempty"`
-	Position      *Position `protobuf:"bytes,3,opt,name=position,proto3" json:"position,omitempty"`
+	Missing  []string  `protobuf:"bytes,2,rep,name=missing,proto3" json:"missing,omitempty"`
+	Position *Position `protobuf:"bytes,3,opt,name=position,proto3" json:"position,omitempty"`
+	// A ServicesResponse with the fields above and cluster_id, as bytes so that
+	// the signature needs no canonical form.
+	Signed []byte `protobuf:"bytes,4,opt,name=signed,proto3" json:"signed,omitempty"`
+	// Ed25519 over "axle-services\n" + signed.
+	Signature     []byte `protobuf:"bytes,5,opt,name=signature,proto3" json:"signature,omitempty"`
+	KeyId         string `protobuf:"bytes,6,opt,name=key_id,json=keyId,proto3" json:"key_id,omitempty"`
+	ClusterId     string `protobuf:"bytes,7,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ServicesResponse) Reset() {
 	*x = ServicesResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[13]
+	mi := &file_agent_v1_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1095,7 +1173,7 @@ func (x *ServicesResponse) String() string {
 func (*ServicesResponse) ProtoMessage() {}
 
 func (x *ServicesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[13]
+	mi := &file_agent_v1_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1108,7 +1186,7 @@ func (x *ServicesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServicesResponse.ProtoReflect.Descriptor instead.
 func (*ServicesResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{13}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ServicesResponse) GetServices() []*ServiceSpec {
@@ -1130,6 +1208,34 @@ func (x *ServicesResponse) GetPosition() *Position {
 		return x.Position
 	}
 	return nil
+}
+
+func (x *ServicesResponse) GetSigned() []byte {
+	if x != nil {
+		return x.Signed
+	}
+	return nil
+}
+
+func (x *ServicesResponse) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+func (x *ServicesResponse) GetKeyId() string {
+	if x != nil {
+		return x.KeyId
+	}
+	return ""
+}
+
+func (x *ServicesResponse) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
+	}
+	return ""
 }
 
 // ServiceSpec is everything but the files. JSON names are those of the
@@ -1170,7 +1276,7 @@ type ServiceSpec struct {
 
 func (x *ServiceSpec) Reset() {
 	*x = ServiceSpec{}
-	mi := &file_agent_v1_agent_proto_msgTypes[14]
+	mi := &file_agent_v1_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1182,7 +1288,7 @@ func (x *ServiceSpec) String() string {
 func (*ServiceSpec) ProtoMessage() {}
 
 func (x *ServiceSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[14]
+	mi := &file_agent_v1_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1195,7 +1301,7 @@ func (x *ServiceSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceSpec.ProtoReflect.Descriptor instead.
 func (*ServiceSpec) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{14}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ServiceSpec) GetId() string {
@@ -1350,7 +1456,7 @@ type Display struct {
 
 func (x *Display) Reset() {
 	*x = Display{}
-	mi := &file_agent_v1_agent_proto_msgTypes[15]
+	mi := &file_agent_v1_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1362,7 +1468,7 @@ func (x *Display) String() string {
 func (*Display) ProtoMessage() {}
 
 func (x *Display) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[15]
+	mi := &file_agent_v1_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1375,7 +1481,7 @@ func (x *Display) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Display.ProtoReflect.Descriptor instead.
 func (*Display) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{15}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Display) GetRevision() int64 {
@@ -1433,7 +1539,7 @@ type Render struct {
 
 func (x *Render) Reset() {
 	*x = Render{}
-	mi := &file_agent_v1_agent_proto_msgTypes[16]
+	mi := &file_agent_v1_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1445,7 +1551,7 @@ func (x *Render) String() string {
 func (*Render) ProtoMessage() {}
 
 func (x *Render) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[16]
+	mi := &file_agent_v1_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1458,7 +1564,7 @@ func (x *Render) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Render.ProtoReflect.Descriptor instead.
 func (*Render) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{16}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Render) GetHelm() *Helm {
@@ -1506,7 +1612,7 @@ type Helm struct {
 
 func (x *Helm) Reset() {
 	*x = Helm{}
-	mi := &file_agent_v1_agent_proto_msgTypes[17]
+	mi := &file_agent_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1518,7 +1624,7 @@ func (x *Helm) String() string {
 func (*Helm) ProtoMessage() {}
 
 func (x *Helm) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[17]
+	mi := &file_agent_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1531,7 +1637,7 @@ func (x *Helm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Helm.ProtoReflect.Descriptor instead.
 func (*Helm) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Helm) GetRelease() string {
@@ -1587,7 +1693,7 @@ type Kustomize struct {
 
 func (x *Kustomize) Reset() {
 	*x = Kustomize{}
-	mi := &file_agent_v1_agent_proto_msgTypes[18]
+	mi := &file_agent_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1599,7 +1705,7 @@ func (x *Kustomize) String() string {
 func (*Kustomize) ProtoMessage() {}
 
 func (x *Kustomize) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[18]
+	mi := &file_agent_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1612,7 +1718,7 @@ func (x *Kustomize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kustomize.ProtoReflect.Descriptor instead.
 func (*Kustomize) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Kustomize) GetPath() string {
@@ -1648,7 +1754,7 @@ type Renderer struct {
 
 func (x *Renderer) Reset() {
 	*x = Renderer{}
-	mi := &file_agent_v1_agent_proto_msgTypes[19]
+	mi := &file_agent_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1660,7 +1766,7 @@ func (x *Renderer) String() string {
 func (*Renderer) ProtoMessage() {}
 
 func (x *Renderer) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[19]
+	mi := &file_agent_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1673,7 +1779,7 @@ func (x *Renderer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renderer.ProtoReflect.Descriptor instead.
 func (*Renderer) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Renderer) GetPath() string {
@@ -1714,7 +1820,7 @@ type SyncConfig struct {
 
 func (x *SyncConfig) Reset() {
 	*x = SyncConfig{}
-	mi := &file_agent_v1_agent_proto_msgTypes[20]
+	mi := &file_agent_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1726,7 +1832,7 @@ func (x *SyncConfig) String() string {
 func (*SyncConfig) ProtoMessage() {}
 
 func (x *SyncConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[20]
+	mi := &file_agent_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1739,7 +1845,7 @@ func (x *SyncConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncConfig.ProtoReflect.Descriptor instead.
 func (*SyncConfig) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SyncConfig) GetCreateNamespace() bool {
@@ -1804,7 +1910,7 @@ type DiffNormalizer struct {
 
 func (x *DiffNormalizer) Reset() {
 	*x = DiffNormalizer{}
-	mi := &file_agent_v1_agent_proto_msgTypes[21]
+	mi := &file_agent_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1816,7 +1922,7 @@ func (x *DiffNormalizer) String() string {
 func (*DiffNormalizer) ProtoMessage() {}
 
 func (x *DiffNormalizer) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[21]
+	mi := &file_agent_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1829,7 +1935,7 @@ func (x *DiffNormalizer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffNormalizer.ProtoReflect.Descriptor instead.
 func (*DiffNormalizer) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DiffNormalizer) GetName() string {
@@ -1878,7 +1984,7 @@ type Dependency struct {
 
 func (x *Dependency) Reset() {
 	*x = Dependency{}
-	mi := &file_agent_v1_agent_proto_msgTypes[22]
+	mi := &file_agent_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1890,7 +1996,7 @@ func (x *Dependency) String() string {
 func (*Dependency) ProtoMessage() {}
 
 func (x *Dependency) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[22]
+	mi := &file_agent_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1903,7 +2009,7 @@ func (x *Dependency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dependency.ProtoReflect.Descriptor instead.
 func (*Dependency) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Dependency) GetName() string {
@@ -1937,7 +2043,7 @@ type ClusterData struct {
 
 func (x *ClusterData) Reset() {
 	*x = ClusterData{}
-	mi := &file_agent_v1_agent_proto_msgTypes[23]
+	mi := &file_agent_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1949,7 +2055,7 @@ func (x *ClusterData) String() string {
 func (*ClusterData) ProtoMessage() {}
 
 func (x *ClusterData) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[23]
+	mi := &file_agent_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1962,7 +2068,7 @@ func (x *ClusterData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterData.ProtoReflect.Descriptor instead.
 func (*ClusterData) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ClusterData) GetId() string {
@@ -2031,7 +2137,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[24]
+	mi := &file_agent_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2043,7 +2149,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[24]
+	mi := &file_agent_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2056,7 +2162,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReportRequest) GetBootId() string {
@@ -2111,7 +2217,7 @@ type ServiceReport struct {
 
 func (x *ServiceReport) Reset() {
 	*x = ServiceReport{}
-	mi := &file_agent_v1_agent_proto_msgTypes[25]
+	mi := &file_agent_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2123,7 +2229,7 @@ func (x *ServiceReport) String() string {
 func (*ServiceReport) ProtoMessage() {}
 
 func (x *ServiceReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[25]
+	mi := &file_agent_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2136,7 +2242,7 @@ func (x *ServiceReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceReport.ProtoReflect.Descriptor instead.
 func (*ServiceReport) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ServiceReport) GetServiceId() string {
@@ -2181,7 +2287,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[26]
+	mi := &file_agent_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2193,7 +2299,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[26]
+	mi := &file_agent_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2206,7 +2312,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReportResponse) GetResync() []string {
@@ -2258,7 +2364,7 @@ type ServiceStatus struct {
 
 func (x *ServiceStatus) Reset() {
 	*x = ServiceStatus{}
-	mi := &file_agent_v1_agent_proto_msgTypes[27]
+	mi := &file_agent_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2270,7 +2376,7 @@ func (x *ServiceStatus) String() string {
 func (*ServiceStatus) ProtoMessage() {}
 
 func (x *ServiceStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[27]
+	mi := &file_agent_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2283,7 +2389,7 @@ func (x *ServiceStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceStatus.ProtoReflect.Descriptor instead.
 func (*ServiceStatus) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ServiceStatus) GetSync() string {
@@ -2384,7 +2490,7 @@ type StatusError struct {
 
 func (x *StatusError) Reset() {
 	*x = StatusError{}
-	mi := &file_agent_v1_agent_proto_msgTypes[28]
+	mi := &file_agent_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2396,7 +2502,7 @@ func (x *StatusError) String() string {
 func (*StatusError) ProtoMessage() {}
 
 func (x *StatusError) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[28]
+	mi := &file_agent_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2409,7 +2515,7 @@ func (x *StatusError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusError.ProtoReflect.Descriptor instead.
 func (*StatusError) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *StatusError) GetSource() string {
@@ -2453,7 +2559,7 @@ type ComponentCounts struct {
 
 func (x *ComponentCounts) Reset() {
 	*x = ComponentCounts{}
-	mi := &file_agent_v1_agent_proto_msgTypes[29]
+	mi := &file_agent_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2465,7 +2571,7 @@ func (x *ComponentCounts) String() string {
 func (*ComponentCounts) ProtoMessage() {}
 
 func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[29]
+	mi := &file_agent_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2478,7 +2584,7 @@ func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentCounts.ProtoReflect.Descriptor instead.
 func (*ComponentCounts) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ComponentCounts) GetTotal() int32 {
@@ -2527,7 +2633,7 @@ type ComponentList struct {
 
 func (x *ComponentList) Reset() {
 	*x = ComponentList{}
-	mi := &file_agent_v1_agent_proto_msgTypes[30]
+	mi := &file_agent_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2539,7 +2645,7 @@ func (x *ComponentList) String() string {
 func (*ComponentList) ProtoMessage() {}
 
 func (x *ComponentList) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[30]
+	mi := &file_agent_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2552,7 +2658,7 @@ func (x *ComponentList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentList.ProtoReflect.Descriptor instead.
 func (*ComponentList) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ComponentList) GetComponents() []*Component {
@@ -2586,7 +2692,7 @@ type Component struct {
 
 func (x *Component) Reset() {
 	*x = Component{}
-	mi := &file_agent_v1_agent_proto_msgTypes[31]
+	mi := &file_agent_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2598,7 +2704,7 @@ func (x *Component) String() string {
 func (*Component) ProtoMessage() {}
 
 func (x *Component) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[31]
+	mi := &file_agent_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2611,7 +2717,7 @@ func (x *Component) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Component.ProtoReflect.Descriptor instead.
 func (*Component) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Component) GetGroup() string {
@@ -2692,7 +2798,7 @@ type PingRequest struct {
 
 func (x *PingRequest) Reset() {
 	*x = PingRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	mi := &file_agent_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2704,7 +2810,7 @@ func (x *PingRequest) String() string {
 func (*PingRequest) ProtoMessage() {}
 
 func (x *PingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	mi := &file_agent_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2717,7 +2823,7 @@ func (x *PingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingRequest.ProtoReflect.Descriptor instead.
 func (*PingRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PingRequest) GetBootId() string {
@@ -2777,7 +2883,7 @@ type PingResponse struct {
 
 func (x *PingResponse) Reset() {
 	*x = PingResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[33]
+	mi := &file_agent_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2789,7 +2895,7 @@ func (x *PingResponse) String() string {
 func (*PingResponse) ProtoMessage() {}
 
 func (x *PingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[33]
+	mi := &file_agent_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2802,7 +2908,7 @@ func (x *PingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingResponse.ProtoReflect.Descriptor instead.
 func (*PingResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 var File_agent_v1_agent_proto protoreflect.FileDescriptor
@@ -2849,13 +2955,17 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\aboot_id\x18\x03 \x01(\tR\x06bootId\x12\x0e\n" +
 	"\x02at\x18\x04 \x01(\x03R\x02at\x12\x14\n" +
 	"\x05nonce\x18\x05 \x01(\fR\x05nonce\x12\x1c\n" +
-	"\tsignature\x18\x06 \x01(\fR\tsignature\"\x92\x02\n" +
+	"\tsignature\x18\x06 \x01(\fR\tsignature\"\xd8\x02\n" +
 	"\rRenewResponse\x12!\n" +
 	"\fdeploy_token\x18\x01 \x01(\tR\vdeployToken\x125\n" +
 	"\x17deploy_token_expires_at\x18\x02 \x01(\x03R\x14deployTokenExpiresAt\x12<\n" +
 	"\fsigning_keys\x18\x03 \x03(\v2\x19.axle.agent.v1.SigningKeyR\vsigningKeys\x124\n" +
 	"\x16signing_keys_signature\x18\x04 \x01(\fR\x14signingKeysSignature\x123\n" +
-	"\x16signing_keys_signed_by\x18\x05 \x01(\tR\x13signingKeysSignedBy\"^\n" +
+	"\x16signing_keys_signed_by\x18\x05 \x01(\tR\x13signingKeysSignedBy\x12D\n" +
+	"\x0fmore_signatures\x18\x06 \x03(\v2\x1b.axle.agent.v1.KeySignatureR\x0emoreSignatures\"C\n" +
+	"\fKeySignature\x12\x15\n" +
+	"\x06key_id\x18\x01 \x01(\tR\x05keyId\x12\x1c\n" +
+	"\tsignature\x18\x02 \x01(\fR\tsignature\"^\n" +
 	"\rSignedDesired\x12\x18\n" +
 	"\adesired\x18\x01 \x01(\fR\adesired\x12\x1c\n" +
 	"\tsignature\x18\x02 \x01(\fR\tsignature\x12\x15\n" +
@@ -2901,13 +3011,19 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\ftombstone_id\x18\x02 \x01(\tR\vtombstoneId\x12\x12\n" +
 	"\x04mode\x18\x03 \x01(\tR\x04mode\x12\x12\n" +
 	"\x04name\x18\x04 \x01(\tR\x04name\x12\x1c\n" +
-	"\tnamespace\x18\x05 \x01(\tR\tnamespace\"#\n" +
+	"\tnamespace\x18\x05 \x01(\tR\tnamespace\";\n" +
 	"\x0fServicesRequest\x12\x10\n" +
-	"\x03ids\x18\x01 \x03(\tR\x03ids\"\x99\x01\n" +
+	"\x03ids\x18\x01 \x03(\tR\x03ids\x12\x16\n" +
+	"\x06signed\x18\x02 \x01(\bR\x06signed\"\x85\x02\n" +
 	"\x10ServicesResponse\x126\n" +
 	"\bservices\x18\x01 \x03(\v2\x1a.axle.agent.v1.ServiceSpecR\bservices\x12\x18\n" +
 	"\amissing\x18\x02 \x03(\tR\amissing\x123\n" +
-	"\bposition\x18\x03 \x01(\v2\x17.axle.agent.v1.PositionR\bposition\"\x81\a\n" +
+	"\bposition\x18\x03 \x01(\v2\x17.axle.agent.v1.PositionR\bposition\x12\x16\n" +
+	"\x06signed\x18\x04 \x01(\fR\x06signed\x12\x1c\n" +
+	"\tsignature\x18\x05 \x01(\fR\tsignature\x12\x15\n" +
+	"\x06key_id\x18\x06 \x01(\tR\x05keyId\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\a \x01(\tR\tclusterId\"\x81\a\n" +
 	"\vServiceSpec\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -3097,7 +3213,7 @@ func file_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_agent_v1_agent_proto_rawDescData
 }
 
-var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_agent_v1_agent_proto_goTypes = []any{
 	(*Position)(nil),         // 0: axle.agent.v1.Position
 	(*RegisterRequest)(nil),  // 1: axle.agent.v1.RegisterRequest
@@ -3105,87 +3221,89 @@ var file_agent_v1_agent_proto_goTypes = []any{
 	(*SigningKey)(nil),       // 3: axle.agent.v1.SigningKey
 	(*RenewRequest)(nil),     // 4: axle.agent.v1.RenewRequest
 	(*RenewResponse)(nil),    // 5: axle.agent.v1.RenewResponse
-	(*SignedDesired)(nil),    // 6: axle.agent.v1.SignedDesired
-	(*Desired)(nil),          // 7: axle.agent.v1.Desired
-	(*Incarnation)(nil),      // 8: axle.agent.v1.Incarnation
-	(*DesiredService)(nil),   // 9: axle.agent.v1.DesiredService
-	(*Part)(nil),             // 10: axle.agent.v1.Part
-	(*Tombstone)(nil),        // 11: axle.agent.v1.Tombstone
-	(*ServicesRequest)(nil),  // 12: axle.agent.v1.ServicesRequest
-	(*ServicesResponse)(nil), // 13: axle.agent.v1.ServicesResponse
-	(*ServiceSpec)(nil),      // 14: axle.agent.v1.ServiceSpec
-	(*Display)(nil),          // 15: axle.agent.v1.Display
-	(*Render)(nil),           // 16: axle.agent.v1.Render
-	(*Helm)(nil),             // 17: axle.agent.v1.Helm
-	(*Kustomize)(nil),        // 18: axle.agent.v1.Kustomize
-	(*Renderer)(nil),         // 19: axle.agent.v1.Renderer
-	(*SyncConfig)(nil),       // 20: axle.agent.v1.SyncConfig
-	(*DiffNormalizer)(nil),   // 21: axle.agent.v1.DiffNormalizer
-	(*Dependency)(nil),       // 22: axle.agent.v1.Dependency
-	(*ClusterData)(nil),      // 23: axle.agent.v1.ClusterData
-	(*ReportRequest)(nil),    // 24: axle.agent.v1.ReportRequest
-	(*ServiceReport)(nil),    // 25: axle.agent.v1.ServiceReport
-	(*ReportResponse)(nil),   // 26: axle.agent.v1.ReportResponse
-	(*ServiceStatus)(nil),    // 27: axle.agent.v1.ServiceStatus
-	(*StatusError)(nil),      // 28: axle.agent.v1.StatusError
-	(*ComponentCounts)(nil),  // 29: axle.agent.v1.ComponentCounts
-	(*ComponentList)(nil),    // 30: axle.agent.v1.ComponentList
-	(*Component)(nil),        // 31: axle.agent.v1.Component
-	(*PingRequest)(nil),      // 32: axle.agent.v1.PingRequest
-	(*PingResponse)(nil),     // 33: axle.agent.v1.PingResponse
-	nil,                      // 34: axle.agent.v1.RegisterRequest.TagsEntry
-	nil,                      // 35: axle.agent.v1.ServiceSpec.ConfigurationEntry
-	nil,                      // 36: axle.agent.v1.ServiceSpec.SecretsEntry
-	nil,                      // 37: axle.agent.v1.SyncConfig.LabelsEntry
-	nil,                      // 38: axle.agent.v1.SyncConfig.AnnotationsEntry
-	nil,                      // 39: axle.agent.v1.ClusterData.TagsEntry
+	(*KeySignature)(nil),     // 6: axle.agent.v1.KeySignature
+	(*SignedDesired)(nil),    // 7: axle.agent.v1.SignedDesired
+	(*Desired)(nil),          // 8: axle.agent.v1.Desired
+	(*Incarnation)(nil),      // 9: axle.agent.v1.Incarnation
+	(*DesiredService)(nil),   // 10: axle.agent.v1.DesiredService
+	(*Part)(nil),             // 11: axle.agent.v1.Part
+	(*Tombstone)(nil),        // 12: axle.agent.v1.Tombstone
+	(*ServicesRequest)(nil),  // 13: axle.agent.v1.ServicesRequest
+	(*ServicesResponse)(nil), // 14: axle.agent.v1.ServicesResponse
+	(*ServiceSpec)(nil),      // 15: axle.agent.v1.ServiceSpec
+	(*Display)(nil),          // 16: axle.agent.v1.Display
+	(*Render)(nil),           // 17: axle.agent.v1.Render
+	(*Helm)(nil),             // 18: axle.agent.v1.Helm
+	(*Kustomize)(nil),        // 19: axle.agent.v1.Kustomize
+	(*Renderer)(nil),         // 20: axle.agent.v1.Renderer
+	(*SyncConfig)(nil),       // 21: axle.agent.v1.SyncConfig
+	(*DiffNormalizer)(nil),   // 22: axle.agent.v1.DiffNormalizer
+	(*Dependency)(nil),       // 23: axle.agent.v1.Dependency
+	(*ClusterData)(nil),      // 24: axle.agent.v1.ClusterData
+	(*ReportRequest)(nil),    // 25: axle.agent.v1.ReportRequest
+	(*ServiceReport)(nil),    // 26: axle.agent.v1.ServiceReport
+	(*ReportResponse)(nil),   // 27: axle.agent.v1.ReportResponse
+	(*ServiceStatus)(nil),    // 28: axle.agent.v1.ServiceStatus
+	(*StatusError)(nil),      // 29: axle.agent.v1.StatusError
+	(*ComponentCounts)(nil),  // 30: axle.agent.v1.ComponentCounts
+	(*ComponentList)(nil),    // 31: axle.agent.v1.ComponentList
+	(*Component)(nil),        // 32: axle.agent.v1.Component
+	(*PingRequest)(nil),      // 33: axle.agent.v1.PingRequest
+	(*PingResponse)(nil),     // 34: axle.agent.v1.PingResponse
+	nil,                      // 35: axle.agent.v1.RegisterRequest.TagsEntry
+	nil,                      // 36: axle.agent.v1.ServiceSpec.ConfigurationEntry
+	nil,                      // 37: axle.agent.v1.ServiceSpec.SecretsEntry
+	nil,                      // 38: axle.agent.v1.SyncConfig.LabelsEntry
+	nil,                      // 39: axle.agent.v1.SyncConfig.AnnotationsEntry
+	nil,                      // 40: axle.agent.v1.ClusterData.TagsEntry
 }
 var file_agent_v1_agent_proto_depIdxs = []int32{
-	34, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
+	35, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
 	3,  // 1: axle.agent.v1.RegisterResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
 	3,  // 2: axle.agent.v1.RenewResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
-	0,  // 3: axle.agent.v1.Desired.position:type_name -> axle.agent.v1.Position
-	9,  // 4: axle.agent.v1.Desired.services:type_name -> axle.agent.v1.DesiredService
-	11, // 5: axle.agent.v1.Desired.tombstones:type_name -> axle.agent.v1.Tombstone
-	8,  // 6: axle.agent.v1.Desired.incarnation:type_name -> axle.agent.v1.Incarnation
-	10, // 7: axle.agent.v1.DesiredService.parts:type_name -> axle.agent.v1.Part
-	14, // 8: axle.agent.v1.ServicesResponse.services:type_name -> axle.agent.v1.ServiceSpec
-	0,  // 9: axle.agent.v1.ServicesResponse.position:type_name -> axle.agent.v1.Position
-	16, // 10: axle.agent.v1.ServiceSpec.render:type_name -> axle.agent.v1.Render
-	20, // 11: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
-	35, // 12: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
-	36, // 13: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
-	22, // 14: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
-	23, // 15: axle.agent.v1.ServiceSpec.cluster:type_name -> axle.agent.v1.ClusterData
-	15, // 16: axle.agent.v1.ServiceSpec.display:type_name -> axle.agent.v1.Display
-	17, // 17: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
-	18, // 18: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
-	19, // 19: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
-	17, // 20: axle.agent.v1.Renderer.helm:type_name -> axle.agent.v1.Helm
-	37, // 21: axle.agent.v1.SyncConfig.labels:type_name -> axle.agent.v1.SyncConfig.LabelsEntry
-	38, // 22: axle.agent.v1.SyncConfig.annotations:type_name -> axle.agent.v1.SyncConfig.AnnotationsEntry
-	21, // 23: axle.agent.v1.SyncConfig.diff_normalizers:type_name -> axle.agent.v1.DiffNormalizer
-	39, // 24: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
-	25, // 25: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
-	0,  // 26: axle.agent.v1.ReportResponse.position:type_name -> axle.agent.v1.Position
-	28, // 27: axle.agent.v1.ServiceStatus.errors:type_name -> axle.agent.v1.StatusError
-	29, // 28: axle.agent.v1.ServiceStatus.counts:type_name -> axle.agent.v1.ComponentCounts
-	31, // 29: axle.agent.v1.ComponentList.components:type_name -> axle.agent.v1.Component
-	1,  // 30: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
-	4,  // 31: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
-	12, // 32: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
-	24, // 33: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
-	32, // 34: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
-	2,  // 35: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
-	5,  // 36: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
-	13, // 37: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
-	26, // 38: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
-	33, // 39: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
-	35, // [35:40] is the sub-list for method output_type
-	30, // [30:35] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	6,  // 3: axle.agent.v1.RenewResponse.more_signatures:type_name -> axle.agent.v1.KeySignature
+	0,  // 4: axle.agent.v1.Desired.position:type_name -> axle.agent.v1.Position
+	10, // 5: axle.agent.v1.Desired.services:type_name -> axle.agent.v1.DesiredService
+	12, // 6: axle.agent.v1.Desired.tombstones:type_name -> axle.agent.v1.Tombstone
+	9,  // 7: axle.agent.v1.Desired.incarnation:type_name -> axle.agent.v1.Incarnation
+	11, // 8: axle.agent.v1.DesiredService.parts:type_name -> axle.agent.v1.Part
+	15, // 9: axle.agent.v1.ServicesResponse.services:type_name -> axle.agent.v1.ServiceSpec
+	0,  // 10: axle.agent.v1.ServicesResponse.position:type_name -> axle.agent.v1.Position
+	17, // 11: axle.agent.v1.ServiceSpec.render:type_name -> axle.agent.v1.Render
+	21, // 12: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
+	36, // 13: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
+	37, // 14: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
+	23, // 15: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
+	24, // 16: axle.agent.v1.ServiceSpec.cluster:type_name -> axle.agent.v1.ClusterData
+	16, // 17: axle.agent.v1.ServiceSpec.display:type_name -> axle.agent.v1.Display
+	18, // 18: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
+	19, // 19: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
+	20, // 20: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
+	18, // 21: axle.agent.v1.Renderer.helm:type_name -> axle.agent.v1.Helm
+	38, // 22: axle.agent.v1.SyncConfig.labels:type_name -> axle.agent.v1.SyncConfig.LabelsEntry
+	39, // 23: axle.agent.v1.SyncConfig.annotations:type_name -> axle.agent.v1.SyncConfig.AnnotationsEntry
+	22, // 24: axle.agent.v1.SyncConfig.diff_normalizers:type_name -> axle.agent.v1.DiffNormalizer
+	40, // 25: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
+	26, // 26: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
+	0,  // 27: axle.agent.v1.ReportResponse.position:type_name -> axle.agent.v1.Position
+	29, // 28: axle.agent.v1.ServiceStatus.errors:type_name -> axle.agent.v1.StatusError
+	30, // 29: axle.agent.v1.ServiceStatus.counts:type_name -> axle.agent.v1.ComponentCounts
+	32, // 30: axle.agent.v1.ComponentList.components:type_name -> axle.agent.v1.Component
+	1,  // 31: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
+	4,  // 32: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
+	13, // 33: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
+	25, // 34: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
+	33, // 35: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
+	2,  // 36: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
+	5,  // 37: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
+	14, // 38: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
+	27, // 39: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
+	34, // 40: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
+	36, // [36:41] is the sub-list for method output_type
+	31, // [31:36] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_agent_v1_agent_proto_init() }
@@ -3193,15 +3311,15 @@ func file_agent_v1_agent_proto_init() {
 	if File_agent_v1_agent_proto != nil {
 		return
 	}
-	file_agent_v1_agent_proto_msgTypes[16].OneofWrappers = []any{}
-	file_agent_v1_agent_proto_msgTypes[20].OneofWrappers = []any{}
+	file_agent_v1_agent_proto_msgTypes[17].OneofWrappers = []any{}
+	file_agent_v1_agent_proto_msgTypes[21].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_v1_agent_proto_rawDesc), len(file_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   40,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

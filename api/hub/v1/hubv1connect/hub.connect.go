@@ -140,6 +140,8 @@ const (
 	HubConfirmRestoreProcedure = "/axle.hub.v1.Hub/ConfirmRestore"
 	// HubDrainProcedure is the fully-qualified name of the Hub's Drain RPC.
 	HubDrainProcedure = "/axle.hub.v1.Hub/Drain"
+	// HubRotateSigningKeyProcedure is the fully-qualified name of the Hub's RotateSigningKey RPC.
+	HubRotateSigningKeyProcedure = "/axle.hub.v1.Hub/RotateSigningKey"
 )
 
 // SessionsClient is a client for the axle.hub.v1.Sessions service.
@@ -1505,6 +1507,9 @@ type HubClient interface {
 	ConfirmRestore(context.Context, *connect.Request[v1.ConfirmRestoreRequest]) (*connect.Response[v1.ConfirmRestoreResponse], error)
 	// Drain moves what a replica owns to the others, for it to be taken away.
 	Drain(context.Context, *connect.Request[v1.DrainRequest]) (*connect.Response[v1.DrainResponse], error)
+	// RotateSigningKey makes a new key for what agents are told. It signs once
+	// every agent that is on has learned of it. Conflict while one is announced.
+	RotateSigningKey(context.Context, *connect.Request[v1.RotateSigningKeyRequest]) (*connect.Response[v1.RotateSigningKeyResponse], error)
 }
 
 // NewHubClient constructs a client for the axle.hub.v1.Hub service. By default, it uses the Connect
@@ -1536,14 +1541,21 @@ func NewHubClient(httpClient connect.HTTPClient, baseURL string, opts ...connect
 			connect.WithSchema(hubMethods.ByName("Drain")),
 			connect.WithClientOptions(opts...),
 		),
+		rotateSigningKey: connect.NewClient[v1.RotateSigningKeyRequest, v1.RotateSigningKeyResponse](
+			httpClient,
+			baseURL+HubRotateSigningKeyProcedure,
+			connect.WithSchema(hubMethods.ByName("RotateSigningKey")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // hubClient implements HubClient.
 type hubClient struct {
-	status         *connect.Client[v1.HubStatusRequest, v1.HubStatus]
-	confirmRestore *connect.Client[v1.ConfirmRestoreRequest, v1.ConfirmRestoreResponse]
-	drain          *connect.Client[v1.DrainRequest, v1.DrainResponse]
+	status           *connect.Client[v1.HubStatusRequest, v1.HubStatus]
+	confirmRestore   *connect.Client[v1.ConfirmRestoreRequest, v1.ConfirmRestoreResponse]
+	drain            *connect.Client[v1.DrainRequest, v1.DrainResponse]
+	rotateSigningKey *connect.Client[v1.RotateSigningKeyRequest, v1.RotateSigningKeyResponse]
 }
 
 // Status calls axle.hub.v1.Hub.Status.
@@ -1561,6 +1573,11 @@ func (c *hubClient) Drain(ctx context.Context, req *connect.Request[v1.DrainRequ
 	return c.drain.CallUnary(ctx, req)
 }
 
+// RotateSigningKey calls axle.hub.v1.Hub.RotateSigningKey.
+func (c *hubClient) RotateSigningKey(ctx context.Context, req *connect.Request[v1.RotateSigningKeyRequest]) (*connect.Response[v1.RotateSigningKeyResponse], error) {
+	return c.rotateSigningKey.CallUnary(ctx, req)
+}
+
 // HubHandler is an implementation of the axle.hub.v1.Hub service.
 type HubHandler interface {
 	Status(context.Context, *connect.Request[v1.HubStatusRequest]) (*connect.Response[v1.HubStatus], error)
@@ -1568,6 +1585,9 @@ type HubHandler interface {
 	ConfirmRestore(context.Context, *connect.Request[v1.ConfirmRestoreRequest]) (*connect.Response[v1.ConfirmRestoreResponse], error)
 	// Drain moves what a replica owns to the others, for it to be taken away.
 	Drain(context.Context, *connect.Request[v1.DrainRequest]) (*connect.Response[v1.DrainResponse], error)
+	// RotateSigningKey makes a new key for what agents are told. It signs once
+	// every agent that is on has learned of it. Conflict while one is announced.
+	RotateSigningKey(context.Context, *connect.Request[v1.RotateSigningKeyRequest]) (*connect.Response[v1.RotateSigningKeyResponse], error)
 }
 
 // NewHubHandler builds an HTTP handler from the service implementation. It returns the path on
@@ -1595,6 +1615,12 @@ func NewHubHandler(svc HubHandler, opts ...connect.HandlerOption) (string, http.
 		connect.WithSchema(hubMethods.ByName("Drain")),
 		connect.WithHandlerOptions(opts...),
 	)
+	hubRotateSigningKeyHandler := connect.NewUnaryHandler(
+		HubRotateSigningKeyProcedure,
+		svc.RotateSigningKey,
+		connect.WithSchema(hubMethods.ByName("RotateSigningKey")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/axle.hub.v1.Hub/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case HubStatusProcedure:
@@ -1603,6 +1629,8 @@ func NewHubHandler(svc HubHandler, opts ...connect.HandlerOption) (string, http.
 			hubConfirmRestoreHandler.ServeHTTP(w, r)
 		case HubDrainProcedure:
 			hubDrainHandler.ServeHTTP(w, r)
+		case HubRotateSigningKeyProcedure:
+			hubRotateSigningKeyHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -1622,4 +1650,8 @@ func (UnimplementedHubHandler) ConfirmRestore(context.Context, *connect.Request[
 
 func (UnimplementedHubHandler) Drain(context.Context, *connect.Request[v1.DrainRequest]) (*connect.Response[v1.DrainResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Hub.Drain is not implemented"))
+}
+
+func (UnimplementedHubHandler) RotateSigningKey(context.Context, *connect.Request[v1.RotateSigningKeyRequest]) (*connect.Response[v1.RotateSigningKeyResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Hub.RotateSigningKey is not implemented"))
 }

@@ -1,0 +1,94 @@
+package hubclient
+
+import (
+	"context"
+	"crypto/ed25519"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// servicesPrefix keeps a signature of specs from being one of anything else.
+const servicesPrefix = "axle-services\n"
+
+// refusedHeader tells the hub, with a poll, what was refused.
+const refusedHeader = "Axle-Refused"
+
+// maxRefused bounds what is told.
+const maxRefused = 300
+
+// checkSignature returns nil when a pinned key signed the payload. what is
+// named in the error.
+func (c *Client) checkSignature(what, keyID, prefix string, payload, signature []byte) error {
+	c.mu.Lock()
+	key := c.keys[keyID]
+	c.mu.Unlock()
+	if len(key) != ed25519.PublicKeySize {
+		return c.refuse(hold(UnknownKey, 0, errcode.Forbidden,
+			"%s refused: signed by key %.40q, which this agent was never given; when the hub was rebuilt, register the cluster again, else something between the agent and the hub altered it", what, keyID))
+	}
+	if !ed25519.Verify(key, append([]byte(prefix), payload...), signature) {
+		return c.refuse(hold(Untrusted, 0, errcode.Forbidden,
+			"%s refused: the signature by key %.40s is wrong; something between the agent and the hub altered it", what, keyID))
+	}
+	return nil
+}
+
+// refuse remembers the refusal for the hub's ears.
+func (c *Client) refuse(err *AnswerError) error {
+	c.Refused(err.Error())
+	return err
+}
+
+// Refused makes the next poll tell the hub what this agent refused, and from
+// where it came: people who look at the hub should hear of it.
+func (c *Client) Refused(what string) {
+	what = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return ' '
+		}
+		return r
+	}, what)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refused = what[:min(len(what), maxRefused)]
+}
+
+// told forgets a refusal that the hub answered.
+func (c *Client) told(what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.refused == what {
+		c.refused = ""
+	}
+}
+
+// Services returns the specs of some of this cluster's services, as a pinned
+// key signed them. The answer may be newer than the list that named them,
+// never older than what was seen.
+func (c *Client) Services(ctx context.Context, ids []string) (*agentv1.ServicesResponse, error) {
+	outer, err := call(ctx, c, c.calls().Services, &agentv1.ServicesRequest{Ids: ids, Signed: true})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkSignature("specs", outer.GetKeyId(), servicesPrefix, outer.GetSigned(), outer.GetSignature()); err != nil {
+		return nil, err
+	}
+	var inner agentv1.ServicesResponse
+	if err := proto.Unmarshal(outer.GetSigned(), &inner); err != nil {
+		return nil, hold(Untrusted, 0, errcode.Internal, "the signed specs cannot be read: %w", err)
+	}
+	c.mu.Lock()
+	cluster, seen := c.clusterID, c.seen
+	c.mu.Unlock()
+	if inner.GetClusterId() != cluster {
+		return nil, c.refuse(hold(Untrusted, 0, errcode.Forbidden, "specs refused: they are of cluster %.80q, this is %.80q", inner.GetClusterId(), cluster))
+	}
+	if at := positionOf(inner.GetPosition()); at.Incarnation == seen.Incarnation && at.Before(seen) {
+		return nil, staleError(at, seen)
+	}
+	return &inner, nil
+}
