@@ -155,7 +155,10 @@ func (c *Client) roundTrip(r *http.Request) (*http.Response, error) {
 	}
 	c.watchClock(answer.Header)
 	list := r.URL == c.desired && answer.StatusCode == http.StatusOK
-	if err := c.take(answer.Header, list); err != nil {
+	// A replica that is behind says so, and when to come again; that its place
+	// is an older one is what it means, not news to drop.
+	busy := answer.StatusCode == http.StatusServiceUnavailable || answer.StatusCode == http.StatusTooManyRequests
+	if err := c.take(answer.Header, list); err != nil && !busy {
 		return nil, errors.Join(err, answer.Body.Close())
 	}
 	return answer, nil

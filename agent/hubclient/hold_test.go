@@ -3,9 +3,11 @@ package hubclient_test
 import (
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/axle-cd/axle/agent/hubclient"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
@@ -100,6 +102,38 @@ func TestBusyIsTriedAgain(t *testing.T) {
 	answer, err := d.client(t, func(cfg *hubclient.Config) { cfg.Attempts = 3 }).Desired(t.Context(), "")
 	if err != nil || answer.List == nil {
 		t.Errorf("got %v, want the third answer", err)
+	}
+}
+
+// TestReplicaThatIsBehindIsWaitedFor holds that its 503 counts as what it is,
+// with its Retry-After, though it names an older position.
+func TestReplicaThatIsBehindIsWaitedFor(t *testing.T) {
+	d := newDouble(t)
+	client := d.client(t, func(cfg *hubclient.Config) { cfg.Attempts = 1 })
+	d.answer(func(w http.ResponseWriter, _ *http.Request) { d.sendList(w, life1, 7, "x") })
+	if _, err := client.Desired(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	d.answer(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Axle-Position", position(life1, 3))
+		w.Header().Set("Retry-After", "1")
+		problem(w, 503, errcode.Unavailable, "this replica has not caught up")
+	})
+	_, err := client.Desired(t.Context(), "")
+	var answer *hubclient.AnswerError
+	if !errors.As(err, &answer) || answer.Reason != hubclient.Busy || answer.RetryAfter() != time.Second {
+		t.Errorf("err = %v", err)
+	}
+	if got := client.Seen().Sequence; got != 7 {
+		t.Errorf("seen is %d now, want 7", got)
+	}
+	// An older answer of any other kind is dropped as before.
+	d.answer(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Axle-Position", position(life1, 3))
+		problem(w, 404, errcode.NotFound, "no such cluster")
+	})
+	if _, err := client.Desired(t.Context(), ""); hubclient.ReasonOf(err) != hubclient.Stale {
+		t.Errorf("err = %v", err)
 	}
 }
 
