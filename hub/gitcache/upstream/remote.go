@@ -29,7 +29,9 @@ func (s *Server) Fetch(ctx context.Context, m *Mirror, ids []string) error {
 	if err == nil {
 		return nil
 	}
-	m.blame(err)
+	if git := (*GitError)(nil); errors.As(err, &git) {
+		m.blame(git)
+	}
 	return s.explain(ctx, err)
 }
 
@@ -44,6 +46,11 @@ func (s *Server) fetchHTTP(ctx context.Context, c Command) error {
 		"http.lowSpeedLimit", "100",
 		"http.lowSpeedTime", fmt.Sprint(max(1, int(s.git.config.StallTimeout.Seconds()))),
 		"http.userAgent", "git/axle",
+		// Not every server takes a long question in chunks.
+		"http.postBuffer", "33554432",
+		// A connection that was used before and is cut without an answer makes
+		// curl ask again at once; upstream would see two fetches, not one.
+		"http.extraHeader", "Connection: close",
 		"credential.helper", "",
 		"core.askPass", "/bin/false",
 		"protocol.version", "2",
