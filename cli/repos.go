@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -27,6 +26,11 @@ type repoView struct {
 	Type           string     `json:"type"`
 	URL            string     `json:"url"`
 	Auth           string     `json:"auth"`
+	Proxy          string     `json:"proxy"`
+	Region         string     `json:"region"`
+	Endpoint       string     `json:"endpoint"`
+	Verify         string     `json:"verify"`
+	VerifyKeys     []string   `json:"verifyKeys"`
 	Health         string     `json:"health"`
 	Message        string     `json:"message"`
 	LastFetchAt    string     `json:"lastFetchAt"`
@@ -56,7 +60,9 @@ type headView struct {
 
 func (a *app) repoView(r *hubv1.Repository) repoView {
 	v := repoView{
-		Name: r.GetName(), Project: r.GetProject(), Type: r.GetType(), URL: r.GetUrl(), Auth: r.GetAuth(), Health: r.GetHealth(), Message: r.GetMessage(),
+		Name: r.GetName(), Project: r.GetProject(), Type: r.GetType(), URL: r.GetUrl(), Auth: r.GetAuth(),
+		Proxy: r.GetOptions().GetProxy(), Region: r.GetOptions().GetRegion(), Endpoint: r.GetOptions().GetEndpoint(),
+		Verify: r.GetOptions().GetVerify().GetMode(), VerifyKeys: append([]string{}, r.GetOptions().GetVerify().GetKeys()...), Health: r.GetHealth(), Message: r.GetMessage(),
 		LastFetchAt: stamp(r.GetLastFetchAt()), LastFetchAge: a.age(r.GetLastFetchAt()), LastAttemptAt: stamp(r.GetLastAttemptAt()), LastAttemptAge: a.age(r.GetLastAttemptAt()),
 		NextFetchAt: stamp(r.GetNextFetchAt()), FailingSince: stamp(r.GetFailingSince()), FailingAge: a.age(r.GetFailingSince()),
 		Owner: r.GetOwner(), Services: r.GetServices(), Heads: []headView{}, CreatedAt: stamp(r.GetCreatedAt()), ID: r.GetId(),
@@ -73,6 +79,8 @@ func (a *app) printRepo(r *hubv1.Repository) error {
 		column[repoView]{"URL", func(v repoView) string { return v.URL }},
 		column[repoView]{"Type", func(v repoView) string { return v.Type }},
 		column[repoView]{"Project", func(v repoView) string { return v.Project }},
+		column[repoView]{"Proxy", func(v repoView) string { return v.Proxy }},
+		column[repoView]{"Verified by", func(v repoView) string { return v.Verify }},
 		column[repoView]{"Login", func(v repoView) string { return v.Auth }},
 		column[repoView]{"Health", func(v repoView) string { return v.Health }},
 		column[repoView]{"Message", func(v repoView) string { return v.Message }},
@@ -129,7 +137,7 @@ func (a *app) reposList() *cobra.Command {
 
 func (a *app) reposGet() *cobra.Command {
 	return &cobra.Command{
-		Use: "get NAME", Short: "Show one repository, its health and its heads", Args: exactly(1),
+		Use: "get NAME", Short: "Show one repository, its health and its heads", Args: exactly(1), ValidArgsFunction: a.completeRepos,
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -144,76 +152,28 @@ func (a *app) reposGet() *cobra.Command {
 	}
 }
 
-// login flags of a repository; secrets come from files.
-type repoLogin struct {
-	username, passwordFile, keyFile, passphraseFile, knownHostsFile, caFile string
-}
-
-func (l *repoLogin) flags(c *cobra.Command) {
-	f := c.Flags()
-	f.StringVar(&l.username, "username", "", "user name for https; any when the password is a token")
-	f.StringVar(&l.passwordFile, "password-file", "", "file with the password or token; - is standard input")
-	f.StringVar(&l.keyFile, "ssh-key-file", "", "file with the private key for ssh")
-	f.StringVar(&l.passphraseFile, "ssh-passphrase-file", "", "file with the key's passphrase")
-	f.StringVar(&l.knownHostsFile, "known-hosts-file", "", "file with the server's host keys for ssh")
-	f.StringVar(&l.caFile, "ca-cert-file", "", "certificate authority of the Git server")
-}
-
-func (a *app) repoCredentials(l repoLogin) (*hubv1.RepositoryCredentials, error) {
-	out := &hubv1.RepositoryCredentials{Username: l.username}
-	for _, f := range []struct {
-		path string
-		into *string
-		trim bool
-	}{
-		{l.passwordFile, &out.Password, true}, {l.keyFile, &out.PrivateKey, false}, {l.passphraseFile, &out.Passphrase, true},
-		{l.knownHostsFile, &out.KnownHosts, false}, {l.caFile, &out.CaPem, false},
-	} {
-		if f.path == "" {
-			continue
-		}
-		if f.path == "-" {
-			text, err := a.secret("password", "-")
-			if err != nil {
-				return nil, err
-			}
-			*f.into = text
-			continue
-		}
-		data, err := os.ReadFile(f.path)
-		if err != nil {
-			return nil, errcode.New(errcode.Invalid, "%w", err)
-		}
-		*f.into = string(data)
-		if f.trim {
-			*f.into = strings.TrimSpace(*f.into)
-		}
-	}
-	if out.GetUsername() == "" && out.GetPassword() == "" && out.GetPrivateKey() == "" && out.GetKnownHosts() == "" && out.GetCaPem() == "" {
-		return nil, nil
-	}
-	return out, nil
-}
-
 func (a *app) reposAdd() *cobra.Command {
 	request := &hubv1.CreateRepositoryRequest{}
 	var login repoLogin
 	var wait time.Duration
 	c := &cobra.Command{
 		Use: "add NAME URL", Aliases: []string{"create"}, Short: "Register a repository and wait for its first fetch",
-		Example: `  axle repos add fleet https://git.example.com/platform/fleet.git
-  axle repos add fleet https://git.example.com/platform/fleet.git --username ci --password-file token
-  axle repos add fleet ssh://git@git.example.com/platform/fleet.git --ssh-key-file id_ed25519 --known-hosts-file known_hosts`,
-		Args: exactly(2),
+		Long:    repoAddLong,
+		Example: repoAddExample,
+		Args:    exactly(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
 				return err
 			}
 			request.Name, request.Url = args[0], args[1]
-			if request.Credentials, err = a.repoCredentials(login); err != nil {
+			if request.Credentials, err = a.repoCredentials(&login); err != nil {
 				return err
 			}
+			if request.Options, err = a.repoOptions(&login); err != nil {
+				return err
+			}
+			request.Auth = login.auth
 			made, err := client.Repositories.Create(c.Context(), connect.NewRequest(request))
 			if err != nil {
 				return err
@@ -244,7 +204,8 @@ func (a *app) reposAdd() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&request.Type, "type", "git", "git; helm, oci and bucket come later")
+	c.Flags().StringVar(&request.Type, "type", "git", "git, helm (charts over http), oci (charts or manifests in a registry) or bucket (S3 and its like)")
+	complete(c, "type", "git", "helm", "oci", "bucket")
 	c.Flags().StringVar(&request.Project, "project", "", "project of the repository (default: default)")
 	c.Flags().DurationVar(&wait, "timeout", 5*time.Minute, "how long to wait for the first fetch; 0 does not wait")
 	login.flags(c)
@@ -254,17 +215,22 @@ func (a *app) reposAdd() *cobra.Command {
 func (a *app) reposUpdate() *cobra.Command {
 	var login repoLogin
 	c := &cobra.Command{
-		Use: "update NAME", Short: "Change how the hub logs in to a repository", Args: exactly(1),
+		Use: "update NAME", Short: "Change how the hub logs in to a repository, reaches it and verifies it", Args: exactly(1), ValidArgsFunction: a.completeRepos,
+		Long: "Credentials that are given replace all that were there; options that are given replace all options. What is not given stays, and without any flag the credentials are forgotten.",
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
 				return err
 			}
-			credentials, err := a.repoCredentials(login)
+			credentials, err := a.repoCredentials(&login)
 			if err != nil {
 				return err
 			}
-			r, err := client.Repositories.Update(c.Context(), connect.NewRequest(&hubv1.UpdateRepositoryRequest{Name: args[0], Credentials: credentials}))
+			options, err := a.repoOptions(&login)
+			if err != nil {
+				return err
+			}
+			r, err := client.Repositories.Update(c.Context(), connect.NewRequest(&hubv1.UpdateRepositoryRequest{Name: args[0], Credentials: credentials, Auth: login.auth, Options: options}))
 			if err != nil {
 				return err
 			}
@@ -278,7 +244,7 @@ func (a *app) reposUpdate() *cobra.Command {
 func (a *app) reposRefresh() *cobra.Command {
 	var wait bool
 	c := &cobra.Command{
-		Use: "refresh NAME", Short: "Fetch a repository now instead of within two minutes", Args: exactly(1),
+		Use: "refresh NAME", Short: "Fetch a repository now instead of within two minutes", Args: exactly(1), ValidArgsFunction: a.completeRepos,
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -307,7 +273,7 @@ func (a *app) reposRefresh() *cobra.Command {
 
 func (a *app) reposDelete() *cobra.Command {
 	return &cobra.Command{
-		Use: "delete NAME", Short: "Forget a repository that no service uses", Args: exactly(1),
+		Use: "delete NAME", Short: "Forget a repository that no service uses", Args: exactly(1), ValidArgsFunction: a.completeRepos,
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {

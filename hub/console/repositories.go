@@ -137,33 +137,17 @@ func (s *repositories) Get(ctx context.Context, r *connect.Request[hubv1.GetRepo
 	return s.whole(ctx, r.Msg.GetName())
 }
 
-// login picks how to authenticate from what was given.
-func login(c *hubv1.RepositoryCredentials) (gitcache.AuthKind, gitcache.Credentials) {
-	out := gitcache.Credentials{
-		Username: c.GetUsername(), Password: c.GetPassword(), PrivateKey: c.GetPrivateKey(),
-		Passphrase: c.GetPassphrase(), KnownHosts: c.GetKnownHosts(), CA: c.GetCaPem(),
-	}
-	switch {
-	case out.PrivateKey != "":
-		return gitcache.AuthSSH, out
-	case out.Username != "":
-		return gitcache.AuthBasic, out
-	case out.Password != "":
-		return gitcache.AuthToken, out
-	}
-	return gitcache.AuthNone, out
-}
-
 func (s *repositories) Create(ctx context.Context, r *connect.Request[hubv1.CreateRepositoryRequest]) (*connect.Response[hubv1.Repository], error) {
-	if kind := r.Msg.GetType(); kind != "" && kind != "git" {
-		return nil, errcode.New(errcode.Invalid, "repositories of type %q are not supported yet; git is", kind)
-	}
 	project, err := s.project(ctx, r.Msg.GetProject())
 	if err != nil {
 		return nil, err
 	}
-	auth, credentials := login(r.Msg.GetCredentials())
-	if _, err := s.Cache.CreateRepository(ctx, gitcache.Repository{Name: r.Msg.GetName(), ProjectID: project.ID, URL: r.Msg.GetUrl(), Auth: auth}, credentials); err != nil {
+	auth, credentials, err := login(r.Msg.GetAuth(), r.Msg.GetCredentials())
+	if err != nil {
+		return nil, err
+	}
+	made := gitcache.Repository{Name: r.Msg.GetName(), ProjectID: project.ID, Kind: gitcache.Kind(r.Msg.GetType()), URL: r.Msg.GetUrl(), Auth: auth, Options: options(r.Msg.GetOptions())}
+	if _, err := s.Cache.CreateRepository(ctx, made, credentials); err != nil {
 		return nil, err
 	}
 	return s.whole(ctx, r.Msg.GetName())
@@ -174,9 +158,21 @@ func (s *repositories) Update(ctx context.Context, r *connect.Request[hubv1.Upda
 	if err != nil {
 		return nil, err
 	}
-	auth, credentials := login(r.Msg.GetCredentials())
-	have.Auth = auth
-	if _, err := s.Cache.UpdateRepository(ctx, have, &credentials); err != nil {
+	changed := r.Msg
+	if changed.GetOptions() != nil {
+		internal := have.Options.Internal
+		have.Options = options(changed.GetOptions())
+		have.Options.Internal = internal
+	}
+	var keep *gitcache.Credentials
+	if changed.GetCredentials() != nil || changed.GetAuth() != "" || changed.GetOptions() == nil {
+		auth, credentials, err := login(changed.GetAuth(), changed.GetCredentials())
+		if err != nil {
+			return nil, err
+		}
+		have.Auth, keep = auth, &credentials
+	}
+	if _, err := s.Cache.UpdateRepository(ctx, have, keep); err != nil {
 		return nil, err
 	}
 	return s.whole(ctx, have.Name)

@@ -14,7 +14,6 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache/artifactagent"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
-	"github.com/axle-cd/axle/hub/gitcache/upstream/wire"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -76,10 +75,8 @@ func (c *Cache) settleArtifact(r *Repository, creds *Credentials, given bool) er
 		u.User = nil
 	}
 	r.URL = strings.TrimRight(u.String(), "/")
-	if r.Options.Proxy != "" {
-		if _, err := wire.CheckProxy(r.Options.Proxy); err != nil {
-			return err
-		}
+	if err := artifactagent.CheckOptions(*r); err != nil {
+		return err
 	}
 	if !given {
 		if user != "" || password != "" {

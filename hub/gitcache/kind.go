@@ -18,6 +18,12 @@ const (
 	AuthAzure  = record.AuthAzure
 )
 
+// Options of a repository that are no secrets.
+type Options = record.Options
+
+// Verify says what must be signed by whom before a head moves.
+type Verify = record.Verify
+
 // Kind says what sort of upstream a repository is.
 type Kind = record.Kind
 

@@ -83,8 +83,14 @@ func (c *Cache) settle(r *Repository, creds *Credentials, given bool) error {
 		}
 	case r.Auth == record.AuthSSH:
 		return errcode.New(errcode.Invalid, "authentication ssh needs an ssh URL")
+	case r.Auth == record.AuthApp:
+		if creds.AppID == "" || creds.InstallationID == "" || creds.PrivateKey == "" {
+			return errcode.New(errcode.Invalid, "a GitHub App needs its id, the id of its installation and its private key")
+		}
 	case r.Auth == record.AuthNone && creds.Password != "":
 		r.Auth = record.AuthBasic
+	case r.Auth != record.AuthNone && r.Auth != record.AuthBasic && r.Auth != record.AuthToken:
+		return errcode.New(errcode.Invalid, "authentication %q is not for Git repositories; use basic, token, ssh or app", r.Auth)
 	case r.Auth != record.AuthNone && creds.Password == "":
 		return errcode.New(errcode.Invalid, "authentication %s needs a password or token", r.Auth)
 	}

@@ -1,0 +1,202 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const repoAddLong = `Register a repository and wait for its first fetch.
+
+The type says what lies behind the URL:
+  git     a Git repository, over https or ssh
+  helm    a chart repository: an https URL below which index.yaml lies
+  oci     a repository in a registry, or the folder of several: oci://HOST/PATH
+  bucket  an object store: s3://BUCKET, gs://BUCKET, azblob://ACCOUNT/CONTAINER
+          or the https URL of a bucket
+
+Secrets come from files, never from the command line: every --…-file takes a
+path, - for standard input, or env:NAME for a variable of the environment.
+
+With --auth aws, gcp or azure and no keys the hub uses its own role.`
+
+const repoAddExample = `  axle repos add fleet https://git.example.com/platform/fleet.git
+  axle repos add fleet https://git.example.com/platform/fleet.git --username ci --password-file token
+  axle repos add fleet ssh://git@git.example.com/platform/fleet.git --ssh-key-file id_ed25519 --known-hosts-file known_hosts
+  axle repos add fleet https://github.com/acme/fleet.git --github-app-id 12 --github-app-installation-id 34 --github-app-key-file app.pem
+  axle repos add charts https://charts.example.com/stable --type helm --verify provenance --verify-key-file maintainers.asc
+  axle repos add apps oci://ghcr.io/acme/charts --type oci --username ci --password-file env:GHCR_TOKEN
+  axle repos add apps oci://123456789012.dkr.ecr.eu-central-1.amazonaws.com/charts --type oci --auth aws
+  axle repos add signed oci://registry.example.com/team/app --type oci --verify cosign --verify-key-file cosign.pub
+  axle repos add files s3://acme-manifests --type bucket --region eu-central-1 --aws-access-key-id AKIA… --aws-secret-access-key-file key`
+
+// repoLogin are the flags of how a repository is reached, logged in to and
+// verified. Secrets come from files.
+type repoLogin struct {
+	credentials hubv1.RepositoryCredentials
+	options     hubv1.RepositoryOptions
+	auth        string
+	files       []secretFile
+	verify      string
+	verifyFiles []string
+}
+
+// secretFile is a flag whose value is where a secret lies.
+type secretFile struct {
+	flag string
+	path *string
+	into *string
+	trim bool
+}
+
+func (l *repoLogin) flags(c *cobra.Command) {
+	f := c.Flags()
+	r, o := &l.credentials, &l.options
+	file := func(flag string, into *string, trim bool, usage string) {
+		path := new(string)
+		f.StringVar(path, flag, "", usage)
+		l.files = append(l.files, secretFile{flag, path, into, trim})
+	}
+	f.StringVar(&l.auth, "auth", "", "none, basic, token, ssh, app, bearer, aws, gcp or azure (default: what the credentials are for)")
+	complete(c, "auth", "none", "basic", "token", "ssh", "app", "bearer", "aws", "gcp", "azure")
+	f.StringVar(&r.Username, "username", "", "user name for https; any when the password is a token")
+	file("password-file", &r.Password, true, "file with the password or token; - is standard input, env:NAME the environment")
+	file("ssh-key-file", &r.PrivateKey, false, "file with the private key for ssh")
+	file("ssh-passphrase-file", &r.Passphrase, true, "file with the key's passphrase")
+	file("known-hosts-file", &r.KnownHosts, false, "file with the server's host keys for ssh")
+	file("ca-cert-file", &r.CaPem, false, "certificate authority of the server")
+	file("client-cert-file", &r.ClientCertificate, false, "certificate to show to the server")
+	file("client-key-file", &r.ClientKey, false, "key of that certificate")
+	f.StringVar(&r.AppId, "github-app-id", "", "id of a GitHub App")
+	f.StringVar(&r.InstallationId, "github-app-installation-id", "", "id of the App's installation")
+	file("github-app-key-file", &r.PrivateKey, false, "file with the App's private key")
+	f.StringVar(&o.ApiUrl, "github-api-url", "", "where the App gets its tokens, for GitHub Enterprise")
+	f.StringVar(&r.AccessKeyId, "aws-access-key-id", "", "id of an access key of AWS, or of what speaks S3")
+	file("aws-secret-access-key-file", &r.SecretAccessKey, true, "file with the secret access key")
+	file("aws-session-token-file", &r.SessionToken, true, "file with the session token")
+	f.StringVar(&r.AssumeRoleArn, "aws-role-arn", "", "role to take on")
+	file("gcp-service-account-file", &r.ServiceAccountJson, false, "file with the JSON key of a service account")
+	f.StringVar(&r.TenantId, "azure-tenant-id", "", "tenant of an Azure application")
+	f.StringVar(&r.ClientId, "azure-client-id", "", "id of the application")
+	file("azure-client-secret-file", &r.ClientSecret, true, "file with the application's secret")
+	f.StringVar(&o.Proxy, "proxy", "", "proxy to reach it by: http, https or socks5 URL without password (default: the hub's environment)")
+	f.StringVar(&r.ProxyUsername, "proxy-username", "", "user name for the proxy")
+	file("proxy-password-file", &r.ProxyPassword, true, "file with the password for the proxy")
+	f.StringVar(&o.Region, "region", "", "region of a bucket or registry")
+	f.StringVar(&o.Endpoint, "endpoint", "", "URL of an object store, or of a registry's token service, instead of the cloud's own")
+	f.BoolVar(&o.PlainHttp, "plain-http", false, "speak http to a registry, where the hub allows it")
+	f.BoolVar(&o.PassCredentials, "pass-credentials", false, "send credentials to other hosts that a chart index names")
+	f.Int64Var(&o.MaxBytes, "max-bytes", 0, "most that the hub keeps of it on disk (default: the hub's own bound)")
+	f.StringVar(&l.verify, "verify", "", "what must be signed: head or tag for git, provenance for helm, cosign or provenance for oci")
+	complete(c, "verify", "head", "tag", "provenance", "cosign")
+	f.StringArrayVar(&l.verifyFiles, "verify-key-file", nil, "file with public keys that are trusted; may be given again")
+}
+
+// complete offers the fixed values of a flag.
+func complete(c *cobra.Command, flag string, values ...string) {
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// readSecret reads what a flag points at: a file, standard input or a variable
+// of the environment.
+func (a *app) readSecret(flag, path string, trim bool) (string, error) {
+	if path == "-" && !trim {
+		data, err := io.ReadAll(io.LimitReader(a.In, 1<<20))
+		return string(data), err
+	}
+	if path == "-" {
+		return a.secret(strings.TrimSuffix(flag, "-file"), "-")
+	}
+	if name, ok := strings.CutPrefix(path, "env:"); ok {
+		value := os.Getenv(name)
+		if value == "" {
+			return "", errcode.New(errcode.Invalid, "--%s names the variable %s, which is empty", flag, name)
+		}
+		return value, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", errcode.New(errcode.Invalid, "%w", err)
+	}
+	if trim {
+		return strings.TrimSpace(string(data)), nil
+	}
+	return string(data), nil
+}
+
+// repoCredentials are the credentials that were given; nil when none were.
+func (a *app) repoCredentials(l *repoLogin) (*hubv1.RepositoryCredentials, error) {
+	from := map[*string]string{}
+	for _, f := range l.files {
+		if *f.path == "" {
+			continue
+		}
+		if other := from[f.into]; other != "" {
+			return nil, usagef("--%s and --%s cannot be given together", other, f.flag)
+		}
+		if *f.path == "-" {
+			for _, g := range l.files {
+				if g.flag != f.flag && *g.path == "-" {
+					return nil, usagef("--%s and --%s cannot both read standard input", f.flag, g.flag)
+				}
+			}
+		}
+		text, err := a.readSecret(f.flag, *f.path, f.trim)
+		if err != nil {
+			return nil, err
+		}
+		*f.into, from[f.into] = text, f.flag
+	}
+	if proto.Size(&l.credentials) == 0 {
+		return nil, nil
+	}
+	return &l.credentials, nil
+}
+
+// repoOptions are the options that were given; nil when none were.
+func (a *app) repoOptions(l *repoLogin) (*hubv1.RepositoryOptions, error) {
+	if (l.verify == "") != (len(l.verifyFiles) == 0) && l.verify != "none" {
+		return nil, usagef("--verify and --verify-key-file go together")
+	}
+	if l.verify != "" && l.verify != "none" {
+		l.options.Verify = &hubv1.Verification{Mode: l.verify}
+		for _, path := range l.verifyFiles {
+			text, err := a.readSecret("verify-key-file", path, false)
+			if err != nil {
+				return nil, err
+			}
+			l.options.Verify.Keys = append(l.options.Verify.Keys, text)
+		}
+	}
+	if proto.Size(&l.options) == 0 && l.verify == "" {
+		return nil, nil
+	}
+	return &l.options, nil
+}
+
+// completeRepos offers the names of repositories.
+func (a *app) completeRepos(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	client, err := a.client()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	list, err := client.Repositories.List(c.Context(), connect.NewRequest(&hubv1.ListRepositoriesRequest{}))
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, r := range list.Msg.GetRepositories() {
+		names = append(names, r.GetName())
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
