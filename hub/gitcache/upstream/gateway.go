@@ -144,13 +144,21 @@ func (p *passage) answered(resp *http.Response) error {
 		}
 		to.Scheme, to.Host = "http", s.loc.Address()
 		resp.Header.Set("Location", to.String())
-	case resp.StatusCode != http.StatusOK:
+	case resp.StatusCode != http.StatusOK, mediaType(resp) != answers(resp.Request.URL.Path):
 		if _, token, _ := resp.Request.BasicAuth(); resp.StatusCode == http.StatusUnauthorized && s.app != nil {
 			s.app.forget(token)
 		}
 		return s.refused(resp)
 	}
 	return nil
+}
+
+// answers is the content type of a good answer.
+func answers(path string) string {
+	if strings.HasSuffix(path, "/info/refs") {
+		return advertisementType
+	}
+	return resultType
 }
 
 // failed keeps the reason and ends git's request.

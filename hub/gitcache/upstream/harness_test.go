@@ -77,8 +77,8 @@ func list(ctx context.Context, s *upstream.Server, prefixes ...string) (map[stri
 	return refs, l, err
 }
 
-// sync does what an agent does with a mirror: list all, fetch, set refs.
-func sync(ctx context.Context, s *upstream.Server, m *upstream.Mirror) (*upstream.Table, error) {
+// pull does what an agent does with a mirror: list all, fetch, set refs.
+func pull(ctx context.Context, s *upstream.Server, m *upstream.Mirror) (*upstream.Table, error) {
 	before, err := m.Table(ctx)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func newMirror(t *testing.T, g *upstream.Git, format string) *upstream.Mirror {
 // reads fails the test unless the repository can be listed and fetched.
 func reads(t *testing.T, g *upstream.Git, a upstream.Access, name string) {
 	t.Helper()
-	table, err := sync(t.Context(), server(t, g, a), newMirror(t, g, "sha1"))
+	table, err := pull(t.Context(), server(t, g, a), newMirror(t, g, "sha1"))
 	if err != nil {
 		t.Errorf("%s: %v", name, err)
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,6 +24,9 @@ func (m *Mirror) blame(err error) {
 		return
 	}
 	text := err.Error()
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		text = "git cat-file ended" // in the middle of an object
+	}
 	for _, phrase := range corrupt {
 		if strings.Contains(text, phrase) {
 			m.doubt.Lock()
@@ -62,19 +66,24 @@ func (m *Mirror) Verify(ctx context.Context) error {
 		return err
 	}
 	for _, p := range packs {
-		err := m.check(ctx, "verify-pack", "--", "objects/pack/"+strings.TrimSuffix(p, ".pack")+".idx")
+		err := m.check(ctx, "", "verify-pack", "--", "objects/pack/"+strings.TrimSuffix(p, ".pack")+".idx")
 		if err != nil {
 			return err
 		}
 	}
-	return m.check(ctx, "rev-list", "--objects", "--all", "--quiet")
+	// By id: git leaves out names that lead to nothing.
+	ids, err := m.local(ctx, "", "for-each-ref", "--format=%(objectname)")
+	if err != nil || ids == "" {
+		return err
+	}
+	return m.check(ctx, ids, "rev-list", "--objects", "--quiet", "--stdin")
 }
 
 // ErrDamaged says that a mirror does not have what it should.
 var ErrDamaged = errors.New("the mirror is damaged")
 
-func (m *Mirror) check(ctx context.Context, args ...string) error {
-	_, err := m.local(ctx, "", args...)
+func (m *Mirror) check(ctx context.Context, in string, args ...string) error {
+	_, err := m.local(ctx, in, args...)
 	var git *GitError
 	if err == nil || ctx.Err() != nil || !errors.As(err, &git) {
 		return ctx.Err()

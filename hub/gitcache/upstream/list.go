@@ -18,6 +18,12 @@ import (
 // maxListing bounds the bytes of one listing.
 const maxListing = 256 << 20
 
+// The content types of Git's answers.
+const (
+	advertisementType = "application/x-git-upload-pack-advertisement"
+	resultType        = "application/x-git-upload-pack-result"
+)
+
 // errNoRefs is a server that speaks protocol 2 without its main command.
 var errNoRefs = errors.New("the server speaks protocol 2 but lists no refs")
 
@@ -42,7 +48,7 @@ func (s *Server) List(ctx context.Context, prefixes []string, see func(Ref) erro
 }
 
 func (s *Server) listHTTP(ctx context.Context, prefixes []string, see func(Ref) error) (Listing, error) {
-	body, err := s.do(ctx, http.MethodGet, "/info/refs?service=git-upload-pack", "", "application/x-git-upload-pack-advertisement")
+	body, err := s.do(ctx, http.MethodGet, "/info/refs?service=git-upload-pack", "", advertisementType)
 	if err != nil {
 		return Listing{}, err
 	}
@@ -53,7 +59,7 @@ func (s *Server) listHTTP(ctx context.Context, prefixes []string, see func(Ref) 
 	if !a.lsRefs {
 		return Listing{}, errNoRefs
 	}
-	body, err = s.do(ctx, http.MethodPost, "/git-upload-pack", lsRefsRequest(a.Format, prefixes), "application/x-git-upload-pack-result")
+	body, err = s.do(ctx, http.MethodPost, "/git-upload-pack", lsRefsRequest(a.Format, prefixes), resultType)
 	if err != nil {
 		return Listing{}, err
 	}
@@ -138,8 +144,8 @@ const maxWait = time.Hour
 // retryAfter reads both forms of the header.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	raw := strings.TrimSpace(h.Get("Retry-After"))
-	if n, err := strconv.ParseInt(raw, 10, 32); err == nil {
-		return min(maxWait, max(0, time.Duration(n)*time.Second))
+	if n, err := strconv.ParseInt(raw, 10, 64); err == nil {
+		return time.Duration(min(int64(maxWait/time.Second), max(0, n))) * time.Second
 	}
 	if at, err := http.ParseTime(raw); err == nil {
 		return min(maxWait, max(0, at.Sub(now)))

@@ -146,7 +146,7 @@ func TestSSHFaults(t *testing.T) {
 	s := newGit(t, gitserver.Config{SSH: true, AuthorizedKey: authorized})
 	g := newUpstream(t, upstream.Config{ListTimeout: time.Second, StallTimeout: time.Second})
 	srv, m := server(t, g, upstream.Access{URL: s.SSHURL(repo), PrivateKey: private, KnownHosts: s.KnownHosts()}), newMirror(t, g, "sha1")
-	if _, err := sync(t.Context(), srv, m); err != nil {
+	if _, err := pull(t.Context(), srv, m); err != nil {
 		t.Fatal(err)
 	}
 	id := commit(t, s, "main", strings.Repeat("x", 1000))
@@ -159,7 +159,7 @@ func TestSSHFaults(t *testing.T) {
 		"garbage fetch": {Only: gitserver.Fetch, Garbage: true},
 	} {
 		s.SetFault(repo, f)
-		if _, err := sync(t.Context(), srv, m); err == nil || errcode.Of(err) == errcode.Internal {
+		if _, err := pull(t.Context(), srv, m); err == nil || errcode.Of(err) == errcode.Internal {
 			t.Errorf("%s: %v", name, err)
 		}
 		if missing, err := m.Missing(t.Context(), []string{id}); err != nil || !slices.Equal(missing, []string{id}) {
@@ -167,7 +167,7 @@ func TestSSHFaults(t *testing.T) {
 		}
 	}
 	s.SetFault(repo, gitserver.Fault{})
-	if table, err := sync(t.Context(), srv, m); err != nil || table.Raw("refs/heads/main") != id {
+	if table, err := pull(t.Context(), srv, m); err != nil || table.Raw("refs/heads/main") != id {
 		t.Errorf("afterwards: %v", err)
 	}
 }

@@ -1,0 +1,124 @@
+package upstream_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/test/gitserver"
+)
+
+// heap is what is in use after a collection.
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// BenchmarkRefsInMemory measures the bytes that a ref costs in a list.
+func BenchmarkRefsInMemory(b *testing.B) {
+	for _, n := range []int{50_000, 500_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			id := strings.Repeat("0123456789abcdef", 4)[:40]
+			before := heap()
+			var keep *upstream.Diff
+			for b.Loop() {
+				d := new(upstream.Table).Compare()
+				for i := range n {
+					if err := d.See(upstream.Ref{Name: fmt.Sprintf("refs/heads/team-%02d/feature/ticket-%06d", i%50, i), ID: id}); err != nil {
+						b.Fatal(err)
+					}
+				}
+				keep = d
+			}
+			b.ReportMetric(float64(heap()-before)/float64(n), "bytes/ref")
+			runtime.KeepAlive(keep)
+		})
+	}
+}
+
+// BenchmarkManyRefs lists and reads 50,000 refs with real git on both sides:
+// first all of them into a new mirror, then what a poll does.
+func BenchmarkManyRefs(b *testing.B) {
+	const n = 50_000
+	s, err := gitserver.Start(b.Context(), gitserver.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = s.Close() })
+	if err := s.Create(b.Context(), repo); err != nil {
+		b.Fatal(err)
+	}
+	var script strings.Builder
+	refs := map[string]string{}
+	for i := range n {
+		fmt.Fprintf(&script, "commit refs/heads/feature/ticket-%06d\ncommitter A <a@b> %d +0000\ndata 1\nx\nM 100644 inline f\ndata %d\n%d\n\n", i, 1_700_000_000+i, len(fmt.Sprint(i)), i)
+	}
+	if _, err := s.Git(b.Context(), repo, nil, []byte(script.String()), "fast-import", "--quiet", "--force"); err != nil {
+		b.Fatal(err)
+	}
+	main, err := s.Resolve(b.Context(), repo, "refs/heads/feature/ticket-000000")
+	if err != nil {
+		b.Fatal(err)
+	}
+	refs["refs/heads/main"] = main
+	if err := s.SetRefs(b.Context(), repo, refs); err != nil {
+		b.Fatal(err)
+	}
+	g, err := upstream.New(upstream.Config{Allow: loopback, AllowHTTP: true, Getenv: func(string) string { return "" }})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = g.Close() })
+	srv, err := g.Server(upstream.Access{URL: s.URL(repo)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	dir := b.TempDir() + "/m.git"
+	m, err := g.OpenMirror(b.Context(), dir, "sha1")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("clone", func(b *testing.B) {
+		for b.Loop() {
+			if b.N > 1 {
+				b.Skip("one clone is enough")
+			}
+			if table, err := pull(b.Context(), srv, m); err != nil || table.Len() != n+1 {
+				b.Fatalf("%v", err)
+			}
+		}
+	})
+	b.Run("table", func(b *testing.B) {
+		before := heap()
+		var table *upstream.Table
+		for b.Loop() {
+			if table, err = m.Table(b.Context()); err != nil || table.Len() < n {
+				b.Fatalf("%d refs, %v", table.Len(), err)
+			}
+		}
+		b.ReportMetric(float64(heap()-before)/float64(n), "bytes/ref")
+		runtime.KeepAlive(table)
+	})
+	table, err := m.Table(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, prefixes := range map[string][]string{"poll of one": {"refs/heads/main", "refs/tags/main"}, "list of all": upstream.AllPrefixes} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				d := table.Compare()
+				if _, err := srv.List(b.Context(), prefixes, d.See); err != nil {
+					b.Fatal(err)
+				}
+				if d.End(prefixes); !d.Empty() {
+					b.Fatalf("%d changed, %d gone", d.Changed.Len(), len(d.Gone))
+				}
+			}
+		})
+	}
+}
