@@ -113,6 +113,30 @@ func benchTarball(ctx context.Context, _ *bench) (*record, error) {
 	}, nil
 }
 
+func benchDelta(ctx context.Context, _ *bench) (*record, error) {
+	n, _, err := goBenchmark(ctx, "./hub/gitcache", "BenchmarkDelta", "10x")
+	if err != nil {
+		return nil, err
+	}
+	for _, unit := range []string{"kB/whole", "kB/line", "kB/file", "ms/made", "ms/served"} {
+		if _, ok := n[unit]; !ok {
+			return nil, fmt.Errorf("the benchmark printed no %q", unit)
+		}
+	}
+	const clusters = 10
+	whole := decimal(n["kB/whole"]) + " kB for the whole tarball"
+	return &record{
+		Settings: map[string]any{"folder": "500 files of 20 KB, Deployments that differ in names, images and numbers", "runs": 10},
+		Values: []value{
+			most(value{What: "over the wire per cluster, a line of the file changed", Value: n["kB/line"], Unit: "kB", Reference: whole}, 10),
+			most(value{What: "over the wire per cluster, all of the file changed", Value: n["kB/file"], Unit: "kB", Reference: whole}, 10),
+			{What: "hub CPU to make the delta, once", Value: n["ms/made"], Unit: "ms"},
+			{What: "hub CPU to open and read it again", Value: n["ms/served"], Unit: "ms"},
+			most(value{What: fmt.Sprintf("hub CPU per cluster when %d take it", clusters), Value: n["ms/made"]/clusters + n["ms/served"], Unit: "ms"}, 5),
+		},
+	}, nil
+}
+
 func benchInstall(ctx context.Context, b *bench) (*record, error) {
 	found, err := scale.Install(ctx, scale.InstallConfig{Services: b.services, Progress: b.say})
 	if err != nil {

@@ -30,3 +30,12 @@ func Forget(c *Cache, d digest.Digest) error {
 	}
 	return err
 }
+
+// ForgetVariants removes all deltas and gzip forms.
+func ForgetVariants(c *Cache) error {
+	found, err := filepath.Glob(filepath.Join(c.config.Dir, "variants", "??", "*"))
+	for _, p := range found {
+		err = errors.Join(err, os.Remove(p))
+	}
+	return err
+}
