@@ -2,7 +2,6 @@ package gitcache
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -41,6 +40,9 @@ func (p parts) Find(ctx context.Context, repositoryID string, w gitagent.Wanted)
 	if w.Kind == record.Git && !upstream.IsID(ref) && !strings.HasPrefix(ref, "refs/tags/") {
 		// What moves at every push would change what runs without a commit.
 		ref = "refs/tags/" + ref
+	}
+	if w.Kind == record.OCI && ref == "" {
+		ref = "*"
 	}
 	s, err := Source{RepositoryID: r.ID, Ref: ref, Folder: w.Folder, Options: w.Options}.Settle(w.Kind)
 	if err != nil {
@@ -132,24 +134,38 @@ func (p parts) repository(ctx context.Context, parentID string, w gitagent.Wante
 			followed = r
 		}
 	}
-	return p.follow(ctx, parent, followed, Repository{Name: name, ProjectID: parent.ProjectID, Kind: w.Kind, URL: wanted})
+	return p.follow(ctx, parent, followed, Repository{Name: name, ProjectID: parent.ProjectID, Kind: w.Kind, URL: wanted}, all)
 }
 
 // follow makes the internal repository, or brings its credentials up to date.
-// Those of the naming repository are used for the same server only.
-func (p parts) follow(ctx context.Context, parent, old, r Repository) (Repository, error) {
+// Credentials are used for their own server only: those of the repository that
+// names this one, else of one that is registered there for the same project.
+func (p parts) follow(ctx context.Context, parent, old, r Repository, registered []Repository) (Repository, error) {
 	c := p.cache
 	r.Options = record.Options{Internal: true}
 	var creds Credentials
-	if origin(parent.URL) == origin(r.URL) {
-		r.Auth, r.Options.Proxy, r.Options.APIURL = parent.Auth, parent.Options.Proxy, parent.Options.APIURL
+	for _, from := range append([]Repository{parent}, registered...) {
+		if origin(from.URL) != origin(r.URL) || from.Options.Internal && from.ID != parent.ID || from.ProjectID != parent.ProjectID || !lends(from, r.Kind) {
+			continue
+		}
+		r.Auth, r.Options.Proxy, r.Options.APIURL, r.Options.PlainHTTP = from.Auth, from.Options.Proxy, from.Options.APIURL, from.Options.PlainHTTP
 		var err error
-		if creds, err = c.store.Credentials(ctx, parent.ID); err != nil {
+		if creds, err = c.store.Credentials(ctx, from.ID); err != nil {
 			return r, err
 		}
+		break
 	}
 	if old.ID == "" {
-		return p.create(ctx, r, creds)
+		created, err := c.CreateRepository(ctx, r, creds)
+		switch {
+		case errcode.Is(err, errcode.Conflict):
+			return c.store.FindRepository(ctx, r.Name, "") // another was quicker
+		case errcode.Is(err, errcode.Invalid):
+			return r, errcode.New(errcode.Unprocessable, "%s cannot be followed: %s; register it in the same project", r.URL, errcode.Message(err))
+		case err == nil:
+			c.config.Log.Info("a repository is followed for another", logkey.Repository, created.ID, logkey.Address, created.URL)
+		}
+		return created, err
 	}
 	had, err := c.store.Credentials(ctx, old.ID)
 	if err != nil || had == creds {
@@ -159,24 +175,10 @@ func (p parts) follow(ctx context.Context, parent, old, r Repository) (Repositor
 	return c.UpdateRepository(ctx, old, &creds)
 }
 
-func (p parts) create(ctx context.Context, r Repository, creds Credentials) (Repository, error) {
-	c := p.cache
-	r.ID = "repo_" + strings.ToLower(rand.Text())
-	if r.Kind == record.Git {
-		if err := c.settle(&r, &creds, true); err != nil {
-			return r, errcode.New(errcode.Unprocessable, "%s cannot be followed: %s; register it in the same project", r.URL, errcode.Message(err))
-		}
-	}
-	created, err := c.store.CreateRepository(ctx, r, creds)
-	if errcode.Is(err, errcode.Conflict) {
-		return c.store.FindRepository(ctx, r.Name, "") // another was quicker
-	}
-	if err != nil {
-		return r, err
-	}
-	c.config.Log.Info("a repository is followed for another", logkey.Repository, created.ID, logkey.Address, created.URL)
-	c.Changed(created.ID)
-	return created, nil
+// lends reports whether the credentials of a repository can be those of
+// another of a kind: a user and password are for a whole server.
+func lends(from Repository, kind Kind) bool {
+	return from.Kind == kind || from.Auth == record.AuthBasic || from.Auth == record.AuthToken
 }
 
 // partURL checks the URL that a file names, as that of a registered one is.
