@@ -104,11 +104,33 @@ func (c *cluster) find(id string) (int, bool) {
 
 func (c *cluster) put(e *entry) {
 	if i, ok := c.find(e.id); ok {
+		c.replaced(c.entries[i], e)
 		c.entries[i] = e
 	} else {
 		c.entries = slices.Insert(c.entries, i, e)
 	}
 	c.etag = ""
+}
+
+// replaced keeps what a service had last, also when this replica never gave it
+// out: another one may have, and the agent now asks here for a delta from it.
+func (c *cluster) replaced(old, e *entry) {
+	keep := func(s sum) {
+		if s == (sum{}) || e.holds(s) || slices.Contains(c.served, s) || slices.ContainsFunc(c.dropped, func(d droppedSum) bool { return d.sum == s }) {
+			return
+		}
+		// A replica that a cluster never polls keeps one for each service.
+		if len(c.dropped) > len(c.entries)+hold {
+			c.dropped = slices.Delete(c.dropped, 0, 1)
+		}
+		c.dropped = append(c.dropped, droppedSum{s, c.generation})
+	}
+	if old.mode == "" {
+		keep(old.tarball)
+		for _, p := range old.parts {
+			keep(p.tarball)
+		}
+	}
 }
 
 func (c *cluster) remove(id string) {

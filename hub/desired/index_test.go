@@ -417,3 +417,21 @@ func BenchmarkETag(b *testing.B) {
 		}
 	}
 }
+
+// A cluster may poll another replica for hours; what that one gave out last is
+// what a delta asked for here begins with.
+func TestTarballsThatAnotherReplicaGaveOut(t *testing.T) {
+	r, x := start(t)
+	put(t, r, x, service("c1", "s1", 11)) // nobody polled here
+	for n, want := range map[int]bool{11: true, 1: true, 99: false} {
+		if got := x.MayFetch("c1", digestOf(n)); got != want {
+			t.Errorf("digest %d: %v, want %v", n, got, want)
+		}
+	}
+	for n := 12; n <= 40; n++ {
+		put(t, r, x, service("c1", "s1", n))
+	}
+	if x.MayFetch("c1", digestOf(1)) || !x.MayFetch("c1", digestOf(39)) || x.MayFetch("c2", digestOf(39)) {
+		t.Error("what was replaced long ago is kept, or what was replaced last is not, or it is another cluster's")
+	}
+}
