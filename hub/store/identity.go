@@ -112,11 +112,20 @@ func signingKey(row scan) (k identity.StoredSigningKey, err error) {
 	return k, err
 }
 
+// settingLatestKey names the signing key that was made last.
+const settingLatestKey = "latest_signing_key"
+
 // InsertSigningKey is identity.Store.
 func (s *Store) InsertSigningKey(ctx context.Context, k identity.StoredSigningKey) error {
 	_, err := s.exec(ctx, `INSERT INTO signing_keys (id, public_key, sealed, created_at, signs_from, retired_at)
 		VALUES ($1, $2, $3, $4, $5, $6)`, k.ID, hex.EncodeToString(k.PublicKey), k.Sealed, k.CreatedAt, k.SignsFrom, k.RetiredAt)
-	return err
+	if err != nil {
+		return err
+	}
+	// Of two replicas that each saw no key, one must see the other's: agents
+	// that registered at one would never trust the other. Both write this row,
+	// and the later transaction runs again.
+	return s.SetSetting(ctx, settingLatestKey, k.ID)
 }
 
 // RetireSigningKey is identity.Store.
