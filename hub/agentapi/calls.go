@@ -95,7 +95,11 @@ func (c calls) Services(ctx context.Context, req *connect.Request[agentv1.Servic
 			return nil, err
 		}
 	}
-	return connect.NewResponse(out), nil
+	resp := connect.NewResponse(out)
+	// The header must not be newer than what is signed, or the agent takes the
+	// specs for older ones than it has seen.
+	resp.Header().Set(positionName, at.String())
+	return resp, nil
 }
 
 // specsPrefix keeps a signature of specs from being one of anything else.
