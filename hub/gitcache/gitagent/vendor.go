@@ -70,6 +70,11 @@ func (a *Agent) gather(ctx context.Context, reader *upstream.Reader, s record.So
 	}
 	v := &vendoring{agent: a, source: s, commit: c, content: content, reader: reader,
 		seen: map[string]string{}, taken: map[string]bool{}, files: map[string]fileList{}, todo: content.Needs}
+	for _, n := range content.Needs {
+		if err := v.problem(n); err != nil {
+			return gathered{}, err // before anything is fetched
+		}
+	}
 	for _, l := range content.Links {
 		if err := v.submodule(ctx, l); err != nil {
 			return gathered{}, err
@@ -131,9 +136,8 @@ func (v *vendoring) add(ctx context.Context, p record.Part, scan bool) error {
 
 // need brings one thing that a file names.
 func (v *vendoring) need(ctx context.Context, n mention.Need) error {
-	if n.Problem != "" {
-		what := map[mention.Kind]string{mention.Base: "remote reference", mention.Dependency: "chart dependency", mention.Inflated: "chart"}[n.Kind]
-		return errcode.New(errcode.Unprocessable, "%s: %s %q %s", v.place(n), what, n.Text, n.Problem)
+	if err := v.problem(n); err != nil {
+		return err
 	}
 	there, err := v.lies(ctx, n)
 	if err != nil || there {
@@ -173,6 +177,15 @@ func (v *vendoring) need(ctx context.Context, n mention.Need) error {
 		v.out.vendored.Charts = append(v.out.vendored.Charts, vendored.Chart{Repository: n.URL, Name: n.Name, Version: n.Version, Path: folder})
 	}
 	return nil
+}
+
+// problem is why a need can never be had.
+func (v *vendoring) problem(n mention.Need) error {
+	if n.Problem == "" {
+		return nil
+	}
+	what := map[mention.Kind]string{mention.Base: "remote reference", mention.Dependency: "chart dependency", mention.Inflated: "chart"}[n.Kind]
+	return errcode.New(errcode.Unprocessable, "%s: %s %q %s", v.place(n), what, n.Text, n.Problem)
 }
 
 // chartWanted says where a chart is: an OCI registry has one repository for

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"fmt"
 	"path"
 	"strings"
 
@@ -53,7 +54,7 @@ func (t *trees) factsOf(ctx context.Context, tree string, depth int) (*facts, er
 	if err != nil {
 		return nil, err
 	}
-	g := gathering{seen: map[string]bool{}}
+	g := gathering{seen: map[string]bool{}, bases: map[string]bool{}}
 	byName := make(map[string]treeEntry, 4)
 	for _, e := range entries {
 		if special[e.name] {
@@ -70,7 +71,7 @@ func (t *trees) factsOf(ctx context.Context, tree string, depth int) (*facts, er
 			_, chart := byName["Chart.yaml"]
 			g.below(e.name, below, chart && e.name == "charts")
 		case modeSubmodule:
-			g.links = append(g.links, Link{Path: e.name, Commit: e.id})
+			g.link(Link{Path: e.name, Commit: e.id})
 		default:
 			if err := t.named(ctx, e, byName, &g); err != nil {
 				return nil, err
@@ -96,7 +97,30 @@ var special = map[string]bool{"Chart.yaml": true, "Chart.lock": true, "requireme
 // gathering collects the facts of one tree.
 type gathering struct {
 	facts
-	seen map[string]bool
+	seen  map[string]bool
+	bases map[string]bool
+}
+
+// maxNeeds bounds what one tree may need from elsewhere, far above what a
+// source may have: trees that share trees multiply it.
+const maxNeeds = 1000
+
+// need takes one need in; one of a base stands for all others of the same.
+func (g *gathering) need(n mention.Need) {
+	switch {
+	case n.Kind == mention.Base && g.bases[n.Text], len(g.needs) > maxNeeds:
+		return
+	case len(g.needs) == maxNeeds:
+		n.Problem = fmt.Sprintf("is one of more than %d references to other servers", maxNeeds)
+	}
+	g.bases[n.Text] = g.bases[n.Text] || n.Kind == mention.Base
+	g.needs = append(g.needs, n)
+}
+
+func (g *gathering) link(l Link) {
+	if len(g.links) <= maxNeeds {
+		g.links = append(g.links, l)
+	}
 }
 
 func (g *gathering) leave(r reference) {
@@ -118,11 +142,11 @@ func (g *gathering) below(name string, f *facts, subcharts bool) {
 			continue
 		}
 		n.File = path.Join(name, n.File)
-		g.needs = append(g.needs, n)
+		g.need(n)
 	}
 	for _, l := range f.links {
 		l.Path = path.Join(name, l.Path)
-		g.links = append(g.links, l)
+		g.link(l)
 	}
 }
 
@@ -166,7 +190,7 @@ func (t *trees) named(ctx context.Context, e treeEntry, beside map[string]treeEn
 	}
 	for _, n := range needs {
 		n.File = e.name
-		g.needs = append(g.needs, n)
+		g.need(n)
 	}
 	return nil
 }

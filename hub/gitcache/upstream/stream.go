@@ -38,7 +38,7 @@ type scope struct {
 
 // files lists every blob of the content by its path in the tarball.
 func (r *Reader) files(ctx context.Context, c *Content) ([]file, error) {
-	l := &lister{reader: r, content: c, limit: 10 * tarball.DefaultLimits.Files}
+	l := &lister{reader: r, content: c, limit: 3 * tarball.DefaultLimits.Files}
 	for p, e := range c.included {
 		scopes, err := r.scopesAbove(ctx, c, p)
 		if err != nil {
@@ -56,19 +56,19 @@ type lister struct {
 	reader  *Reader
 	content *Content
 	limit   int
+	seen    int // folders and files: trees that share trees multiply both
 	out     []file
 }
 
 // walk takes p, a path from the repository's root, and what is below.
 func (l *lister) walk(ctx context.Context, p string, e treeEntry, depth int, scopes []scope) error {
-	switch {
+	switch l.seen++; {
+	case l.seen > l.limit:
+		return errcode.New(errcode.Unprocessable, "the folder holds more than %d files and folders (at %.200q)", l.limit, p)
 	case e.mode == modeSubmodule:
 		return nil
 	case e.mode != modeTree:
-		lfs := l.content.lfs && e.mode != modeLink && filtered(scopes, p)
-		if l.out = append(l.out, file{l.content.fromRoot(p), e.id, e.mode, lfs}); len(l.out) > l.limit {
-			return errcode.New(errcode.Unprocessable, "the folder holds more than %d files", l.limit)
-		}
+		l.out = append(l.out, file{l.content.fromRoot(p), e.id, e.mode, l.content.lfs && e.mode != modeLink && filtered(scopes, p)})
 		return nil
 	case depth > maxDepth:
 		return errcode.New(errcode.Unprocessable, "folders nested deeper than %d at %.200q", maxDepth, p)

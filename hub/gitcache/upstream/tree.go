@@ -37,7 +37,7 @@ func parseTree(raw []byte, idBytes int) ([]treeEntry, error) {
 	for len(raw) > 0 {
 		space, nul := bytes.IndexByte(raw, ' '), bytes.IndexByte(raw, 0)
 		if space < 0 || nul < space || len(raw) < nul+1+idBytes {
-			return nil, errors.New("a tree object is cut short")
+			return nil, errcode.New(errcode.Unprocessable, "a tree object is cut short")
 		}
 		e := treeEntry{name: string(raw[space+1 : nul]), id: hex.EncodeToString(raw[nul+1 : nul+1+idBytes])}
 		switch m := strings.TrimLeft(string(raw[:space]), "0"); m {
@@ -49,7 +49,7 @@ func parseTree(raw []byte, idBytes int) ([]treeEntry, error) {
 			e.mode = modeSubmodule
 		default:
 			if !strings.HasPrefix(m, "100") || len(m) != 6 {
-				return nil, fmt.Errorf("a tree object has an entry of mode %.10q", m)
+				return nil, errcode.New(errcode.Unprocessable, "%.200q is of mode %.10q, which is neither a file, a folder, a link nor a submodule", e.name, m)
 			}
 			if (m[3]-'0')&1 != 0 {
 				e.mode = modeExec
