@@ -71,6 +71,9 @@ type Config struct {
 	// CacheBytes bounds the tarballs on disk that are not pinned; zero is the
 	// git cache's default.
 	CacheBytes int64
+	// MirrorBytes bounds the mirror of one Git repository on disk, and
+	// MirrorsBytes all of them; zero is no bound.
+	MirrorBytes, MirrorsBytes int64
 	// CompressionLevel of tarballs: default, fastest or better; empty is
 	// default. Digests do not depend on it.
 	CompressionLevel string

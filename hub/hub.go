@@ -157,7 +157,7 @@ func (h *Hub) newCache() (*gitcache.Cache, error) {
 	return gitcache.New(gitcache.Config{
 		Store: h.store, Dir: c.cacheDir(), Replica: h.replica, Replicas: h.replicas.forCache(h.store),
 		PollInterval: c.RepoPollInterval, AllowUpstreamCIDRs: c.AllowUpstreamCIDRs, AllowHTTP: c.AllowHTTPUpstreams,
-		Guard: c.GitGuard, CacheBytes: c.CacheBytes, Level: level, Log: c.Log, Clock: c.Clock, Registerer: h.registry,
+		Guard: c.GitGuard, CacheBytes: c.CacheBytes, MirrorBytes: c.MirrorBytes, MirrorsBytes: c.MirrorsBytes, Level: level, Log: c.Log, Clock: c.Clock, Registerer: h.registry,
 	})
 }
 
@@ -174,7 +174,7 @@ func (h *Hub) makeEdges() error {
 	if err != nil {
 		return err
 	}
-	h.readiness = &readiness{parts: []readyPart{{"feed", h.feed.Ready}, {"desired", h.desired.Ready}, {"gitcache", h.cache.Ready}}}
+	h.readiness = &readiness{parts: []readyPart{{"feed", h.feed.Ready}, {"desired", h.desired.Ready}, {"gitcache", h.cache.Ready}, {"changes", h.replicas.behind.Ready}}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", healthz)
 	mux.Handle("GET /readyz", h.readiness)

@@ -56,6 +56,8 @@ func (o *options) serve(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.cidrs, "allow-upstream-cidrs", nil, "loopback, private and link-local networks that upstreams may be in")
 	flags.BoolVar(&c.AllowHTTPUpstreams, "allow-http-upstreams", false, "permit http:// upstreams")
 	flags.Int64Var(&c.CacheBytes, "cache-bytes", 0, "bound of the tarballs on disk that are not pinned (default 10 GiB)")
+	flags.Int64Var(&c.MirrorBytes, "mirror-bytes", 0, "bound of the mirror of one Git repository on disk; a repository's own bound goes before it (default none)")
+	flags.Int64Var(&c.MirrorsBytes, "mirrors-bytes", 0, "bound of the mirrors of all Git repositories on this replica's disk (default none)")
 	flags.StringVar(&c.CompressionLevel, "compression-level", "default", "of tarballs: default, fastest or better")
 	flags.StringVar(&c.TraceEndpoint, "trace-endpoint", "", "OpenTelemetry collector for traces, OTLP over HTTP, as http://otel-collector:4318 (default: none)")
 	flags.Float64Var(&c.TraceRatio, "trace-ratio", 0.01, "share of requests that are traced, 0 to 1")

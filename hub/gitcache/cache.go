@@ -40,6 +40,7 @@ type Cache struct {
 	store   Store
 	node    *nodecache.Cache
 	git     *upstream.Git
+	budget  *gitagent.Budget
 	keeper  *shard.Keeper
 	metrics *metrics
 	ages    *ages
@@ -88,7 +89,7 @@ func New(config Config) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cache{config: config, store: config.Store, node: node, git: git, wake: make(chan struct{}, 1),
+	c := &Cache{config: config, store: config.Store, node: node, git: git, budget: &gitagent.Budget{Each: config.MirrorBytes, Total: config.MirrorsBytes}, wake: make(chan struct{}, 1),
 		agents: map[string]agent{}, owners: map[string]lookedUp{}, moving: map[string]bool{}, ending: map[string]bool{}, seconds: newSeconds()}
 	if c.variants, err = newVariants(filepath.Join(config.Dir, "variants")); err != nil {
 		return nil, err
@@ -168,7 +169,7 @@ func (c *Cache) newAgent(r Repository, epoch int64) (agent, error) {
 	switch r.Kind {
 	case record.Git:
 		return gitagent.New(gitagent.Config{RepositoryID: r.ID, Epoch: epoch, Store: c.store, Git: c.git, Sink: c.node, Parts: parts{c},
-			Dir: c.mirrorDir(r.ID), PollInterval: c.config.PollInterval, Clock: c.config.Clock, Log: c.config.Log, Gap: c.config.gap, MaxPackBytes: c.config.maxPack,
+			Dir: c.mirrorDir(r.ID), Budget: c.budget, PollInterval: c.config.PollInterval, Clock: c.config.Clock, Log: c.config.Log, Gap: c.config.gap, MaxPackBytes: c.config.maxPack,
 			Limits: c.config.Limits, Level: c.config.Level, OnPass: c.passed(r.ID)}), nil
 	case record.Helm, record.OCI, record.Bucket:
 		return c.artifactAgent(r, epoch), nil

@@ -44,6 +44,10 @@ type Config struct {
 	// CacheBytes bounds the tarballs on disk that are not pinned.
 	// Default 10 GiB.
 	CacheBytes int64
+	// MirrorBytes bounds the mirror of one Git repository on disk, and
+	// MirrorsBytes all of them; a repository's own MaxBytes goes before the
+	// first. Zero is no bound.
+	MirrorBytes, MirrorsBytes int64
 	// Limits of one tarball.
 	Limits tarball.Limits
 	// Level of compression.

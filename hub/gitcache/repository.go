@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"strings"
 
+	"github.com/axle-cd/axle/hub/gitcache/gitagent"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -63,6 +64,9 @@ func (c *Cache) settle(r *Repository, creds *Credentials, given bool) error {
 		return err
 	}
 	r.URL = loc.String()
+	if err := gitagent.CheckVerify(r.Options.Verify); err != nil {
+		return err
+	}
 	if !given {
 		if user != "" || password != "" {
 			return errcode.New(errcode.Invalid, "repository URL holds a user or password; give them as credentials")
@@ -84,8 +88,8 @@ func (c *Cache) settle(r *Repository, creds *Credentials, given bool) error {
 	case r.Auth == record.AuthSSH:
 		return errcode.New(errcode.Invalid, "authentication ssh needs an ssh URL")
 	case r.Auth == record.AuthApp:
-		if creds.AppID == "" || creds.InstallationID == "" || creds.PrivateKey == "" {
-			return errcode.New(errcode.Invalid, "a GitHub App needs its id, the id of its installation and its private key")
+		if creds.AppID == "" || creds.PrivateKey == "" {
+			return errcode.New(errcode.Invalid, "a GitHub App needs its id and its private key; the installation is found when its id is not given")
 		}
 	case r.Auth == record.AuthNone && creds.Password != "":
 		r.Auth = record.AuthBasic
@@ -94,7 +98,12 @@ func (c *Cache) settle(r *Repository, creds *Credentials, given bool) error {
 	case r.Auth != record.AuthNone && creds.Password == "":
 		return errcode.New(errcode.Invalid, "authentication %s needs a password or token", r.Auth)
 	}
-	return nil
+	// What cannot be used is told now, not at the first poll.
+	s, err := c.git.Server(gitagent.Access(*r, *creds))
+	if err == nil {
+		s.Close()
+	}
+	return err
 }
 
 // UpdateRepository replaces name, project, URL and auth of a repository, and

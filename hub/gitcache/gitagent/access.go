@@ -41,6 +41,12 @@ func (a *Agent) dial(ctx context.Context) (*upstream.Server, record.Repository, 
 	if err != nil {
 		return nil, r, err
 	}
+	s, err := a.config.Git.Server(Access(r, c))
+	return s, r, err
+}
+
+// Access is how a repository is reached with its credentials.
+func Access(r record.Repository, c record.Credentials) upstream.Access {
 	access := upstream.Access{URL: r.URL, CA: c.CA, ClientCertificate: c.ClientCertificate, ClientKey: c.ClientKey,
 		Proxy: r.Options.Proxy, ProxyUsername: c.ProxyUsername, ProxyPassword: c.ProxyPassword}
 	switch r.Auth {
@@ -51,6 +57,5 @@ func (a *Agent) dial(ctx context.Context) (*upstream.Server, record.Repository, 
 	case record.AuthApp:
 		access.App = &upstream.App{ID: c.AppID, InstallationID: c.InstallationID, PrivateKey: c.PrivateKey, APIURL: r.Options.APIURL}
 	}
-	s, err := a.config.Git.Server(access)
-	return s, r, err
+	return access
 }
