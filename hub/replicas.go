@@ -40,6 +40,7 @@ type replicas struct {
 	client  *peer.Client
 	lease   *peer.Lease // of moved heads
 	placing *peer.Lease
+	behind  *behind
 	key     []byte
 	clock   clock.Clock
 
@@ -55,6 +56,8 @@ func (h *Hub) newReplicas() (_ *replicas, err error) {
 	}
 	self := peer.Replica{Name: h.replica, URL: c.AdvertiseURL, Version: buildinfo.Version}
 	if self.URL == "" {
+		// The address of this one process, not that of the whole hub.
+		c.ExternalURL = ""
 		self.URL = c.externalURL(h.addr)
 	}
 	if r.members, err = peer.NewMembers(peer.MembersConfig{Store: h.store, Self: self, Condition: h.condition, Clock: c.Clock, Log: c.Log}); err != nil {
@@ -72,8 +75,11 @@ func (h *Hub) newReplicas() (_ *replicas, err error) {
 	if r.lease, err = lease(headsLease); err != nil {
 		return nil, err
 	}
-	r.placing, err = lease(placementLease)
-	return r, err
+	if r.placing, err = lease(placementLease); err != nil {
+		return nil, err
+	}
+	r.behind = &behind{age: h.feed.Age, others: r.members.Others, ask: r.client.Condition, clock: c.Clock}
+	return r, nil
 }
 
 // condition is what this replica says of itself.
@@ -102,6 +108,7 @@ func (r *replicas) Run(ctx context.Context) error {
 	return lifecycle.Run(ctx,
 		lifecycle.Part{Name: "members", Run: r.members.Run},
 		lifecycle.Part{Name: "polls", Run: r.tellPolls},
+		lifecycle.Part{Name: "behind", Run: r.behind.Run},
 	)
 }
 
@@ -182,7 +189,7 @@ func (h *Hub) peerRoutes(mux *http.ServeMux) error {
 	}
 	path, handler, err := peer.NewHandler(peer.HandlerConfig{
 		Key: h.replicas.key, Clock: h.replicas.members,
-		Owner: h.cache, Seen: announcedFleet{h.fleet, h.replicas}, Mirrors: h.cache,
+		Owner: h.cache, Seen: announcedFleet{h.fleet, h.replicas}, Mirrors: h.cache, Condition: h.condition,
 	})
 	if err != nil {
 		return err

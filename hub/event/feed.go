@@ -27,6 +27,11 @@ const (
 	batch = 500
 	// maxBackoff bounds the pause after a failed read of the feed.
 	maxBackoff = 5 * time.Second
+	// readLimit bounds one read of the feed with what its rows ask of indexes,
+	// and rebuildLimit that of everything: a connection that died without a
+	// word must not freeze this replica's view.
+	readLimit    = 20 * time.Second
+	rebuildLimit = 10 * time.Minute
 )
 
 // ErrTruncated is returned by Store.ChangesAfter when rows after the asked
@@ -245,7 +250,7 @@ func (f *Feed) pause(ctx context.Context) error {
 
 // turn rebuilds when needed, then applies all rows there are.
 func (f *Feed) turn(ctx context.Context) error {
-	current, err := f.store.Incarnation(ctx)
+	current, err := f.present(ctx)
 	if err != nil {
 		return fmt.Errorf("read the incarnation: %w", err)
 	}
@@ -277,7 +282,15 @@ func (f *Feed) turn(ctx context.Context) error {
 	}
 }
 
+func (f *Feed) present(ctx context.Context) (Incarnation, error) {
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	return f.store.Incarnation(ctx)
+}
+
 func (f *Feed) rebuild(ctx context.Context, current Incarnation) error {
+	ctx, cancel := context.WithTimeout(ctx, rebuildLimit)
+	defer cancel()
 	last, err := f.store.LastSequence(ctx)
 	if err != nil {
 		return fmt.Errorf("read the last sequence: %w", err)
@@ -293,6 +306,8 @@ func (f *Feed) rebuild(ctx context.Context, current Incarnation) error {
 }
 
 func (f *Feed) tail(ctx context.Context, current Incarnation) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
 	at := f.Position().Sequence
 	rows, err := f.store.ChangesAfter(ctx, at, batch)
 	if err != nil {

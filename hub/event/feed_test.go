@@ -19,6 +19,7 @@ type rows struct {
 	life    string
 	first   int64
 	entries []event.Row
+	hang    bool // reads of rows get no answer
 }
 
 func (r *rows) add(key string) {
@@ -39,9 +40,21 @@ func (r *rows) LastSequence(context.Context) (int64, error) {
 	return r.first + int64(len(r.entries)), nil
 }
 
-func (r *rows) ChangesAfter(_ context.Context, after int64, limit int) ([]event.Row, error) {
+func (r *rows) freeze(on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.hang = on
+}
+
+func (r *rows) ChangesAfter(ctx context.Context, after int64, limit int) ([]event.Row, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.hang {
+		r.mu.Unlock()
+		<-ctx.Done()
+		r.mu.Lock()
+		return nil, ctx.Err()
+	}
 	if after < r.first {
 		return nil, event.ErrTruncated
 	}
@@ -215,4 +228,36 @@ func TestChangesOutsideATransactionAreRefused(t *testing.T) {
 	if diff := cmp.Diff([]event.Change{change}, c.Changes()); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
+}
+
+// A tailer whose connection hangs answers nobody who has seen more, at once
+// knows how old its view is, and goes on by itself when it can.
+func TestFrozenTailerIsHonestAndRecovers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, i := &rows{life: "a"}, &index{}
+		feed := start(t, store, i)
+		synctest.Wait()
+		store.freeze(true)
+		<-time.After(2 * time.Second)
+		store.add("one")
+		seen := event.Position{Incarnation: "a", Sequence: 1}
+		began := time.Now()
+		err := feed.WaitFor(t.Context(), seen)
+		if !errcode.Is(err, errcode.Unavailable) || errcode.RetryAfter(err) != time.Second {
+			t.Errorf("a frozen replica answers %v", err)
+		}
+		if waited := time.Since(began); waited > 2*time.Second {
+			t.Errorf("it waited for %v", waited)
+		}
+		if age := feed.Age(); age < 2*time.Second {
+			t.Errorf("its view is said to be %v old", age)
+		}
+		store.freeze(false)
+		began = time.Now()
+		for feed.WaitFor(t.Context(), seen) != nil && time.Since(began) < time.Minute {
+		}
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("it caught up after %v", took)
+		}
+	})
 }

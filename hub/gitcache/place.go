@@ -15,6 +15,8 @@ const (
 	// lookEvery is the same for what replicas do to each other: a lease that
 	// ran out must not be the last to be noticed.
 	lookEvery = 3 * time.Second
+	// lookLimit bounds one such look at the database.
+	lookLimit = 10 * time.Second
 	// planEvery is how often the one that places repositories looks at them.
 	planEvery = 2 * time.Second
 )
@@ -61,10 +63,12 @@ func (c *Cache) mine(ctx context.Context) ([]string, error) {
 		}
 		return ids, err
 	}
-	if err := c.config.Replicas.Members.Look(ctx); err != nil {
+	call, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	if err := c.config.Replicas.Members.Look(call); err != nil {
 		return nil, err
 	}
-	rows, err := c.config.Replicas.Placement.Placements(ctx)
+	rows, err := c.config.Replicas.Placement.Placements(call)
 	if err != nil {
 		return nil, err
 	}

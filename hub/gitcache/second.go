@@ -3,6 +3,7 @@ package gitcache
 import (
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache/gitagent"
@@ -23,6 +24,9 @@ const (
 	// maxCopying bounds the copies of news that run at a time; those of whole
 	// mirrors are bounded by shard.MaxMoving.
 	maxCopying = 4
+	// seedFrom is how long a replica that is gone is still asked for a copy
+	// that this one's disk does not have.
+	seedFrom = 10 * time.Minute
 	// tellLimit bounds telling a follower of news.
 	tellLimit = 5 * time.Second
 )
@@ -298,12 +302,11 @@ func (c *Cache) seedMissing(ctx context.Context, r Repository) {
 	c.mu.Lock()
 	follower := c.seconds.names[r.ID]
 	c.mu.Unlock()
-	others := c.config.Replicas.Members.Others()
-	for i, other := range others {
-		if other.Name == follower {
-			others[0], others[i] = others[i], others[0]
-		}
-	}
+	// Also those that seem to be gone: their rows may be older than they are.
+	others := slices.DeleteFunc(c.config.Replicas.Members.Known(), func(r peer.Replica) bool {
+		return r.URL == "" || r.Name == c.config.Replica || (!r.Present && c.config.Clock.Now().Sub(r.SeenAt) > seedFrom)
+	})
+	slices.SortStableFunc(others, func(a, b peer.Replica) int { return worth(b, follower) - worth(a, follower) })
 	for _, from := range others {
 		news, err := c.copyLocked(ctx, r.ID, from)
 		if err != nil && ctx.Err() == nil {
@@ -314,6 +317,17 @@ func (c *Cache) seedMissing(ctx context.Context, r Repository) {
 			return
 		}
 	}
+}
+
+// worth orders replicas by how likely they have a copy and answer.
+func worth(r peer.Replica, follower string) (n int) {
+	if r.Alive {
+		n++
+	}
+	if r.Name == follower {
+		n += 2
+	}
+	return n
 }
 
 // stopSecond ends the following of a repository that this replica owns now.

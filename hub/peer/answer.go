@@ -45,7 +45,9 @@ type HandlerConfig struct {
 	Seen  SeenTaker
 	// Mirrors gives copies of repositories; nil is none to give.
 	Mirrors Mirrors
-	Clock   clock.Clock
+	// Condition says how this replica is; nil is nothing to say.
+	Condition func() Condition
+	Clock     clock.Clock
 }
 
 type handler struct {
@@ -64,6 +66,9 @@ func NewHandler(c HandlerConfig) (path string, _ http.Handler, err error) {
 	}
 	if c.Clock == nil {
 		c.Clock = clock.Real{}
+	}
+	if c.Condition == nil {
+		c.Condition = func() Condition { return Condition{} }
 	}
 	h := handler{c}
 	mux := http.NewServeMux()
@@ -111,6 +116,12 @@ func (h handler) HandOver(ctx context.Context, r *connect.Request[peerv1.HandOve
 func (h handler) Follow(_ context.Context, r *connect.Request[peerv1.FollowRequest]) (*connect.Response[peerv1.FollowResponse], error) {
 	h.Owner.FollowNow(r.Msg.RepositoryId)
 	return connect.NewResponse(&peerv1.FollowResponse{}), nil
+}
+
+// Condition answers peerv1.PeerService.
+func (h handler) Condition(context.Context, *connect.Request[peerv1.ConditionRequest]) (*connect.Response[peerv1.ConditionResponse], error) {
+	c := h.HandlerConfig.Condition()
+	return connect.NewResponse(&peerv1.ConditionResponse{Incarnation: c.Position.Incarnation, Sequence: c.Position.Sequence, FeedAgeMicros: c.FeedAge.Microseconds()}), nil
 }
 
 // Seen answers peerv1.PeerService. The caller's name is the signed one.

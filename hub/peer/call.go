@@ -101,6 +101,19 @@ func (c *Client) Follow(ctx context.Context, to Replica, repositoryID string) er
 	return nil
 }
 
+// Condition asks a replica how it is. The caller's context bounds it.
+func (c *Client) Condition(ctx context.Context, to Replica) (out Condition, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	answer, err := c.service(to).Condition(ctx, connect.NewRequest(&peerv1.ConditionRequest{}))
+	if err != nil {
+		return out, called(to, err)
+	}
+	out.Position.Incarnation, out.Position.Sequence = answer.Msg.Incarnation, answer.Msg.Sequence
+	out.FeedAge = time.Duration(answer.Msg.FeedAgeMicros) * time.Microsecond
+	return out, nil
+}
+
 // TellSeen tells a replica when clusters last polled here, in microseconds by
 // cluster id.
 func (c *Client) TellSeen(ctx context.Context, to Replica, polledAt map[string]int64) error {

@@ -85,6 +85,11 @@ type Members struct {
 	mu     sync.Mutex
 	known  []Replica
 	offset time.Duration // of the database's clock from this machine's
+	looked time.Time     // last good look
+	// amnesty goes to those who were there before the database, or this
+	// replica, was away: nobody could beat, and all may be back in a moment.
+	amnesty time.Time
+	missed  map[string]bool
 }
 
 // NewMembers returns Members that know of this replica alone until Run.
@@ -173,8 +178,30 @@ func (m *Members) Look(ctx context.Context) error {
 	mine.Leaving = mine.Leaving && mine.StartedAt.Equal(m.Self.StartedAt.Truncate(time.Microsecond))
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.forgive(known)
 	m.known = known
 	return nil
+}
+
+// forgive counts replicas as alive whose heartbeats are old because nobody's
+// could be written, for as long as it takes to beat again.
+func (m *Members) forgive(known []Replica) {
+	now := m.Clock.Now()
+	if !m.looked.IsZero() && now.Sub(m.looked) > AliveFor/2 {
+		m.amnesty, m.missed = now.Add(AliveFor), map[string]bool{}
+		for _, r := range m.known {
+			m.missed[r.Name] = r.Alive
+		}
+	}
+	m.looked = now
+	if now.After(m.amnesty) {
+		return
+	}
+	for i := range known {
+		if r := &known[i]; m.missed[r.Name] && r.DrainingUntil.IsZero() {
+			r.Alive, r.Present = true, true
+		}
+	}
 }
 
 // leave says that this replica stops. A failure is the same as a crash, which

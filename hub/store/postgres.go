@@ -53,7 +53,9 @@ func (s *Store) connectPostgres() error {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "axle-hub"
 	}
-	s.write = openPool(config, writers, nil)
+	// A replica that stands still within a transaction holds locks that others
+	// wait for, the feed's among them; the server ends it before a lease ends.
+	s.write = openPool(config, writers, map[string]string{"idle_in_transaction_session_timeout": "10000"})
 	s.read = openPool(config, poolReaders, map[string]string{"default_transaction_read_only": "on"})
 	s.head = openPool(config, 1, map[string]string{"default_transaction_read_only": "on", "statement_timeout": "10000"})
 	return nil

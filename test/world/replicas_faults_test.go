@@ -77,35 +77,6 @@ func refsIn(hub *world.Replica) (string, error) {
 	return string(out), err
 }
 
-// A machine that is restarted takes up what it had: nobody moves it meanwhile,
-// and nobody clones anything.
-func TestRollingRestartMovesNothing(t *testing.T) {
-	t.Parallel()
-	s := newCDN(t, world.Config{Replicas: 3})
-	repos := []string{"r0", "r1", "r2", "r3"}
-	s.agent("edge")
-	for _, name := range repos {
-		s.upstream(name)
-		s.service("edge", name, name, "app")
-	}
-	before := settle(s, repos...)
-	for i, hub := range s.Replicated.Hubs {
-		s.must(hub.Stop(t.Context()))
-		s.push(repos[0], "app", i+2)
-		s.must(hub.Start(t.Context()))
-		settle(s, repos...)
-		s.arrives("edge/"+repos[0], i+2)
-	}
-	after := settle(s, repos...)
-	for _, name := range repos {
-		a, b := before[name], after[name]
-		if a.Owner != b.Owner || a.Preferred != b.Preferred || a.Follower != b.Follower {
-			t.Errorf("%s was %+v and is %+v", name, a, b)
-		}
-	}
-	s.judge()
-}
-
 // A replica that stood still past its lease, with a fetch under way, does not
 // fetch beside the one that took over.
 func TestFrozenOwnerNeverFetchesBesideTheNext(t *testing.T) {

@@ -566,6 +566,103 @@ func (*FollowResponse) Descriptor() ([]byte, []int) {
 	return file_peer_v1_peer_proto_rawDescGZIP(), []int{10}
 }
 
+type ConditionRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConditionRequest) Reset() {
+	*x = ConditionRequest{}
+	mi := &file_peer_v1_peer_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConditionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConditionRequest) ProtoMessage() {}
+
+func (x *ConditionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConditionRequest.ProtoReflect.Descriptor instead.
+func (*ConditionRequest) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{11}
+}
+
+type ConditionResponse struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Incarnation string                 `protobuf:"bytes,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Sequence    int64                  `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// How long ago it last knew that it had read the whole change feed.
+	FeedAgeMicros int64 `protobuf:"varint,3,opt,name=feed_age_micros,json=feedAgeMicros,proto3" json:"feed_age_micros,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConditionResponse) Reset() {
+	*x = ConditionResponse{}
+	mi := &file_peer_v1_peer_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConditionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConditionResponse) ProtoMessage() {}
+
+func (x *ConditionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConditionResponse.ProtoReflect.Descriptor instead.
+func (*ConditionResponse) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ConditionResponse) GetIncarnation() string {
+	if x != nil {
+		return x.Incarnation
+	}
+	return ""
+}
+
+func (x *ConditionResponse) GetSequence() int64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *ConditionResponse) GetFeedAgeMicros() int64 {
+	if x != nil {
+		return x.FeedAgeMicros
+	}
+	return 0
+}
+
 var File_peer_v1_peer_proto protoreflect.FileDescriptor
 
 const file_peer_v1_peer_proto_rawDesc = "" +
@@ -599,13 +696,19 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x04refs\x18\x03 \x01(\tR\x04refs\"4\n" +
 	"\rFollowRequest\x12#\n" +
 	"\rrepository_id\x18\x01 \x01(\tR\frepositoryId\"\x10\n" +
-	"\x0eFollowResponse2\xe3\x02\n" +
+	"\x0eFollowResponse\"\x12\n" +
+	"\x10ConditionRequest\"y\n" +
+	"\x11ConditionResponse\x12 \n" +
+	"\vincarnation\x18\x01 \x01(\tR\vincarnation\x12\x1a\n" +
+	"\bsequence\x18\x02 \x01(\x03R\bsequence\x12&\n" +
+	"\x0ffeed_age_micros\x18\x03 \x01(\x03R\rfeedAgeMicros2\xb1\x03\n" +
 	"\vPeerService\x12=\n" +
 	"\x04Kick\x12\x19.axle.peer.v1.KickRequest\x1a\x1a.axle.peer.v1.KickResponse\x12=\n" +
 	"\x04Seen\x12\x19.axle.peer.v1.SeenRequest\x1a\x1a.axle.peer.v1.SeenResponse\x12F\n" +
 	"\aResolve\x12\x1c.axle.peer.v1.ResolveRequest\x1a\x1d.axle.peer.v1.ResolveResponse\x12I\n" +
 	"\bHandOver\x12\x1d.axle.peer.v1.HandOverRequest\x1a\x1e.axle.peer.v1.HandOverResponse\x12C\n" +
-	"\x06Follow\x12\x1b.axle.peer.v1.FollowRequest\x1a\x1c.axle.peer.v1.FollowResponseB,Z*github.com/axle-cd/axle/api/peer/v1;peerv1b\x06proto3"
+	"\x06Follow\x12\x1b.axle.peer.v1.FollowRequest\x1a\x1c.axle.peer.v1.FollowResponse\x12L\n" +
+	"\tCondition\x12\x1e.axle.peer.v1.ConditionRequest\x1a\x1f.axle.peer.v1.ConditionResponseB,Z*github.com/axle-cd/axle/api/peer/v1;peerv1b\x06proto3"
 
 var (
 	file_peer_v1_peer_proto_rawDescOnce sync.Once
@@ -619,19 +722,21 @@ func file_peer_v1_peer_proto_rawDescGZIP() []byte {
 	return file_peer_v1_peer_proto_rawDescData
 }
 
-var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_peer_v1_peer_proto_goTypes = []any{
-	(*KickRequest)(nil),      // 0: axle.peer.v1.KickRequest
-	(*KickResponse)(nil),     // 1: axle.peer.v1.KickResponse
-	(*SeenRequest)(nil),      // 2: axle.peer.v1.SeenRequest
-	(*ClusterSeen)(nil),      // 3: axle.peer.v1.ClusterSeen
-	(*SeenResponse)(nil),     // 4: axle.peer.v1.SeenResponse
-	(*ResolveRequest)(nil),   // 5: axle.peer.v1.ResolveRequest
-	(*ResolveResponse)(nil),  // 6: axle.peer.v1.ResolveResponse
-	(*HandOverRequest)(nil),  // 7: axle.peer.v1.HandOverRequest
-	(*HandOverResponse)(nil), // 8: axle.peer.v1.HandOverResponse
-	(*FollowRequest)(nil),    // 9: axle.peer.v1.FollowRequest
-	(*FollowResponse)(nil),   // 10: axle.peer.v1.FollowResponse
+	(*KickRequest)(nil),       // 0: axle.peer.v1.KickRequest
+	(*KickResponse)(nil),      // 1: axle.peer.v1.KickResponse
+	(*SeenRequest)(nil),       // 2: axle.peer.v1.SeenRequest
+	(*ClusterSeen)(nil),       // 3: axle.peer.v1.ClusterSeen
+	(*SeenResponse)(nil),      // 4: axle.peer.v1.SeenResponse
+	(*ResolveRequest)(nil),    // 5: axle.peer.v1.ResolveRequest
+	(*ResolveResponse)(nil),   // 6: axle.peer.v1.ResolveResponse
+	(*HandOverRequest)(nil),   // 7: axle.peer.v1.HandOverRequest
+	(*HandOverResponse)(nil),  // 8: axle.peer.v1.HandOverResponse
+	(*FollowRequest)(nil),     // 9: axle.peer.v1.FollowRequest
+	(*FollowResponse)(nil),    // 10: axle.peer.v1.FollowResponse
+	(*ConditionRequest)(nil),  // 11: axle.peer.v1.ConditionRequest
+	(*ConditionResponse)(nil), // 12: axle.peer.v1.ConditionResponse
 }
 var file_peer_v1_peer_proto_depIdxs = []int32{
 	3,  // 0: axle.peer.v1.SeenRequest.clusters:type_name -> axle.peer.v1.ClusterSeen
@@ -640,13 +745,15 @@ var file_peer_v1_peer_proto_depIdxs = []int32{
 	5,  // 3: axle.peer.v1.PeerService.Resolve:input_type -> axle.peer.v1.ResolveRequest
 	7,  // 4: axle.peer.v1.PeerService.HandOver:input_type -> axle.peer.v1.HandOverRequest
 	9,  // 5: axle.peer.v1.PeerService.Follow:input_type -> axle.peer.v1.FollowRequest
-	1,  // 6: axle.peer.v1.PeerService.Kick:output_type -> axle.peer.v1.KickResponse
-	4,  // 7: axle.peer.v1.PeerService.Seen:output_type -> axle.peer.v1.SeenResponse
-	6,  // 8: axle.peer.v1.PeerService.Resolve:output_type -> axle.peer.v1.ResolveResponse
-	8,  // 9: axle.peer.v1.PeerService.HandOver:output_type -> axle.peer.v1.HandOverResponse
-	10, // 10: axle.peer.v1.PeerService.Follow:output_type -> axle.peer.v1.FollowResponse
-	6,  // [6:11] is the sub-list for method output_type
-	1,  // [1:6] is the sub-list for method input_type
+	11, // 6: axle.peer.v1.PeerService.Condition:input_type -> axle.peer.v1.ConditionRequest
+	1,  // 7: axle.peer.v1.PeerService.Kick:output_type -> axle.peer.v1.KickResponse
+	4,  // 8: axle.peer.v1.PeerService.Seen:output_type -> axle.peer.v1.SeenResponse
+	6,  // 9: axle.peer.v1.PeerService.Resolve:output_type -> axle.peer.v1.ResolveResponse
+	8,  // 10: axle.peer.v1.PeerService.HandOver:output_type -> axle.peer.v1.HandOverResponse
+	10, // 11: axle.peer.v1.PeerService.Follow:output_type -> axle.peer.v1.FollowResponse
+	12, // 12: axle.peer.v1.PeerService.Condition:output_type -> axle.peer.v1.ConditionResponse
+	7,  // [7:13] is the sub-list for method output_type
+	1,  // [1:7] is the sub-list for method input_type
 	1,  // [1:1] is the sub-list for extension type_name
 	1,  // [1:1] is the sub-list for extension extendee
 	0,  // [0:1] is the sub-list for field type_name
@@ -663,7 +770,7 @@ func file_peer_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_peer_v1_peer_proto_rawDesc), len(file_peer_v1_peer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -245,12 +245,15 @@ func (p *planner) moves() []Assignment {
 	if moving > 0 || pause < MoveEvery {
 		return out
 	}
-	for _, r := range p.rows {
-		if !p.here[r.Preferred] || !r.Held || r.Owner != r.Preferred {
-			continue
-		}
-		if to := p.better(r); to != "" {
-			return append(out, p.move(r, to))
+	// Those that can go home come first; they may make room.
+	for _, where := range []func(Placement) string{p.home, p.relief} {
+		for _, r := range p.rows {
+			if !p.here[r.Preferred] || !r.Held || r.Owner != r.Preferred {
+				continue
+			}
+			if to := where(r); to != "" {
+				return append(out, p.move(r, to))
+			}
 		}
 	}
 	return out
@@ -265,19 +268,23 @@ func (p *planner) refuge(row Placement) string {
 	return p.best(row)
 }
 
-// better returns where a repository should be instead, empty when it may stay.
-// It goes home to its first choice when that has room, or anywhere with room
-// when its replica carries too much; nowhere else, so that a plan never goes
-// in circles.
-func (p *planner) better(row Placement) string {
-	first := Rank(row.RepositoryID, p.names)[0]
-	if first != row.Preferred && p.fits(first, row) {
+// home returns a repository's first choice when it is elsewhere and that has
+// room.
+func (p *planner) home(row Placement) string {
+	if first := Rank(row.RepositoryID, p.names)[0]; first != row.Preferred && p.fits(first, row) {
 		return first
 	}
-	if p.load[row.Preferred] > p.limit {
-		if to := p.best(row); to != row.Preferred && p.fits(to, row) {
-			return to
-		}
+	return ""
+}
+
+// relief returns where a repository may go whose replica carries too much. No
+// other reason moves one, so that a plan never goes in circles.
+func (p *planner) relief(row Placement) string {
+	if p.load[row.Preferred] <= p.limit {
+		return ""
+	}
+	if to := p.best(row); to != row.Preferred && p.fits(to, row) {
+		return to
 	}
 	return ""
 }

@@ -46,6 +46,8 @@ const (
 	PeerServiceHandOverProcedure = "/axle.peer.v1.PeerService/HandOver"
 	// PeerServiceFollowProcedure is the fully-qualified name of the PeerService's Follow RPC.
 	PeerServiceFollowProcedure = "/axle.peer.v1.PeerService/Follow"
+	// PeerServiceConditionProcedure is the fully-qualified name of the PeerService's Condition RPC.
+	PeerServiceConditionProcedure = "/axle.peer.v1.PeerService/Condition"
 )
 
 // PeerServiceClient is a client for the axle.peer.v1.PeerService service.
@@ -61,6 +63,8 @@ type PeerServiceClient interface {
 	HandOver(context.Context, *connect.Request[v1.HandOverRequest]) (*connect.Response[v1.HandOverResponse], error)
 	// Follow tells a follower that the owner's copy has something new.
 	Follow(context.Context, *connect.Request[v1.FollowRequest]) (*connect.Response[v1.FollowResponse], error)
+	// Condition asks a replica how it is, past the database.
+	Condition(context.Context, *connect.Request[v1.ConditionRequest]) (*connect.Response[v1.ConditionResponse], error)
 }
 
 // NewPeerServiceClient constructs a client for the axle.peer.v1.PeerService service. By default, it
@@ -104,16 +108,23 @@ func NewPeerServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			connect.WithSchema(peerServiceMethods.ByName("Follow")),
 			connect.WithClientOptions(opts...),
 		),
+		condition: connect.NewClient[v1.ConditionRequest, v1.ConditionResponse](
+			httpClient,
+			baseURL+PeerServiceConditionProcedure,
+			connect.WithSchema(peerServiceMethods.ByName("Condition")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // peerServiceClient implements PeerServiceClient.
 type peerServiceClient struct {
-	kick     *connect.Client[v1.KickRequest, v1.KickResponse]
-	seen     *connect.Client[v1.SeenRequest, v1.SeenResponse]
-	resolve  *connect.Client[v1.ResolveRequest, v1.ResolveResponse]
-	handOver *connect.Client[v1.HandOverRequest, v1.HandOverResponse]
-	follow   *connect.Client[v1.FollowRequest, v1.FollowResponse]
+	kick      *connect.Client[v1.KickRequest, v1.KickResponse]
+	seen      *connect.Client[v1.SeenRequest, v1.SeenResponse]
+	resolve   *connect.Client[v1.ResolveRequest, v1.ResolveResponse]
+	handOver  *connect.Client[v1.HandOverRequest, v1.HandOverResponse]
+	follow    *connect.Client[v1.FollowRequest, v1.FollowResponse]
+	condition *connect.Client[v1.ConditionRequest, v1.ConditionResponse]
 }
 
 // Kick calls axle.peer.v1.PeerService.Kick.
@@ -141,6 +152,11 @@ func (c *peerServiceClient) Follow(ctx context.Context, req *connect.Request[v1.
 	return c.follow.CallUnary(ctx, req)
 }
 
+// Condition calls axle.peer.v1.PeerService.Condition.
+func (c *peerServiceClient) Condition(ctx context.Context, req *connect.Request[v1.ConditionRequest]) (*connect.Response[v1.ConditionResponse], error) {
+	return c.condition.CallUnary(ctx, req)
+}
+
 // PeerServiceHandler is an implementation of the axle.peer.v1.PeerService service.
 type PeerServiceHandler interface {
 	// Kick asks the owner of a repository to fetch now.
@@ -154,6 +170,8 @@ type PeerServiceHandler interface {
 	HandOver(context.Context, *connect.Request[v1.HandOverRequest]) (*connect.Response[v1.HandOverResponse], error)
 	// Follow tells a follower that the owner's copy has something new.
 	Follow(context.Context, *connect.Request[v1.FollowRequest]) (*connect.Response[v1.FollowResponse], error)
+	// Condition asks a replica how it is, past the database.
+	Condition(context.Context, *connect.Request[v1.ConditionRequest]) (*connect.Response[v1.ConditionResponse], error)
 }
 
 // NewPeerServiceHandler builds an HTTP handler from the service implementation. It returns the path
@@ -193,6 +211,12 @@ func NewPeerServiceHandler(svc PeerServiceHandler, opts ...connect.HandlerOption
 		connect.WithSchema(peerServiceMethods.ByName("Follow")),
 		connect.WithHandlerOptions(opts...),
 	)
+	peerServiceConditionHandler := connect.NewUnaryHandler(
+		PeerServiceConditionProcedure,
+		svc.Condition,
+		connect.WithSchema(peerServiceMethods.ByName("Condition")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/axle.peer.v1.PeerService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case PeerServiceKickProcedure:
@@ -205,6 +229,8 @@ func NewPeerServiceHandler(svc PeerServiceHandler, opts ...connect.HandlerOption
 			peerServiceHandOverHandler.ServeHTTP(w, r)
 		case PeerServiceFollowProcedure:
 			peerServiceFollowHandler.ServeHTTP(w, r)
+		case PeerServiceConditionProcedure:
+			peerServiceConditionHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -232,4 +258,8 @@ func (UnimplementedPeerServiceHandler) HandOver(context.Context, *connect.Reques
 
 func (UnimplementedPeerServiceHandler) Follow(context.Context, *connect.Request[v1.FollowRequest]) (*connect.Response[v1.FollowResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.peer.v1.PeerService.Follow is not implemented"))
+}
+
+func (UnimplementedPeerServiceHandler) Condition(context.Context, *connect.Request[v1.ConditionRequest]) (*connect.Response[v1.ConditionResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.peer.v1.PeerService.Condition is not implemented"))
 }
