@@ -51,19 +51,18 @@ func (s sources) repository(ctx context.Context, want fleet.SourceWant) (gitcach
 }
 
 // chartRepository finds the repository of charts at a URL, and begins to follow
-// it, without credentials, when none is registered. In a registry each chart is
-// a repository of its own.
+// it, without credentials, when none is registered.
 func (s sources) chartRepository(ctx context.Context, want fleet.SourceWant) (gitcache.Repository, error) {
 	kind, url := gitcache.KindHelm, strings.TrimRight(strings.TrimSpace(want.URL), "/")
 	if strings.HasPrefix(strings.ToLower(url), "oci://") {
-		if kind = gitcache.KindOCI; path.Base(url) != want.Chart {
-			url += "/" + want.Chart
-		}
+		kind = gitcache.KindOCI
 	}
 	all, err := s.cache.Repositories(ctx)
 	if err != nil {
 		return gitcache.Repository{}, err
 	}
+	sum := sha256.Sum256([]byte(url))
+	name := "charts-" + hex.EncodeToString(sum[:8])
 	var followed *gitcache.Repository
 	for i, r := range all {
 		if r.Kind != kind || strings.TrimRight(r.URL, "/") != url {
@@ -72,14 +71,16 @@ func (s sources) chartRepository(ctx context.Context, want fleet.SourceWant) (gi
 		if !r.Options.Internal {
 			return r, nil
 		}
-		followed = &all[i]
+		if r.Name == name {
+			// Others are followed for one repository, with its credentials.
+			followed = &all[i]
+		}
 	}
 	if followed != nil {
 		return *followed, nil
 	}
-	sum := sha256.Sum256([]byte(url))
 	r, err := s.cache.CreateRepository(ctx, gitcache.Repository{
-		Name: "charts-" + hex.EncodeToString(sum[:8]), Kind: kind, URL: url, Options: record.Options{Internal: true},
+		Name: name, Kind: kind, URL: url, Options: record.Options{Internal: true},
 	}, gitcache.Credentials{})
 	if errcode.Is(err, errcode.Invalid) {
 		return r, invalid(want.At, "url", "%w", err)
@@ -99,10 +100,9 @@ func sourceOf(r gitcache.Repository, want fleet.SourceWant) (gitcache.Source, er
 	case want.Chart != "" && r.Kind == record.Bucket:
 		return source, invalid(want.At, "repository", "%q is a bucket, not a repository of charts", r.Name)
 	case want.Chart != "" && r.Kind == record.OCI:
-		if path.Base(r.URL) != want.Chart {
-			return source, invalid(want.At, "chart", "repository %q holds %q alone; add %s/%s as a repository of type oci", r.Name, path.Base(r.URL), r.URL, want.Chart)
+		if source.Ref = cmp.Or(want.Version, newestVersion); path.Base(r.URL) != want.Chart {
+			source.Folder = want.Chart
 		}
-		source.Ref = cmp.Or(want.Version, newestVersion)
 	case want.Chart != "":
 		source.Folder, source.Ref = want.Chart, want.Version
 	case r.Kind == record.Git && source.Ref == "":

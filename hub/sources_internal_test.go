@@ -28,7 +28,7 @@ func TestSourceOfEachKind(t *testing.T) {
 		"chart by ref, folder":  {kind: gitcache.KindHelm, want: fleet.SourceWant{At: "git", Ref: "1.x", Folder: "web"}, ref: "1.x", folder: "web"},
 		"chart of a registry":   {kind: gitcache.KindOCI, url: "oci://r.test/charts/web", want: fleet.SourceWant{At: "helm", Chart: "web", Version: "1.x"}, ref: "1.x"},
 		"newest of a registry":  {kind: gitcache.KindOCI, url: "oci://r.test/charts/web", want: fleet.SourceWant{At: "helm", Chart: "web"}, ref: "*"},
-		"another of a registry": {kind: gitcache.KindOCI, url: "oci://r.test/charts/db", want: fleet.SourceWant{At: "helm", Chart: "web"}, ref: "!helm.chart: "},
+		"another of a registry": {kind: gitcache.KindOCI, url: "oci://r.test/charts/db", want: fleet.SourceWant{At: "helm", Chart: "web"}, ref: "*", folder: "web"},
 		"manifests":             {kind: gitcache.KindOCI, want: fleet.SourceWant{At: "sources[0].git", Ref: "v1", Folder: "x"}, ref: "v1", folder: "x"},
 		"manifests, no ref":     {kind: gitcache.KindOCI, want: fleet.SourceWant{At: "sources[0].git"}, ref: "!sources[0].git.ref: "},
 		"bucket":                {kind: gitcache.KindBucket, want: fleet.SourceWant{At: "sources[0]", Folder: "p"}, folder: "p"},

@@ -125,6 +125,10 @@ func (s *repositories) List(ctx context.Context, r *connect.Request[hubv1.ListRe
 	}
 	out := &hubv1.ListRepositoriesResponse{}
 	for _, repository := range all {
+		// Those that the hub follows for others are shown with them.
+		if repository.Options.Internal {
+			continue
+		}
 		one := s.one(repository, extra)
 		if r.Msg.GetProject() == "" || r.Msg.GetProject() == one.GetProject() {
 			out.Repositories = append(out.Repositories, one)
