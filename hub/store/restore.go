@@ -114,7 +114,8 @@ func (s *Store) replaceAll(ctx context.Context, c Config, in *backupReader, head
 		return next, err
 	}
 	// Whoever held something in the backed up life is gone, and epochs stay.
-	if _, err := s.exec(ctx, "UPDATE repository_leases SET replica = '', boot = '', expires_at = 0"); err != nil {
+	// When upstreams were asked last is not known any more: perhaps just now.
+	if _, err := s.exec(ctx, "UPDATE repository_leases SET replica = '', boot = '', expires_at = 0, fetch_started_at = {now}"); err != nil {
 		return next, err
 	}
 	if err := s.SetSetting(ctx, settingMinor, strconv.Itoa(SchemaMinor)); err != nil {

@@ -88,6 +88,37 @@ func TestRestartAndCrashKeepWhatWasCommitted(t *testing.T) {
 	}
 }
 
+func TestFailoverLosesWhatCameAfterTheSnapshot(t *testing.T) {
+	s, err := pg.Start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	url, _, err := s.Clone(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := exec1(t.Context(), url, "CREATE TABLE kept AS SELECT 1 AS i"); err != nil {
+		t.Fatal(err)
+	}
+	failover, err := s.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := exec1(t.Context(), url, "CREATE TABLE lost AS SELECT 1 AS i"); err != nil {
+		t.Fatal(err)
+	}
+	if err := failover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := exec1(t.Context(), url, "SELECT i FROM kept"); err != nil {
+		t.Fatal(err)
+	}
+	if err := exec1(t.Context(), url, "SELECT i FROM lost"); err == nil {
+		t.Fatal("what came after the snapshot is there")
+	}
+}
+
 func TestPausedServerAnswersAfterResume(t *testing.T) {
 	s, err := pg.Start(t.Context())
 	if err != nil {

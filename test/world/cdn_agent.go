@@ -149,7 +149,7 @@ func (a *LightAgent) note(s Step) {
 func (a *LightAgent) Pass(ctx context.Context) error {
 	answer, err := a.client.Desired(ctx, a.etag)
 	if err != nil {
-		return err
+		return fmt.Errorf("poll: %w", err)
 	}
 	a.mu.Lock()
 	a.polls++
@@ -232,7 +232,7 @@ func (a *LightAgent) specs(ctx context.Context, ids []string) error {
 	for part := range slices.Chunk(ids, 500) {
 		answer, err := a.client.Services(ctx, part)
 		if err != nil {
-			return err
+			return fmt.Errorf("specs: %w", err)
 		}
 		for _, spec := range answer.GetServices() {
 			if s := a.services[spec.GetId()]; s != nil {
@@ -403,7 +403,7 @@ func (a *LightAgent) send(ctx context.Context, drained []string) error {
 	answer, err := a.client.Report(ctx, request)
 	if err != nil {
 		a.whole = true // what was sent may not have arrived
-		return err
+		return fmt.Errorf("report: %w", err)
 	}
 	a.whole = false
 	for _, r := range request.GetServices() {

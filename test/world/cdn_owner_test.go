@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/test/gitserver"
 	"github.com/axle-cd/axle/test/world"
 )
@@ -139,8 +138,8 @@ func (s *cdn) spoil(folder string) {
 	}
 }
 
-// gitagentGuard is how long a guard lets git run without its hub.
-const gitagentGuard = 12 * time.Second
+// guardTimeout is how long a guard lets git run without its hub.
+const guardTimeout = 12 * time.Second
 
 // frozenMachine holds the hub still during a fetch for longer than its guard
 // waits, and lets it go on.
@@ -150,7 +149,7 @@ func frozenMachine(s *cdn) {
 	s.push("fleet", "app", 2)
 	s.running("fleet")
 	s.must(s.Hub.Freeze())
-	s.must(jitter.Wait(s.t.Context(), gitagentGuard+3*time.Second))
+	s.wait(guardTimeout + 3*time.Second)
 	s.Git.SetFault("fleet", gitserver.Fault{})
 	s.must(s.Hub.Thaw())
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/test/gitserver"
 	"github.com/axle-cd/axle/test/world"
@@ -36,14 +38,17 @@ type cdn struct {
 	run world.Run
 	// database is the hub's postgres:// URL, empty for SQLite.
 	database string
-	// url is where agents dial, the hub itself when empty.
+	// url is where agents dial, the world's origin when empty.
 	url string
+	// credentials go with each repository that is added.
+	credentials *hubv1.RepositoryCredentials
 	// closers run after the judgement, last first.
 	closers []func()
 
 	polling context.Context
 	stop    context.CancelFunc
 	group   sync.WaitGroup
+	mu      sync.Mutex // of what follows and run, for those who join at once
 	agents  map[string]*world.LightAgent
 	from    map[string]string // service to repository and folder
 	newest  map[string]int    // of each repository and folder
@@ -61,6 +66,9 @@ func newCDN(t *testing.T, c world.Config) *cdn {
 		t.Fatal(err)
 	}
 	s := newStaged(t, w)
+	if w.Replicated != nil {
+		s.database = w.Replicated.DatabaseURL
+	}
 	s.login()
 	return s
 }
@@ -92,8 +100,17 @@ func (s *cdn) rest() {
 // keep shows what a failed run can be understood by, and writes every run into
 // the folder AXLE_KEEP_RUNS if there is one.
 func (s *cdn) keep() {
-	if data, err := os.ReadFile(s.Hub.Log); err == nil && s.t.Failed() {
-		s.t.Logf("end of the hub's log:\n%s", data[max(0, len(data)-5000):])
+	logs := []string{s.Hub.Log}
+	if s.Replicated != nil {
+		logs = nil
+		for _, hub := range s.Replicated.Hubs {
+			logs = append(logs, hub.Log)
+		}
+	}
+	for _, log := range logs {
+		if data, err := os.ReadFile(log); err == nil && s.t.Failed() {
+			s.t.Logf("end of %s:\n%s", filepath.Base(log), data[max(0, len(data)-5000):])
+		}
 	}
 	dir := os.Getenv("AXLE_KEEP_RUNS")
 	if dir == "" {
@@ -114,13 +131,24 @@ func (s *cdn) must(err error) {
 // login makes the first administrator.
 func (s *cdn) login() {
 	s.t.Helper()
+	s.until("the hub answers", func() error {
+		answer, err := http.Get(s.Origin() + "/readyz")
+		if err != nil {
+			return err
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			return fmt.Errorf("it answers %s", answer.Status)
+		}
+		return nil
+	})
 	token, err := os.ReadFile(s.Hub.SetupTokenFile())
 	s.must(err)
-	stranger, err := sdk.New(sdk.Config{URL: s.Hub.URL})
+	stranger, err := sdk.New(sdk.Config{URL: s.Origin()})
 	s.must(err)
 	made, err := stranger.Sessions.Setup(s.t.Context(), connect.NewRequest(&hubv1.SetupRequest{SetupToken: strings.TrimSpace(string(token)), Email: "admin@example.test"}))
 	s.must(err)
-	s.api, err = sdk.New(sdk.Config{URL: s.Hub.URL, Token: made.Msg.GetSecret()})
+	s.api, err = sdk.New(sdk.Config{URL: s.Origin(), Token: made.Msg.GetSecret()})
 	s.must(err)
 }
 
@@ -157,17 +185,17 @@ func (s *cdn) upstream(repo string, folders ...string) {
 	for _, folder := range folders {
 		s.push(repo, folder, 1)
 	}
-	s.add(repo, s.Git.URL(repo), nil)
+	s.add(repo, s.Git.URL(repo))
 }
 
 // add makes a repository known to the hub.
-func (s *cdn) add(name, url string, credentials *hubv1.RepositoryCredentials) {
+func (s *cdn) add(name, url string) {
 	s.t.Helper()
-	s.must(s.tryAdd(name, url, credentials))
+	s.must(s.tryAdd(name, url))
 }
 
-func (s *cdn) tryAdd(name, url string, credentials *hubv1.RepositoryCredentials) error {
-	_, err := s.api.Repositories.Create(s.t.Context(), connect.NewRequest(&hubv1.CreateRepositoryRequest{Name: name, Type: "git", Url: url, Credentials: credentials}))
+func (s *cdn) tryAdd(name, url string) error {
+	_, err := s.api.Repositories.Create(s.t.Context(), connect.NewRequest(&hubv1.CreateRepositoryRequest{Name: name, Type: "git", Url: url, Credentials: s.credentials}))
 	return err
 }
 
@@ -192,7 +220,7 @@ func (s *cdn) agent(cluster string) *world.LightAgent {
 	s.must(err)
 	url := s.url
 	if url == "" {
-		url = s.Hub.URL
+		url = s.Origin()
 	}
 	a, err := world.JoinLight(s.t.Context(), world.LightConfig{URL: url, Token: made.Msg.GetBootstrapToken(), Dir: s.Dir})
 	s.must(err)
@@ -265,37 +293,33 @@ func (s *cdn) running(repo string) {
 	})
 }
 
-// repository returns how the hub shows one.
-func (s *cdn) repository(name string) *hubv1.Repository {
-	s.t.Helper()
-	got, err := s.api.Repositories.Get(s.t.Context(), connect.NewRequest(&hubv1.GetRepositoryRequest{Name: name}))
-	s.must(err)
-	return got.Msg
-}
-
 // fails waits until a repository is Failed and says all texts.
 func (s *cdn) fails(name string, texts ...string) {
 	s.t.Helper()
-	s.until(name+" fails", func() error {
-		r := s.repository(name)
-		if r.GetHealth() != "Failed" {
-			return fmt.Errorf("it is %s", r.GetHealth())
-		}
-		for _, text := range texts {
-			if !strings.Contains(r.GetMessage(), text) {
-				return fmt.Errorf("it says %q, not %q", r.GetMessage(), text)
-			}
-		}
-		return nil
-	})
+	s.shows(name, "Failed", texts...)
 }
 
 // heals waits until a repository is Pullable.
 func (s *cdn) heals(name string) {
 	s.t.Helper()
-	s.until(name+" heals", func() error {
-		if r := s.repository(name); r.GetHealth() != "Pullable" {
+	s.shows(name, "Pullable")
+}
+
+func (s *cdn) shows(name, health string, texts ...string) {
+	s.t.Helper()
+	s.until(name+" is "+health, func() error {
+		got, err := s.api.Repositories.Get(s.t.Context(), connect.NewRequest(&hubv1.GetRepositoryRequest{Name: name}))
+		if err != nil {
+			return err
+		}
+		r := got.Msg
+		if r.GetHealth() != health {
 			return fmt.Errorf("it is %s: %s", r.GetHealth(), r.GetMessage())
+		}
+		for _, text := range texts {
+			if !strings.Contains(r.GetMessage(), text) {
+				return fmt.Errorf("it says %q, not %q", r.GetMessage(), text)
+			}
 		}
 		return nil
 	})
@@ -383,6 +407,12 @@ func (s *cdn) snapshot() {
 	store, err := world.ReadStore(s.t.Context(), s.database, s.Hub.DataDir)
 	s.must(err)
 	r.Store = store
+}
+
+// wait lets time pass, where a scenario is about nothing else.
+func (s *cdn) wait(d time.Duration) {
+	s.t.Helper()
+	s.must(jitter.Wait(s.t.Context(), d))
 }
 
 // judge ends a scenario.

@@ -1,11 +1,16 @@
 package world_test
 
 import (
+	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"time"
 
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/test/gitserver"
 	"github.com/axle-cd/axle/test/world"
 )
@@ -15,11 +20,20 @@ var _ = add(map[string]scenario{
 	"upstream_down_for_the_whole_run": {play: upstreamDown},
 	"upstream_401":                    failing(gitserver.Fault{Status: http.StatusUnauthorized}, "credentials"),
 	"upstream_404":                    failing(gitserver.Fault{Status: http.StatusNotFound}, "404"),
-	"upstream_429_retry_after":        failing(gitserver.Fault{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"7"}}}, "429"),
+	"upstream_429_retry_after":        {play: tooMany},
+	"upstream_hanging":                {play: hanging},
 	"upstream_500":                    failing(gitserver.Fault{Status: http.StatusInternalServerError}, "500"),
-	"upstream_garbage":                failing(gitserver.Fault{Body: "<html>please sign in</html>\n"}),
+	"upstream_garbage":                failing(gitserver.Fault{Garbage: true}),
+	"upstream_captive_portal":         failing(gitserver.Fault{Body: "<html>please sign in</html>\n"}),
+	"upstream_garbage_pack":           failing(gitserver.Fault{Only: gitserver.Fetch, Garbage: true}),
+	"upstream_pack_bomb":              failing(gitserver.Fault{Only: gitserver.Fetch, Bomb: 4 << 20}),
 	"upstream_cut_mid_pack":           failing(gitserver.Fault{Only: gitserver.Fetch, CutAt: 200}),
 	"upstream_reset":                  failing(gitserver.Fault{Reset: true}),
+	"dns_failing":                     {play: dnsFailing},
+	"expired_certificate":             {play: expiredCertificate, config: world.Config{Git: gitserver.Config{TLS: true}}},
+	"redirect_to_another_host":        {play: redirected, allow: world.Allowance{Clones: map[string]int{"fresh": 9}}},
+	"link_local_url":                  {play: refusedAddress("http://169.254.169.254/latest.git", "http://[fe80::1]/x.git")},
+	"loopback_url":                    {play: loopback},
 })
 
 // failing is a scenario in which upstream fails for a while with a fault: what
@@ -33,7 +47,7 @@ func failing(f gitserver.Fault, says ...string) scenario {
 		s.fails("fleet", says...)
 		s.must(s.Git.Create(s.t.Context(), "fresh"))
 		s.push("fresh", "app", 1, bulk())
-		s.add("fresh", s.Git.URL("fresh"), nil)
+		s.add("fresh", s.Git.URL("fresh"))
 		s.service("edge", "fresh", "fresh", "app")
 		s.fails("fresh", says...)
 		s.agent("late")
@@ -71,4 +85,126 @@ func upstreamDown(s *cdn) {
 	s.arrives("late/app", 1)
 	s.wants("late/app", 1)
 	s.wants("edge/app", 1)
+}
+
+// tooMany has a server that wants to be left alone for 7 s after each request,
+// which the hub must do.
+func tooMany(s *cdn) {
+	s.simple()
+	const asked = 7 * time.Second
+	s.Git.SetFault("fleet", gitserver.TooMany(asked))
+	since := time.Now()
+	s.fails("fleet", "429")
+	s.requests("fleet", gitserver.Connect, 2)
+	var last time.Time
+	for _, e := range s.Git.Log("fleet") {
+		if e.Kind != gitserver.Connect || e.Start.Before(since) {
+			continue
+		}
+		if gap := e.Start.Sub(last); !last.IsZero() && gap < asked {
+			s.t.Errorf("asked again after %v of the %v that it was told to wait", gap, asked)
+		}
+		last = e.Start
+	}
+	s.Git.SetFault("fleet", gitserver.Fault{})
+	s.push("fleet", "app", 2)
+}
+
+// hanging has one repository that never answers, first to listings, then to
+// fetches, beside one that does and must not wait for it.
+func hanging(s *cdn) {
+	s.simple()
+	s.upstream("slow")
+	s.service("edge", "slow", "slow", "app")
+	s.arrives("edge/slow", 1)
+	s.Git.SetFault("slow", gitserver.Fault{Hang: true})
+	s.push("slow", "app", 2)
+	s.push("fleet", "app", 2)
+	s.arrives("edge/app", 2)
+	s.Git.SetFault("slow", gitserver.Fault{Only: gitserver.Fetch, Hang: true})
+	s.running("slow")
+	s.push("fleet", "app", 3)
+	s.arrives("edge/app", 3)
+	s.Git.SetFault("slow", gitserver.Fault{})
+}
+
+// dnsFailing adds a repository whose server has no address, beside one that
+// has and must not suffer.
+func dnsFailing(s *cdn) {
+	s.simple()
+	s.add("nowhere", "https://no-such-host.invalid/app.git")
+	s.service("edge", "nowhere", "nowhere", "app")
+	s.wants("edge/nowhere", 0)
+	s.fails("nowhere", "no-such-host.invalid")
+	s.push("fleet", "app", 2)
+}
+
+// expiredCertificate lets the server's certificate run out and be renewed.
+func expiredCertificate(s *cdn) {
+	s.credentials = &hubv1.RepositoryCredentials{CaPem: s.Git.CA()}
+	s.simple()
+	s.Git.Expire(true)
+	s.push("fleet", "app", 2)
+	s.fails("fleet", "certificate")
+	s.agent("late")
+	s.service("late", "app", "fleet", "app")
+	s.arrives("late/app", 1)
+	s.Git.Expire(false)
+	s.arrives("edge/app", 2)
+}
+
+// redirected has a server that sends everyone to another one, which must not
+// hear of it.
+func redirected(s *cdn) {
+	other, err := gitserver.Start(s.t.Context(), gitserver.Config{})
+	s.must(err)
+	s.closers = append(s.closers, func() { _ = other.Close() })
+	failing(gitserver.Fault{Redirect: "http://" + other.Addr()}, "redirect").play(s)
+	if log := other.Log(""); len(log) > 0 {
+		s.t.Errorf("the other server was asked: %+v", log)
+	}
+}
+
+// refusedAddress adds repositories with addresses that no tenant may make the
+// hub dial.
+func refusedAddress(urls ...string) func(*cdn) {
+	return func(s *cdn) {
+		s.simple()
+		for i, url := range urls {
+			name := fmt.Sprintf("inside-%d", i)
+			if err := s.tryAdd(name, url); err != nil {
+				s.t.Logf("%s is refused at once: %v", url, err)
+				continue
+			}
+			s.service("edge", name, name, "app")
+			s.wants("edge/"+name, 0)
+			s.fails(name, "--allow-upstream-cidrs")
+		}
+		s.push("fleet", "app", 2)
+	}
+}
+
+// loopback adds repositories on the hub's own machine, on the loopback address
+// that is not allowed, where a listener waits for what must not come.
+func loopback(s *cdn) {
+	var lc net.ListenConfig
+	listener, err := lc.Listen(s.t.Context(), "tcp", "[::1]:0")
+	s.must(err)
+	s.closers = append(s.closers, func() { _ = listener.Close() })
+	var calls atomic.Int64
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			calls.Add(1)
+			_ = conn.Close()
+		}
+	}()
+	port := listener.Addr().(*net.TCPAddr).Port
+	refusedAddress(fmt.Sprintf("http://[::1]:%d/x.git", port), fmt.Sprintf("https://[0:0:0:0:0:0:0:1]:%d/x.git", port), fmt.Sprintf("ssh://git@[::1]:%d/x.git", port))(s)
+	if n := calls.Load(); n > 0 {
+		s.t.Errorf("the hub dialled its own machine %d times", n)
+	}
 }
