@@ -69,10 +69,13 @@ bench-fleet: ## hub under a fleet (CLUSTERS SERVICES REPLICAS DURATION POLL COMM
 	  $(if $(filter postgres,$(DATABASE)),--postgres) $(if $(filter 1,$(ALL)),--all) $(if $(filter 1,$(KILL)),--kill) \
 	  $(if $(NAME),--name $(NAME)) $(if $(HUB),--hub $(HUB)) $(ARGS)
 
+bench-fleet-all: ## record all runs of bench-fleet, 45 minutes (ONLY='budget growth replicas large')
+	@ONLY='$(ONLY)' HUB='$(HUB)' ./cmd/dev/bench-fleet-all.sh
+
 fuzz: ## run every fuzz test for FUZZTIME (30s)
 	@./test/fuzz.sh $(FUZZTIME)
 
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo test build images deps kubedev generate lint check-generated bench bench-fleet fuzz clean
+.PHONY: help demo test build images deps kubedev generate lint check-generated bench bench-fleet bench-fleet-all fuzz clean

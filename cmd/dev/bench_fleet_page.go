@@ -56,8 +56,8 @@ cores hold all processes of the hub and their children, git included. Budgets:
 	for _, r := range records {
 		fmt.Fprintf(page, "- %s: %s; %s, commit %.12s, load %s", r.Name, r.Setting, r.Date, r.Commit, r.Machine.Load)
 		if s := r.More["all_s"]; s > 0 {
-			fmt.Fprintf(page, "; then one service of 100 KB changed on all clusters: all had it after %.0f s, for %.1f CPU-s of the hub, and the slowest call of a person meanwhile took %.0f ms",
-				s, r.More["all_cpu_s"], r.More["all_slowest_call_ms"])
+			fmt.Fprintf(page, "; then one service of 100 KB changed on all clusters: all had it after %.0f s (%.0f s after the first), for %.1f CPU-s of the hub, and the slowest call of a person meanwhile took %.0f ms",
+				s, r.More["all_spread_s"], r.More["all_cpu_s"], r.More["all_slowest_call_ms"])
 		}
 		if s := r.More["owned_again_s"]; s > 0 {
 			fmt.Fprintf(page, "; the killed replica's repositories had owners again after %.1f s", s)

@@ -71,6 +71,7 @@ type BenchResult struct {
 	FleetCores           float64 `json:"-"`
 	StartSeconds         float64 `json:"-"`
 	AllSeconds           float64 `json:"-"` // of the change on all clusters
+	AllSpreadSeconds     float64 `json:"-"` // from the first that had it
 	AllCPUSeconds        float64 `json:"-"`
 	AllSlowestCallMillis float64 `json:"-"`
 	OwnedAgainSeconds    float64 `json:"-"` // after the kill
@@ -382,6 +383,7 @@ func (b *benching) changeAll(ctx context.Context) error {
 		all := b.took(p)
 		if len(all) >= b.Clusters {
 			b.result.AllSeconds = all[len(all)-1].Seconds()
+			b.result.AllSpreadSeconds = (all[len(all)-1] - all[0]).Seconds()
 			break
 		}
 		if time.Now().After(end) {

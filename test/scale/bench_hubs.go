@@ -146,10 +146,12 @@ func copyFile(from, to string) error {
 
 // ready waits until a replica answers.
 func (h *hubs) ready(ctx context.Context, r *replica, log string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	err := eventually.Wait(ctx, time.Minute, func() error {
 		select {
 		case <-r.ended:
-			return errors.New("it ended")
+			cancel(errors.New("it ended"))
 		default:
 		}
 		if h.web == nil {

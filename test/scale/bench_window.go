@@ -87,7 +87,7 @@ func (b *benching) count(begin, end reading) {
 	r.BytesDownPerPoll = ratioOf(end.fleet.IdleDown-begin.fleet.IdleDown, idle)
 	r.TarballsServed = end.fleet.Tarballs - begin.fleet.Tarballs
 	r.LsRefsPerInterval, r.UpstreamFetches = b.upstream(begin.at, end.at)
-	r.FeedLagP99Millis = 1000 * histogramQuantile(begin.metrics, end.metrics, "axle_feed_lag_seconds", 0.99)
+	r.FeedLagP99Millis = 1000 * histogramQuantile(begin.metrics, end.metrics, "axle_feed_apply_seconds", 0.99)
 	b.Progress("the window ends: %d polls, hubs %.3f cores, fleet %.3f", r.Polls, r.HubCores, r.FleetCores)
 }
 

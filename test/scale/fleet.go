@@ -161,6 +161,7 @@ func (f *Fleet) dialFrom(site int, m *meter) (*http.Transport, error) {
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := f.dial(ctx, dialer, network, address)
 		if err == nil && m != nil {
+			m.dials.Add(1)
 			return &metered{c, m}, nil
 		}
 		return c, err

@@ -8,16 +8,18 @@ import (
 // meter counts the bytes of one cluster's connections, below TLS.
 type meter struct {
 	up, down atomic.Int64
+	dials    atomic.Int64
 	// markUp and markDown are where the last poll ended.
 	markUp, markDown int64
 }
 
-// since returns the bytes since it was asked last. One caller at a time.
-func (m *meter) since() (up, down int64) {
+// since returns the bytes since it was asked last, and whether a connection
+// began. One caller at a time.
+func (m *meter) since() (up, down int64, dialled bool) {
 	nowUp, nowDown := m.up.Load(), m.down.Load()
 	up, down = nowUp-m.markUp, nowDown-m.markDown
 	m.markUp, m.markDown = nowUp, nowDown
-	return up, down
+	return up, down, m.dials.Swap(0) > 0
 }
 
 // metered is a connection whose bytes are counted.

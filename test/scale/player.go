@@ -49,7 +49,8 @@ type played struct {
 // playStats count what a player's clusters did since they started.
 type playStats struct {
 	Polls, Unchanged, Missed, Errors int64
-	// IdleUp and IdleDown are the bytes of IdlePolls, in TLS records.
+	// IdleUp and IdleDown are the bytes of IdlePolls, in TLS records: polls that
+	// found nothing, on a connection that was there.
 	IdlePolls, IdleUp, IdleDown int64
 	Tarballs, TarballBytes      int64
 	Reported, Resyncs           int64
@@ -191,9 +192,9 @@ func (p *player) poll(ctx context.Context, c *Cluster) {
 	for {
 		reported := c.reports.Load()
 		changed, err := c.Pass(ctx)
-		up, down := c.meter.since()
+		up, down, dialled := c.meter.since()
 		if err == nil {
-			if !changed && reported == c.reports.Load() {
+			if !changed && !dialled && reported == c.reports.Load() {
 				p.idlePolls.Add(1)
 				p.idleUp.Add(up)
 				p.idleDown.Add(down)
