@@ -207,7 +207,7 @@ type ServiceKustomize struct {
 	// Path of the kustomization in the delivered tree.
 	// +optional
 	Path string `json:"path,omitempty"`
-	// EnableHelm inflates helmCharts. Does not act yet.
+	// EnableHelm inflates helmCharts.
 	// +optional
 	EnableHelm *bool `json:"enableHelm,omitempty"`
 	// Envsubst replaces ${NAME} in texts by the service's configuration.

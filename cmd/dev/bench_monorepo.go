@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+	"fmt"
+)
+
+// benchMonorepo measures what a commit costs that touches little of much.
+func benchMonorepo(ctx context.Context, _ *bench) (*record, error) {
+	n, _, err := goBenchmark(ctx, "./hub/gitcache", "BenchmarkMonorepo", "20x")
+	if err != nil {
+		return nil, err
+	}
+	for _, unit := range []string{"cpu-s/commit", "own-cpu-s/commit", "cpu-s/unrelated", "heads/commit", "messages/commit", "tarballs/commit", "cpu-s/start"} {
+		if _, ok := n[unit]; !ok {
+			return nil, fmt.Errorf("the benchmark printed no %q", unit)
+		}
+	}
+	one := func(what, unit string) value { return most(value{What: what, Value: n[unit]}, 1) }
+	return &record{
+		Settings: map[string]any{"repository": "200,000 files in 2,000 folders", "sources": 2000, "commits": 20},
+		Values: []value{
+			one("heads written a commit", "heads/commit"),
+			one("messages in the feed a commit", "messages/commit"),
+			one("tarballs built a commit", "tarballs/commit"),
+			{What: "CPU a commit, hub", Value: n["own-cpu-s/commit"], Unit: "s"},
+			{What: "CPU a commit, with git on both sides", Value: n["cpu-s/commit"], Unit: "s"},
+			{What: "CPU a commit that touches no folder, with git on both sides", Value: n["cpu-s/unrelated"], Unit: "s"},
+			{What: "CPU of the first look: 2,000 heads, with making and cloning the repository", Value: n["cpu-s/start"], Unit: "s"},
+		},
+	}, nil
+}
