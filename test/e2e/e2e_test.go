@@ -6,7 +6,7 @@
 //	axle ARG…           the command line;  ! axle … must fail
 //	kube CLUSTER ARG…   kubectl as that cluster's administrator
 //	git create REPO | commit REPO BRANCH FOLDER | tag REPO NAME | down | up | fault REPO STATUS
-//	charts publish NAME VERSION FOLDER          in a chart repository at $CHARTS
+//	charts publish|push NAME VERSION FOLDER     to a chart repository at $CHARTS, to a registry at $REGISTRY
 //	hub kill | start | stop
 //	agent start CLUSTER | kill CLUSTER | again CLUSTER
 //	waitfor PATTERN axle|kube ARG…   until standard output matches (60 s)
@@ -30,6 +30,7 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/chartserver"
 	"github.com/axle-cd/axle/test/gitserver"
+	"github.com/axle-cd/axle/test/registryserver"
 	"github.com/axle-cd/axle/test/world"
 )
 
@@ -64,6 +65,7 @@ type stage struct {
 	*world.World
 	agents map[string]*world.Agent
 	charts *chartserver.Server
+	images *registryserver.Server
 }
 
 func on(ts *testscript.TestScript) *stage {
@@ -173,24 +175,32 @@ func gitCommand(ts *testscript.TestScript, _ bool, args []string) {
 func chartsCommand(ts *testscript.TestScript, _ bool, args []string) {
 	s := on(ts)
 	if s.charts == nil {
-		s.charts = chartserver.Start(false)
-		ts.Defer(s.charts.Close)
+		s.charts, s.images = chartserver.Start(false), registryserver.Start(false)
+		ts.Defer(func() { s.charts.Close(); s.images.Close() })
 		ts.Setenv("CHARTS", s.charts.URL())
+		ts.Setenv("REGISTRY", s.images.URL("charts"))
 	}
-	if len(args) != 4 || args[0] != "publish" {
-		ts.Fatalf("usage: charts publish NAME VERSION FOLDER")
+	if len(args) != 4 {
+		ts.Fatalf("usage: charts publish|push NAME VERSION FOLDER")
 	}
-	files := map[string]string{}
+	name, version, files := args[1], args[2], map[string]string{}
 	root := os.DirFS(ts.MkAbs(args[3]))
-	ts.Check(fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+	ts.Check(fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		text, err := fs.ReadFile(root, name)
-		files[name] = string(text)
+		text, err := fs.ReadFile(root, path)
+		files[path] = string(text)
 		return err
 	}))
-	s.charts.Publish(chartserver.Chart{Name: args[1], Version: args[2], Files: files})
+	if args[0] == "publish" {
+		s.charts.Publish(chartserver.Chart{Name: name, Version: version, Files: files})
+		return
+	}
+	_, err := s.images.Push("charts/"+name, version, registryserver.Artifact{
+		ConfigType: registryserver.ChartConfig, Layers: []registryserver.Layer{{Type: registryserver.ChartLayer, Data: chartserver.Archive(name, version, files)}},
+	})
+	ts.Check(err)
 }
 
 func hub(ts *testscript.TestScript, _ bool, args []string) {
