@@ -56,8 +56,8 @@ func (s *Server) tarball(w http.ResponseWriter, r *http.Request) {
 	h.Set("Vary", "Accept")
 	h.Set(servedBy, s.Replica+"/"+t.From)
 	s.metrics.tarballs.Inc()
-	r = withoutLooseRange(r)
-	if r.Header.Get("Range") != "" && r.Header.Get("If-Range") == t.ETag {
+	r = withoutLooseRange(r, t.ETag)
+	if r.Header.Get("Range") != "" {
 		s.metrics.tarballResumes.Inc()
 	}
 	http.ServeContent(countBytes{w, s.metrics.tarballBytes}, r, "", time.Time{}, t)
@@ -79,11 +79,11 @@ func (s *Server) open(r *http.Request, clusterID string, d digest.Digest) (*gitc
 	return s.Tarballs.Fetch(r.Context(), d)
 }
 
-// withoutLooseRange drops a Range that does not say of which bytes: two hubs
+// withoutLooseRange drops a Range that is not of these very bytes: two hubs
 // may hold the same content compressed differently. Only one range is served.
-func withoutLooseRange(r *http.Request) *http.Request {
+func withoutLooseRange(r *http.Request, etag string) *http.Request {
 	ranges := r.Header.Get("Range")
-	if ranges == "" || (r.Header.Get("If-Range") != "" && !strings.Contains(ranges, ",")) {
+	if ranges == "" || r.Header.Get("If-Range") == etag && !strings.Contains(ranges, ",") {
 		return r
 	}
 	whole := r.Clone(r.Context())
