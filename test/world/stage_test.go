@@ -28,6 +28,7 @@ type stage struct {
 // newStage starts a world with the named clusters connected and logged in.
 func newStage(t *testing.T, clusters ...string) *stage {
 	t.Helper()
+	takePlace(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	w, err := world.Start(ctx, world.Config{Clusters: clusters, Audit: true, Hub: []string{"--repo-poll-interval", "2s"}})

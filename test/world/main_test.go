@@ -1,0 +1,42 @@
+package world_test
+
+import (
+	"flag"
+	"os"
+	"strconv"
+	"testing"
+)
+
+// scenariosAtOnce is how many tests run at a time. Those of the delivery mostly
+// wait, for the 5 s between fetches or the 20 s of a lease, so far more than
+// there are processors fit beside each other.
+const scenariosAtOnce = 8
+
+// clustersAtOnce holds a place for each test with API servers of its own: as
+// many as -parallel says, since they do keep processors busy.
+var clustersAtOnce chan struct{}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	f := flag.Lookup("test.parallel")
+	given, err := strconv.Atoi(f.Value.String())
+	if err != nil {
+		given = 1
+	}
+	clustersAtOnce = make(chan struct{}, given)
+	if err := f.Value.Set(strconv.Itoa(max(given, scenariosAtOnce))); err != nil {
+		os.Exit(2)
+	}
+	os.Exit(m.Run())
+}
+
+// takePlace waits until a test with API servers may run.
+func takePlace(t *testing.T) {
+	t.Helper()
+	select {
+	case clustersAtOnce <- struct{}{}:
+		t.Cleanup(func() { <-clustersAtOnce })
+	case <-t.Context().Done():
+		t.Fatal("the tests end before this one had its turn")
+	}
+}
