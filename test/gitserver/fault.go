@@ -81,7 +81,7 @@ func (s *Server) spend(repo string, kind Kind) {
 }
 
 // act carries out a fault and reports whether the request ended by it.
-func (s *Server) act(w http.ResponseWriter, r *http.Request, repo string, kind Kind, f Fault) bool {
+func (s *Server) act(w http.ResponseWriter, r *http.Request, repo string, kind Kind, f Fault, asked []byte) bool {
 	if f.Reset {
 		cut(w)
 		return true
@@ -101,10 +101,10 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request, repo string, kind K
 		http.Redirect(w, r, f.Redirect+r.URL.RequestURI(), http.StatusFound)
 		return true
 	case f.Garbage:
-		garbage(w, kind)
+		garbage(w, kind, asked)
 		return true
 	case f.Bomb > 0 && kind == Fetch:
-		bomb(w, f.Bomb)
+		bomb(w, f.Bomb, asked)
 		return true
 	case f.Status == 0 && f.Body == "":
 		return false

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 )
 
 // mediaTypes are what real answers come as.
@@ -16,9 +17,10 @@ var mediaTypes = map[Kind]string{
 
 // garbage answers with bytes that mean nothing, after as good a beginning as
 // the kind of request has.
-func garbage(w http.ResponseWriter, kind Kind) {
+func garbage(w http.ResponseWriter, kind Kind, asked []byte) {
 	w.Header().Set("Content-Type", mediaTypes[kind])
 	w.WriteHeader(http.StatusOK)
+	_ = ready(w, kind, asked)
 	_ = writeGarbage(w, kind)
 }
 
@@ -38,11 +40,28 @@ func writeGarbage(w io.Writer, kind Kind) error {
 	return band(w, append([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x05"), buf...))
 }
 
+// ready ends the talk about what both sides have, where the client has one.
+func ready(w io.Writer, kind Kind, asked []byte) error {
+	for p := range packets(asked) {
+		if kind == Fetch && strings.TrimSpace(string(p)) == "done" {
+			return nil
+		}
+	}
+	if kind != Fetch {
+		return nil
+	}
+	_, err := io.WriteString(w, "0014acknowledgments\n000aready\n0001")
+	return err
+}
+
 // bomb answers a fetch with the beginning of an endless blob: stored blocks of
 // a zlib stream, which no receiver can make smaller.
-func bomb(w http.ResponseWriter, bytes int64) {
+func bomb(w http.ResponseWriter, bytes int64, asked []byte) {
 	w.Header().Set("Content-Type", mediaTypes[Fetch])
 	w.WriteHeader(http.StatusOK)
+	if ready(w, Fetch, asked) != nil {
+		return
+	}
 	if _, err := io.WriteString(w, "000dpackfile\n"); err != nil {
 		return
 	}

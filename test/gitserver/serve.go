@@ -39,7 +39,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.from(e, r.RemoteAddr)
 	defer func() { s.end(e, out.n, out.status) }()
 	defer s.spend(repo, kind)
-	if s.act(out, r, repo, kind, f) {
+	if s.act(out, r, repo, kind, f, body) {
 		return
 	}
 	if kind == LFS {

@@ -292,6 +292,9 @@ func (r *reader) blob(i int, id string, use func(i int, size int64, body io.Read
 	}
 	body := &io.LimitedReader{R: r.out, N: size}
 	if err := use(i, size, body); err != nil {
+		if _, ended := r.out.Peek(1); body.N > 0 && errors.Is(ended, io.EOF) {
+			err = errors.Join(fmt.Errorf("git cat-file ended in object %s: %w", id, io.ErrUnexpectedEOF), err)
+		}
 		return err
 	}
 	if body.N != 0 {

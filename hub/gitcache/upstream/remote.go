@@ -29,6 +29,7 @@ func (s *Server) Fetch(ctx context.Context, m *Mirror, ids []string) error {
 	if err == nil {
 		return nil
 	}
+	m.dropUnfinished()
 	if git := (*GitError)(nil); errors.As(err, &git) {
 		m.blame(git)
 	}

@@ -174,11 +174,25 @@ func (m *Mirror) clean(age time.Duration) error {
 	return errors.Join(errs...)
 }
 
+// unfinished are the packs of running and killed fetches.
+var unfinished = []string{"objects/pack/tmp_pack_*", "objects/tmp_objdir-*/pack/tmp_pack_*", "objects/incoming-*/pack/tmp_pack_*"}
+
+// dropUnfinished removes what a fetch left that has just failed: the next one
+// needs the room.
+func (m *Mirror) dropUnfinished() {
+	for _, p := range unfinished {
+		found, _ := filepath.Glob(filepath.Join(m.Dir(), p))
+		for _, f := range found {
+			_ = os.Remove(f) // else Tidy does it
+		}
+	}
+}
+
 // PackSpace returns how many bytes fetches that run now have written. Git's
 // own limit on pack sizes does not limit a fetch.
 func (m *Mirror) PackSpace() int64 {
 	var n int64
-	for _, p := range []string{"objects/pack/tmp_pack_*", "objects/tmp_objdir-*/pack/tmp_pack_*", "objects/incoming-*/pack/tmp_pack_*"} {
+	for _, p := range unfinished {
 		found, _ := filepath.Glob(filepath.Join(m.Dir(), p))
 		for _, f := range found {
 			if info, err := os.Lstat(f); err == nil {
