@@ -41,6 +41,12 @@ type repoView struct {
 	FailingSince   string     `json:"failingSince"`
 	FailingAge     string     `json:"failingAge"`
 	Owner          string     `json:"owner"`
+	Preferred      string     `json:"preferred"`
+	LeaseEpoch     int64      `json:"leaseEpoch"`
+	LeaseAge       string     `json:"leaseAge"`
+	Follower       string     `json:"follower"`
+	FollowedAt     string     `json:"followedAt"`
+	FollowedAge    string     `json:"followedAge"`
 	Services       int32      `json:"services"`
 	Heads          []headView `json:"heads"`
 	CreatedAt      string     `json:"createdAt"`
@@ -65,12 +71,26 @@ func (a *app) repoView(r *hubv1.Repository) repoView {
 		Verify: r.GetOptions().GetVerify().GetMode(), VerifyKeys: append([]string{}, r.GetOptions().GetVerify().GetKeys()...), Health: r.GetHealth(), Message: r.GetMessage(),
 		LastFetchAt: stamp(r.GetLastFetchAt()), LastFetchAge: a.age(r.GetLastFetchAt()), LastAttemptAt: stamp(r.GetLastAttemptAt()), LastAttemptAge: a.age(r.GetLastAttemptAt()),
 		NextFetchAt: stamp(r.GetNextFetchAt()), FailingSince: stamp(r.GetFailingSince()), FailingAge: a.age(r.GetFailingSince()),
-		Owner: r.GetOwner(), Services: r.GetServices(), Heads: []headView{}, CreatedAt: stamp(r.GetCreatedAt()), ID: r.GetId(),
+		Owner: r.GetOwner(), Preferred: r.GetPreferred(), LeaseEpoch: r.GetLeaseEpoch(), LeaseAge: (time.Duration(r.GetLeaseAgeMicros()) * time.Microsecond).Round(time.Second).String(),
+		Follower: r.GetFollower(), FollowedAt: stamp(r.GetFollowedAt()), FollowedAge: a.age(r.GetFollowedAt()), Services: r.GetServices(), Heads: []headView{}, CreatedAt: stamp(r.GetCreatedAt()), ID: r.GetId(),
 	}
 	for _, h := range r.GetHeads() {
 		v.Heads = append(v.Heads, headView{h.GetRef(), h.GetFolder(), h.GetRevision(), h.GetDigest(), stamp(h.GetFetchedAt()), a.age(h.GetFetchedAt()), h.GetMessage(), h.GetError()})
 	}
 	return v
+}
+
+// owner is who fetches it, and who is to.
+func (v repoView) owner() string {
+	switch {
+	case v.Owner == "" && v.Preferred == "":
+		return ""
+	case v.Owner == "":
+		return "none right now, " + v.Preferred + " is to be"
+	case v.Preferred != "" && v.Preferred != v.Owner:
+		return v.Owner + ", moving to " + v.Preferred
+	}
+	return fmt.Sprintf("%s for %s (epoch %d)", v.Owner, v.LeaseAge, v.LeaseEpoch)
 }
 
 func (a *app) printRepo(r *hubv1.Repository) error {
@@ -87,7 +107,13 @@ func (a *app) printRepo(r *hubv1.Repository) error {
 		column[repoView]{"Failing since", func(v repoView) string { return v.FailingAge }},
 		column[repoView]{"Last fetch", func(v repoView) string { return ago(v.LastFetchAge) }},
 		column[repoView]{"Next fetch", func(v repoView) string { return v.NextFetchAt }},
-		column[repoView]{"Owner", func(v repoView) string { return v.Owner }},
+		column[repoView]{"Owner", repoView.owner},
+		column[repoView]{"Follower", func(v repoView) string {
+			if v.Follower == "" || v.FollowedAt == "" {
+				return v.Follower
+			}
+			return v.Follower + ", had everything " + ago(v.FollowedAge)
+		}},
 		column[repoView]{"Services", func(v repoView) string { return strconv.Itoa(int(v.Services)) }},
 		column[repoView]{"Heads", func(v repoView) string {
 			var lines []string

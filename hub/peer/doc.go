@@ -14,7 +14,9 @@
 // work 12 s after the start of its last good renewal by its own monotonic
 // clock, and another takes it 5 s after expiry at the earliest, so two holders
 // do not overlap unless a machine stood still for longer; epochs only grow. A
-// replica writes a heartbeat each 5 s and counts as alive for 20 s after it.
+// replica writes a heartbeat each 5 s and counts as alive for 20 s after it;
+// one that stops in order is waited for two minutes, and nobody counts as gone
+// whose heartbeats are old because the database was away.
 // Calls are signed with a key that only replicas have, and are refused when
 // their time is off by more than a minute.
 package peer
