@@ -3,6 +3,7 @@ package gitcache_test
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -63,15 +64,23 @@ func importMonorepo(tb testing.TB, git *gitserver.Server, folders, files int) {
 
 // fleet is a cache that follows every folder of a monorepo.
 type fleet struct {
-	tb      testing.TB
-	git     *gitserver.Server
-	store   *gitcachetest.Memory
-	cache   *gitcache.Cache
-	repo    gitcache.Repository
-	sources []gitcache.Source
+	tb    testing.TB
+	git   *gitserver.Server
+	store *gitcachetest.Memory
+	cache *gitcache.Cache
+	repo  gitcache.Repository
 }
 
+// newFleet follows all folders of a new repository.
 func newFleet(tb testing.TB, folders, files int) *fleet {
+	tb.Helper()
+	f := newQuietFleet(tb, folders, files)
+	f.follow(folders)
+	return f
+}
+
+// newQuietFleet follows none yet.
+func newQuietFleet(tb testing.TB, folders, files int) *fleet {
 	tb.Helper()
 	git, err := gitserver.Start(tb.Context(), gitserver.Config{})
 	if err != nil {
@@ -94,30 +103,39 @@ func newFleet(tb testing.TB, folders, files int) *fleet {
 	if f.repo, err = f.cache.CreateRepository(tb.Context(), gitcache.Repository{Name: "x", URL: git.URL(repoName)}, gitcache.Credentials{}); err != nil {
 		tb.Fatal(err)
 	}
+	return f
+}
+
+// follow tracks the first folders and waits for their heads.
+func (f *fleet) follow(folders int) {
+	f.tb.Helper()
+	f.track(folders)
+	eventually.For(f.tb, 5*time.Minute, "all heads", func() error {
+		heads := f.heads()
+		if len(heads) < folders {
+			return fmt.Errorf("%d heads", len(heads))
+		}
+		for _, h := range heads {
+			if err := good(h); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (f *fleet) track(folders int) {
+	f.tb.Helper()
 	for i := range folders {
 		s, err := gitcache.NewSource(f.repo.ID, "main", fmt.Sprintf("apps/%04d", i), nil)
 		if err != nil {
-			tb.Fatal(err)
+			f.tb.Fatal(err)
 		}
-		if err := f.cache.Track(tb.Context(), s); err != nil {
-			tb.Fatal(err)
+		if err := f.cache.Track(f.tb.Context(), s); err != nil {
+			f.tb.Fatal(err)
 		}
-		f.sources = append(f.sources, s)
 	}
 	f.cache.Changed(f.repo.ID)
-	eventually.For(tb, 5*time.Minute, "all heads", func() error {
-		heads, err := f.store.Heads(tb.Context(), f.repo.ID)
-		if err == nil && len(heads) < folders {
-			err = fmt.Errorf("%d heads", len(heads))
-		}
-		for _, h := range heads {
-			if err == nil {
-				err = good(h)
-			}
-		}
-		return err
-	})
-	return f
 }
 
 // commit pushes a change and waits until it was looked at.
@@ -200,6 +218,36 @@ func TestMonorepo(t *testing.T) {
 			t.Errorf("%s: %+v, want %d of each", tt.name, got, tt.want)
 		}
 	}
+}
+
+// TestNewFoldersDoNotDelayAKick holds that many new sources make way for a look
+// at upstream that somebody asked for, and that none of them is lost.
+func TestNewFoldersDoNotDelayAKick(t *testing.T) {
+	t.Parallel()
+	const folders = 400
+	f := newQuietFleet(t, folders, 60)
+	f.look() // the repository is copied
+	f.track(folders)
+	eventually.For(t, patience, "the first head", func() error {
+		if len(f.heads()) == 0 {
+			return errors.New("none")
+		}
+		return nil
+	})
+	before := f.git.Count(repoName, gitserver.LsRefs)
+	if err := f.cache.Refresh(t.Context(), f.repo.ID); err != nil {
+		t.Fatal(err)
+	}
+	eventually.For(t, patience, "a look at upstream", func() error {
+		if f.git.Count(repoName, gitserver.LsRefs) == before {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	if n := len(f.heads()); n == folders {
+		t.Error("upstream was looked at when all new sources were done")
+	}
+	f.follow(folders)
 }
 
 // BenchmarkMonorepo is one commit that touches one of 2,000 folders in a
