@@ -2,6 +2,9 @@
 // specs of its services, and the last list that the hub signed. With it an
 // agent works on while the hub is away, also after a restart.
 //
+// What it lacks comes as a delta from what the service had before, as the rest
+// of a download that was cut, or whole.
+//
 // It asks nobody by itself: a caller hands it a way to fetch. agent/poll is
 // that caller, and says which trees and specs are still needed.
 //
@@ -22,6 +25,8 @@
 //	cache/<hex of digest>/        an unpacked tree
 //	cache/<hex of digest>.json    its sizes; a tree without it is not one
 //	specs/<service id>            a sealed spec
+//	partial/<hex of digest>       what is left of a download of 1 MiB or more that
+//	                              was cut, with its ETag beside; for a day at most
 //	list.json                     the last signed list and what was seen with it
 //	applied.json                  the revisions that go with what is applied
 //	refreshed.json                when each service was last downloaded whole

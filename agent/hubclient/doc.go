@@ -11,7 +11,8 @@
 //   - an answer that is older than one already taken is dropped, in whatever
 //     order replicas answer; only a signed list moves a client to another
 //     incarnation, and only to a newer one;
-//   - a list is taken only with the signature of a pinned key, for this cluster;
+//   - a list and specs are taken only with the signature of a pinned key, for
+//     this cluster; what is refused the next poll tells the hub;
 //   - nothing but 200 and 304 of the hub itself means anything: redirects,
 //     refusals and a captive portal's page are reasons to hold;
 //   - every call has a deadline, at most 3 attempts with full jitter, and a

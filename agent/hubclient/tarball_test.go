@@ -86,3 +86,63 @@ func TestDownloadRefusesAPortal(t *testing.T) {
 		t.Errorf("got %v, want an answer that is not the hub's", err)
 	}
 }
+
+// TestDownloadGoesOnFromAnEarlierOne: a caller that kept the first part gets
+// the rest of the same bytes, or all of other ones.
+func TestDownloadGoesOnFromAnEarlierOne(t *testing.T) {
+	content := bytes.Repeat([]byte("axle "), 20_000)
+	tests := map[string]struct {
+		offset     int64
+		etag       string
+		wantOffset int64
+	}{
+		"the rest":        {60_000, `"a"`, 60_000},
+		"other bytes":     {60_000, `"b"`, 0},
+		"more than there": {200_000, `"a"`, 0},
+		"all of it":       {100_000, `"a"`, 0},
+		"without an ETag": {60_000, "", 0},
+		"from the start":  {0, `"a"`, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDouble(t)
+			d.answer(func(w http.ResponseWriter, q *http.Request) {
+				w.Header().Set("Content-Type", "application/zstd")
+				w.Header().Set("Etag", `"a"`)
+				w.Header().Set("Axle-Served-By", "hub-0/disk")
+				http.ServeContent(w, q, "", time.Time{}, bytes.NewReader(content))
+			})
+			got, err := d.client(t, func(cfg *hubclient.Config) { cfg.Attempts = 3 }).Download(t.Context(),
+				hubclient.DownloadRequest{Digest: someDigest, Offset: tt.offset, ETag: tt.etag})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer got.Close()
+			rest, err := io.ReadAll(got)
+			if err != nil || got.Offset != tt.wantOffset || !bytes.Equal(rest, content[tt.wantOffset:]) || got.Size != int64(len(content)) || got.ETag != `"a"` || got.From != "hub-0/disk" {
+				t.Errorf("from byte %d of %d come %d, etag %s, from %s: %v", got.Offset, got.Size, len(rest), got.ETag, got.From, err)
+			}
+		})
+	}
+}
+
+func TestDeltaIsTakenOnlyWhenAskedFor(t *testing.T) {
+	d := newDouble(t)
+	d.answer(func(w http.ResponseWriter, q *http.Request) {
+		w.Header().Set("Content-Type", "application/vnd.axle.delta")
+		w.Write([]byte("delta from " + q.URL.Query().Get("have")))
+	})
+	if _, err := d.client(t).Tarball(t.Context(), someDigest); hubclient.ReasonOf(err) != hubclient.NotTheHub {
+		t.Errorf("a delta that nobody asked for: %v", err)
+	}
+	got, err := d.client(t).Download(t.Context(), hubclient.DownloadRequest{Digest: someDigest, Have: someDigest})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Close()
+	text, err := io.ReadAll(got)
+	if err != nil || !got.Delta || string(text) != "delta from "+someDigest.String() {
+		t.Errorf("%q, delta %v, %v", text, got.Delta, err)
+	}
+}

@@ -2,6 +2,7 @@ package agentapi_test
 
 import (
 	"crypto/ed25519"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,7 +10,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
-	"github.com/axle-cd/axle/hub/store"
 )
 
 // TestRefusalsAreRecorded: what an agent refused is an event that people see,
@@ -23,12 +23,8 @@ func TestRefusalsAreRecorded(t *testing.T) {
 			t.Fatalf("status %d", got.status)
 		}
 	}
-	events, err := b.Parts().Store.Events(t.Context(), store.EventFilter{Limit: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var found []string
-	for _, e := range events {
+	for _, e := range b.events() {
 		if e.Kind == "agent.refused" {
 			found = append(found, e.Object+": "+e.Message)
 		}
@@ -36,6 +32,29 @@ func TestRefusalsAreRecorded(t *testing.T) {
 	if len(found) != 1 || !strings.HasPrefix(found[0], "cluster edge-1: tarball 0123 refused: it came from hub-0/diskx") || len(found[0]) > 400 {
 		t.Errorf("events %q", found)
 	}
+}
+
+// recorded is an event as people get it.
+type recorded struct{ Kind, Object, Message string }
+
+func (b *bed) events() []recorded {
+	b.t.Helper()
+	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, b.URL+"/axle.hub.v1.Events/List", strings.NewReader("{}"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+b.AdminToken)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var list struct{ Events []recorded }
+	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil || len(list.Events) == 0 {
+		b.t.Fatalf("events: %v, %v", list, err)
+	}
+	return list.Events
 }
 
 // TestSpecsAreSignedOnRequest: older agents get the plain answer.

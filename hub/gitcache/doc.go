@@ -7,6 +7,9 @@
 // (gitagent) builds it from a complete mirror; upstream itself, which only the
 // git agent touches. The three do not know each other.
 //
+// Deltas between two tarballs, and tarballs packed with gzip, are made of stored
+// ones and have room of their own.
+//
 // It does not know services or clusters: the store tells it which sources are
 // in use and which artifacts are pinned. It does not check who may read a
 // digest; its callers (hub/agentapi, hub/console, hub/desired) do.

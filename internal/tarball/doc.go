@@ -6,6 +6,9 @@
 // digest does not. Whoever receives a tarball computes the digest while
 // unpacking and compares that.
 //
+// A delta leads from one content to another for whoever has the first unpacked;
+// docs/spec/tarball.md has its format.
+//
 // It knows nothing of Git or HTTP. The hub's git cache writes tarballs, agents
 // unpack them, tests do both.
 //
