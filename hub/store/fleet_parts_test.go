@@ -214,6 +214,27 @@ func numbers(from, to int) []int {
 	return all
 }
 
+// A source that is added waits until it was produced; what runs stays whole.
+func TestAddedSourceIsWaitedFor(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		y := newYard(t, p)
+		y.cluster("edge-1")
+		y.upstream.commit(appSource, 1)
+		y.upstream.commit(rulesSource, 2)
+		shop := y.must(y.CreateService(t.Context(), "ann", fleet.ServiceRequest{Ref: fleet.Ref{Cluster: "edge-1", Name: "shop"}, Spec: spec("shop")}))
+		y.must(y.UpdateService(t.Context(), "ann", shop.Ref(), severalSpec(), nil, false))
+		y.moveTo(appSource, 5)
+		if now := y.get(shop); now.Revision != 1 || now.Parts != nil || now.Desired.Digest != contentName(1) || !strings.HasPrefix(now.Message, "helm (https://charts.test): ") {
+			t.Errorf("revision %d of %s, %q; want what ran before", now.Revision, now.Desired.Digest, now.Message)
+		}
+		y.moveTo(chartSource, 3)
+		now := y.get(shop)
+		if diff := cmp.Diff([]string{"=5", "rules=2", ".helm-chart=3"}, partNames(now.Parts)); diff != "" || now.Revision != 2 || now.Undelivered {
+			t.Errorf("revision %d (-want +got):\n%s", now.Revision, diff)
+		}
+	})
+}
+
 // A repository and a source are in use by a service that has them as a part.
 func TestPartsUseTheirRepositories(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
