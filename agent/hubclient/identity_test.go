@@ -59,20 +59,28 @@ func TestRenewTakesOnlySignedKeys(t *testing.T) {
 	public2, key2, _ := ed25519.GenerateKey(nil)
 	for name, test := range map[string]struct {
 		signer func(d *double) ed25519.PrivateKey
+		by     string
+		more   bool // the pinned key signed too
 		says   string
 	}{
-		"signed by the pinned key": {func(d *double) ed25519.PrivateKey { return d.key }, ""},
-		"signed by itself":         {func(*double) ed25519.PrivateKey { return key2 }, "not signed by a key"},
+		"signed by the pinned key":         {func(d *double) ed25519.PrivateKey { return d.key }, "k1", false, ""},
+		"signed by itself":                 {func(*double) ed25519.PrivateKey { return key2 }, "k1", false, "not signed by a key"},
+		"signed by the pinned key as well": {func(*double) ed25519.PrivateKey { return key2 }, "k2", true, ""},
+		"signed by none that is known":     {func(*double) ed25519.PrivateKey { return key2 }, "k2", false, "not signed by a key"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDouble(t)
 			d.answer(func(w http.ResponseWriter, q *http.Request) {
 				payload := fmt.Sprintf("axle-signing-keys\nk2 %x\n", []byte(public2))
 				w.Header().Set("Content-Type", "application/proto")
-				w.Write(must(proto.Marshal(&agentv1.RenewResponse{
+				answer := &agentv1.RenewResponse{
 					DeployToken: "next", SigningKeys: []*agentv1.SigningKey{{Id: "k2", PublicKey: public2}},
-					SigningKeysSignedBy: "k1", SigningKeysSignature: ed25519.Sign(test.signer(d), []byte(payload)),
-				})))
+					SigningKeysSignedBy: test.by, SigningKeysSignature: ed25519.Sign(test.signer(d), []byte(payload)),
+				}
+				if test.more {
+					answer.MoreSignatures = []*agentv1.KeySignature{{KeyId: "k0", Signature: []byte("x")}, {KeyId: "k1", Signature: ed25519.Sign(d.key, []byte(payload))}}
+				}
+				w.Write(must(proto.Marshal(answer)))
 			})
 			got, err := d.client(t).Renew(t.Context(), hubclient.Renewal{ClusterID: "c1", ClusterUID: "uid", BootID: "b", Key: agentKey})
 			if test.says != "" {

@@ -60,8 +60,9 @@ func (s *spoiled) Write(p []byte) (int, error) {
 	if cut {
 		p = p[:s.left]
 	}
+	// Before they are written: the reader may look at once.
+	s.b.bytes.Add(int64(len(p)))
 	n, err := s.ResponseWriter.Write(p)
-	s.b.bytes.Add(int64(n))
 	if s.left -= int64(n); cut {
 		http.NewResponseController(s.ResponseWriter).Flush()
 		panic(http.ErrAbortHandler)

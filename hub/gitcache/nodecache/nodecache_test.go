@@ -337,3 +337,35 @@ func TestDiskFull(t *testing.T) {
 	c.SetPinned([]digest.Digest{name("pinned")})
 	put(t, c, "too much", 2<<20)
 }
+
+// TestABuildMayBeginAnew: what a first attempt wrote is in neither the stored
+// bytes nor their hash.
+func TestABuildMayBeginAnew(t *testing.T) {
+	c := open(t, nodecache.Config{Dir: t.TempDir()})
+	f, err := c.Get(t.Context(), name("x"), func(_ context.Context, w io.Writer) (digest.Digest, error) {
+		r, ok := w.(nodecache.Restarter)
+		if !ok {
+			return "", errors.New("the writer cannot begin anew")
+		}
+		for _, part := range []string{"a first attempt that is longer", "half", "x"} {
+			if err := r.Restart(); err != nil {
+				return "", err
+			}
+			if _, err := io.WriteString(r, part); err != nil {
+				return "", err
+			}
+		}
+		return name("x"), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	got, err := io.ReadAll(f)
+	if err != nil || string(got) != "x" || f.Size != 1 {
+		t.Errorf("stored %q of %d bytes, %v", got, f.Size, err)
+	}
+	if size, ok := c.Size(name("x")); !ok || size != 1 {
+		t.Errorf("size %d, %v", size, ok)
+	}
+}
