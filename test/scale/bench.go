@@ -115,6 +115,7 @@ type benching struct {
 	players *players
 	changes [benchRepositories]int
 	pushes  []push
+	began   time.Time          // when the agents started
 	owned   chan time.Duration // sent to once, after a kill
 	result  BenchResult
 }
@@ -241,7 +242,13 @@ func (b *benching) spread() time.Duration {
 // begin lets the agents connect, and waits until each has all of its services,
 // and one poll interval more.
 func (b *benching) begin(ctx context.Context) error {
+	// What preparing took of memory is given back first.
+	if err := b.pause(ctx, min(b.Poll, 30*time.Second)); err != nil {
+		return err
+	}
+	b.Progress("before the agents start the hubs hold %.0f MB", b.hubs.forget())
 	before, began := b.hubs.usage(), time.Now()
+	b.began = began
 	if err := b.players.orderAll("start"); err != nil {
 		return err
 	}
@@ -415,6 +422,7 @@ func (b *benching) judge(ctx context.Context) error {
 		b.Progress("the killed replica's repositories had owners again after %.1f s", took.Seconds())
 	default:
 	}
+	b.result.LsRefsPerInterval = b.lsRefsPerInterval(b.began)
 	b.result.DigestMismatches = s.Mismatches
 	b.result.Errors += s.Errors
 	b.players.mu.Lock()

@@ -86,7 +86,7 @@ func (b *benching) count(begin, end reading) {
 	r.BytesUpPerPoll = ratioOf(end.fleet.IdleUp-begin.fleet.IdleUp, idle)
 	r.BytesDownPerPoll = ratioOf(end.fleet.IdleDown-begin.fleet.IdleDown, idle)
 	r.TarballsServed = end.fleet.Tarballs - begin.fleet.Tarballs
-	r.LsRefsPerInterval, r.UpstreamFetches = b.upstream(begin.at, end.at)
+	r.UpstreamFetches = b.fetches(begin.at, end.at)
 	r.FeedLagP99Millis = 1000 * histogramQuantile(begin.metrics, end.metrics, "axle_feed_apply_seconds", 0.99)
 	b.Progress("the window ends: %d polls, hubs %.3f cores, fleet %.3f", r.Polls, r.HubCores, r.FleetCores)
 }
@@ -98,29 +98,42 @@ func ratioOf(part, whole int64) float64 {
 	return float64(part) / float64(whole)
 }
 
-// upstream counts from the Git server's log how often a repository's refs were
-// asked for in each interval of its polling (the base and half of the spread),
-// on average, and the fetches. What a fetch itself asks for is not a poll.
-func (b *benching) upstream(from, to time.Time) (perInterval float64, fetches int) {
-	polls := 0
-	for r := range benchRepositories {
-		log := slices.DeleteFunc(b.git.Log(place{repository: r}.repo()), func(e gitserver.Event) bool {
-			return e.Start.Before(from) || e.Start.After(to)
-		})
-		for i, e := range log {
-			switch e.Kind {
-			case gitserver.Fetch:
-				fetches++
-			case gitserver.LsRefs:
-				if i+1 < len(log) && log[i+1].Kind == gitserver.Fetch && log[i+1].Start.Sub(e.Start) < 2*time.Second {
-					continue // git itself asks before it fetches
-				}
-				polls++
-			}
+// fetches counts those of the Git server's log between two times.
+func (b *benching) fetches(from, to time.Time) (n int) {
+	for _, e := range b.git.Log("") {
+		if e.Kind == gitserver.Fetch && !e.Start.Before(from) && !e.Start.After(to) {
+			n++
 		}
 	}
-	intervals := to.Sub(from).Seconds() / (b.Poll + b.Poll/4).Seconds()
-	return float64(polls) / benchRepositories / intervals, fetches
+	return n
+}
+
+// lsRefsPerInterval is how often a repository's refs were asked for in an
+// interval of its polling (the base and half of the spread), from the gaps
+// between the polls since a time. What git itself asks when it fetches is no
+// poll.
+func (b *benching) lsRefsPerInterval(from time.Time) float64 {
+	var gaps time.Duration
+	n := 0
+	for r := range benchRepositories {
+		log := b.git.Log(place{repository: r}.repo())
+		var last time.Time
+		for i, e := range log {
+			ofFetch := i+1 < len(log) && log[i+1].Kind == gitserver.Fetch && log[i+1].Start.Sub(e.Start) < 2*time.Second
+			if e.Kind != gitserver.LsRefs || ofFetch || e.Start.Before(from) {
+				continue
+			}
+			if !last.IsZero() {
+				gaps += e.Start.Sub(last)
+				n++
+			}
+			last = e.Start
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return (b.Poll + b.Poll/4).Seconds() * float64(n) / gaps.Seconds()
 }
 
 // histogramQuantile returns the bound below which a share of what a histogram
