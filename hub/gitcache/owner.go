@@ -74,25 +74,24 @@ func (c *Cache) unowned(ctx context.Context, repositoryID string) error {
 }
 
 // askOwner makes a call to the replica that owns a repository. When that one
-// does not any more, the lease is read again, once. asked is false when there
-// was nobody else to ask.
+// does not any more, or does not answer, the lease is read again, once, and the
+// next owner is asked. asked is false when there was nobody else to ask.
 func (c *Cache) askOwner(ctx context.Context, repositoryID string, call func(ctx context.Context, to peer.Replica) (owned bool, err error)) (asked bool, err error) {
 	if c.config.Replicas == nil {
 		return false, nil
 	}
+	var before Owner
 	for _, age := range []time.Duration{ownerAge, 0} {
 		owner, err := c.owner(ctx, repositoryID, age)
-		if err != nil || owner.Self || owner.URL == "" {
+		if err != nil || owner.Self || owner.URL == "" || owner == before {
 			return false, nil
 		}
+		before = owner
 		owned, err := call(ctx, owner.peer())
-		if err != nil {
-			if peer.Unanswered(err) && ctx.Err() == nil {
-				continue
-			}
+		if err != nil && (!peer.Unanswered(err) || ctx.Err() != nil) {
 			return true, err
 		}
-		if owned {
+		if err == nil && owned {
 			return true, nil
 		}
 	}

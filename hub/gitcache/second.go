@@ -140,15 +140,19 @@ func (c *Cache) tellFollower(repositoryID string) {
 // keepSecond follows one repository until ctx ends.
 func (c *Cache) keepSecond(ctx context.Context, repositoryID string, wake <-chan struct{}) {
 	backoff := jitter.Backoff{Min: 2 * time.Second, Max: followEvery}
-	var said time.Time
+	var said, pinned time.Time
 	for ctx.Err() == nil {
 		wait := jitter.Add(followEvery, followEvery/2)
-		news, err := c.followOnce(ctx, repositoryID)
+		began := time.Now()
+		news, err := c.followOnce(ctx, repositoryID, began.Sub(pinned) > followedEvery)
+		if err == nil && (news || began.Sub(pinned) > followedEvery) {
+			pinned = began
+		}
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			wait = backoff.Next()
+			wait, pinned = backoff.Next(), time.Time{}
 			c.config.Log.Warn("a second copy cannot be brought up to date", logkey.Repository, repositoryID, logkey.Error, err)
 		default:
 			backoff.Reset()
@@ -169,8 +173,9 @@ func (c *Cache) keepSecond(ctx context.Context, repositoryID string, wake <-chan
 
 // followOnce copies what the owner has and this replica lacks: the mirror, and
 // the tarballs that must stay possible to serve, of which some are more than
-// the mirror can make.
-func (c *Cache) followOnce(ctx context.Context, repositoryID string) (news bool, err error) {
+// the mirror can make. Tarballs are looked through when the mirror had news, or
+// all is set.
+func (c *Cache) followOnce(ctx context.Context, repositoryID string, all bool) (news bool, err error) {
 	owner, err := c.Owner(ctx, repositoryID)
 	switch {
 	case errcode.Is(err, errcode.Unavailable), err == nil && (owner.Self || owner.URL == ""):
@@ -183,7 +188,7 @@ func (c *Cache) followOnce(ctx context.Context, repositoryID string) (news bool,
 		return false, err
 	}
 	if r.Kind == record.Git {
-		if news, err = c.copyMirror(ctx, repositoryID, owner.peer()); err != nil {
+		if news, err = c.copyMirror(ctx, repositoryID, owner.peer()); err != nil || !(news || all) {
 			return news, err
 		}
 	}

@@ -17,6 +17,9 @@ import (
 const (
 	// callLimit bounds one call to a replica whose answer is short work.
 	callLimit = 10 * time.Second
+	// kickLimit bounds a kick that nobody waits for: what does not answer in
+	// this time finds it in the database.
+	kickLimit = 3 * time.Second
 	// waitLimit bounds a call that waits for a fetch, or for one to end.
 	waitLimit = 5 * time.Minute
 )
@@ -54,7 +57,7 @@ func (c *Client) HTTP() *http.Client { return c.http }
 // Kick asks a replica to fetch a repository now and reports whether it owns
 // it. With wait it answers when a fetch that began after the call has ended.
 func (c *Client) Kick(ctx context.Context, to Replica, repositoryID, commit string, wait bool) (owned bool, err error) {
-	limit := callLimit
+	limit := kickLimit
 	if wait {
 		limit = waitLimit
 	}

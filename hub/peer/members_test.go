@@ -73,7 +73,7 @@ func TestNobodyIsGoneBecauseTheDatabaseWas(t *testing.T) {
 		a, stopA := member(t, d, "a")
 		_, stopB := member(t, d, "b")
 		pass(20 * time.Second)
-		if off := a.Now().Sub(time.Now()); off < 9*time.Minute || off > 11*time.Minute {
+		if off := time.Until(a.Now()); off < 9*time.Minute || off > 11*time.Minute {
 			t.Errorf("a thinks that the database's clock is %v ahead", off)
 		}
 		d.leave(true)
