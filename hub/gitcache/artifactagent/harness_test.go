@@ -129,6 +129,11 @@ func (w *world) head(s record.Source, what string, good func(record.Head) bool) 
 	return h
 }
 
+func (w *world) until(what string, look func() error) {
+	w.t.Helper()
+	eventually.For(w.t, patience, what, look)
+}
+
 func (w *world) revision(s record.Source, revision string) record.Head {
 	w.t.Helper()
 	return w.head(s, "revision "+revision, func(h record.Head) bool { return h.Revision == revision && h.Error == "" })
@@ -171,6 +176,12 @@ func (s *sink) Put(ctx context.Context, build func(context.Context, io.Writer) (
 	}
 	s.stored[d] = b.Bytes()
 	return d, int64(b.Len()), nil
+}
+
+func (s *sink) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.full = err
 }
 
 func (s *sink) get(d digest.Digest) []byte {

@@ -67,51 +67,52 @@ func (a *artifacts) signed(ctx context.Context, t target, subject ocispec.Descri
 	if err != nil {
 		return false, 0, err
 	}
-	for _, d := range append(manifests, referrers...) {
-		if looked++; looked > maxSignatures {
-			return false, looked, nil
+	for i, d := range append(manifests, referrers...) {
+		if i >= maxSignatures {
+			break
 		}
-		good, err := a.signature(ctx, t, d, subject, keys)
+		good, some, err := a.signature(ctx, t, d, subject, keys)
 		if good || err != nil {
 			return good, looked, err
+		}
+		if some {
+			looked++
 		}
 	}
 	return false, looked, nil
 }
 
-// signature reports whether a manifest of signatures holds a good one.
-func (a *artifacts) signature(ctx context.Context, t target, d, subject ocispec.Descriptor, keys cosign.Keys) (bool, error) {
+// signature reports whether a manifest holds a good signature, or some.
+func (a *artifacts) signature(ctx context.Context, t target, d, subject ocispec.Descriptor, keys cosign.Keys) (good, some bool, err error) {
 	m, err := a.registry.Manifest(ctx, t.url, d)
 	if errcode.Is(err, errcode.Unprocessable) {
-		return false, nil
+		return false, false, nil
 	}
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	for i, layer := range m.Layers {
 		bundle := strings.HasPrefix(layer.MediaType, cosign.BundleType)
 		if i >= maxSignatures || !bundle && layer.MediaType != cosign.SimpleSigning {
 			continue
 		}
+		some = true
 		raw, err := a.registry.Bytes(ctx, t.url, layer)
 		if err != nil {
-			return false, err
+			return false, true, err
 		}
 		if !bundle {
-			if keys.Simple(raw, layer.Annotations[cosign.SignatureAnnotation], subject.Digest.String()) {
-				return true, nil
-			}
-			continue
+			good = keys.Simple(raw, layer.Annotations[cosign.SignatureAnnotation], subject.Digest.String())
+		} else if signed, err := a.registry.ManifestBytes(ctx, t.url, subject); err != nil {
+			return false, true, err
+		} else {
+			good = keys.Bundle(raw, signed, subject.Digest.String())
 		}
-		signed, err := a.registry.ManifestBytes(ctx, t.url, subject)
-		if err != nil {
-			return false, err
-		}
-		if keys.Bundle(raw, signed, subject.Digest.String()) {
-			return true, nil
+		if good {
+			return true, true, nil
 		}
 	}
-	return false, nil
+	return false, some, nil
 }
 
 // provenance checks the signed file that Helm pushes beside a chart, where

@@ -78,14 +78,14 @@ func (l *lines) line(line []byte, content bool) (stop bool, err error) {
 	if len(rest) == 0 || rest[0] == '#' {
 		return false, nil
 	}
+	if rest[0] == '\t' && l.inEntries {
+		return false, garbage("a line is indented by a tab: %.80q", line)
+	}
 	if indent == 0 {
 		return l.top(rest, content)
 	}
 	if !l.inEntries {
 		return false, nil
-	}
-	if rest[0] == '\t' {
-		return false, garbage("a line is indented by a tab: %.80q", line)
 	}
 	if l.key == 0 {
 		l.key = indent

@@ -266,14 +266,15 @@ func (r *Registry) Copy(ctx context.Context, path string, d ocispec.Descriptor, 
 	return r.explain(what, err)
 }
 
-// Referrers lists what refers to a manifest and has one of the artifact types:
-// by the registry's own list, or by the tag that stands for it.
+// Referrers lists what refers to a manifest, those of the artifact types first:
+// by the registry's own list, or by the tag that stands for it. The others stay
+// in the list, since some registries say another type than the manifest.
 func (r *Registry) Referrers(ctx context.Context, path string, d ocispec.Descriptor, types ...string) ([]ocispec.Descriptor, error) {
 	repo, err := r.repo(path)
 	if err != nil {
 		return nil, err
 	}
-	var out []ocispec.Descriptor
+	var out, others []ocispec.Descriptor
 	seen := 0
 	err = repo.Referrers(ctx, d, "", func(page []ocispec.Descriptor) error {
 		if seen += len(page); seen > maxReferrers {
@@ -282,6 +283,8 @@ func (r *Registry) Referrers(ctx context.Context, path string, d ocispec.Descrip
 		for _, x := range page {
 			if slices.Contains(types, x.ArtifactType) {
 				out = append(out, x)
+			} else {
+				others = append(others, x)
 			}
 		}
 		return nil
@@ -289,7 +292,7 @@ func (r *Registry) Referrers(ctx context.Context, path string, d ocispec.Descrip
 	if errors.Is(err, errEnough) || errors.Is(err, errdef.ErrNotFound) {
 		err = nil
 	}
-	return out, r.explain("the referrers of "+r.name(path, d.Digest.String()), err)
+	return append(out, others...), r.explain("the referrers of "+r.name(path, d.Digest.String()), err)
 }
 
 // FirstLine is the first line of an annotation, for messages.
