@@ -238,6 +238,12 @@ func TestDamagedMirrorIsMadeAgain(t *testing.T) {
 	if got := w.content(w.head(a, good), "cm.yaml"); got != "old" {
 		t.Errorf("content is %q", got)
 	}
+	// A hub that starts in the middle of this goes on with it.
+	w.stop()
+	w.start(gitcache.ShortenGap)
+	if got := w.content(w.head(a, good), "cm.yaml"); got != "old" {
+		t.Errorf("content after a start is %q", got)
+	}
 	w.must(w.git.Up(t.Context()))
 	w.mustRefresh()
 	w.head(big, good)
