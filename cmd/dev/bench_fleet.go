@@ -27,6 +27,7 @@ type benchFleet struct {
 	touch   string
 	commits string
 	started time.Time
+	commit  string // that is measured
 }
 
 func benchFleetCommand() *cobra.Command {
@@ -87,11 +88,12 @@ func (b *benchFleet) run(ctx context.Context) (err error) {
 		return err
 	}
 	b.config.Player, b.config.Progress = []string{self, "fleet-player"}, b.say
+	b.commit = revision(ctx)
 	found, err := scale.Bench(ctx, b.config)
 	if err != nil {
 		return err
 	}
-	r := b.record(ctx, found)
+	r := b.record(found)
 	if b.name != "" {
 		if err := errors.Join(r.write(filepath.Join(b.out, "fleet")), (&bench{out: b.out}).index()); err != nil {
 			return err
@@ -135,7 +137,7 @@ type fleetRecord struct {
 	Errors []string `json:"errors,omitempty"`
 }
 
-func (b *benchFleet) record(ctx context.Context, found *scale.BenchResult) *fleetRecord {
+func (b *benchFleet) record(found *scale.BenchResult) *fleetRecord {
 	database := "SQLite"
 	if b.config.Replicas > 1 || b.config.Postgres {
 		database = "Postgres"
@@ -156,7 +158,7 @@ func (b *benchFleet) record(ctx context.Context, found *scale.BenchResult) *flee
 		more["owned_again_s"] = found.OwnedAgainSeconds
 	}
 	return &fleetRecord{
-		Name: b.name, Date: b.started.UTC().Format(time.RFC3339), Commit: revision(ctx), Machine: thisMachine(),
+		Name: b.name, Date: b.started.UTC().Format(time.RFC3339), Commit: b.commit, Machine: thisMachine(),
 		Setting: setting, Result: found, More: more, Errors: found.ErrorTexts,
 	}
 }

@@ -47,7 +47,7 @@ cores hold all processes of the hub and their children, git included. Budgets:
 `)
 	for _, r := range records {
 		f := r.Result
-		fmt.Fprintf(page, "| %s | %d × %d | %d | %.0f s | %.3f | %.0f | %.1f | %.3f | %d (%d) | %.4f | %.0f / %.0f | %.1f / %.1f | %.2f | %d | %d | %.0f | %d, %d |\n",
+		fmt.Fprintf(page, "| %s | %d × %d | %d | %.0f s | %.4f | %.0f | %.1f | %.4f | %d (%d) | %.4f | %.0f / %.0f | %.1f / %.1f | %.2f | %d | %d | %.0f | %d, %d |\n",
 			r.Name, f.Clusters, f.Services, f.Replicas, f.WindowSeconds, f.HubCores, f.HubRSSMB, f.StartCPUSeconds, f.DBCores, f.Polls, f.PollsMissed,
 			f.NotModifiedRatio, f.BytesUpPerPoll, f.BytesDownPerPoll, f.CommitToAgentP50/1000, f.CommitToAgentP99/1000, f.LsRefsPerInterval,
 			f.UpstreamFetches, f.TarballsServed, f.FeedLagP99Millis, f.DigestMismatches, f.Errors)
