@@ -183,29 +183,6 @@ func (c *Cache) TarballHere(ctx context.Context, d digest.Digest, build bool) (*
 	return &peer.Tarball{ReadSeekCloser: f, Hash: f.Hash}, true, nil
 }
 
-// Replicate makes sure that this replica has the bytes of the digests, so that
-// they outlive the loss of the owner's disk. It goes on after one that cannot
-// be had and returns the errors of all.
-func (c *Cache) Replicate(ctx context.Context, digests []digest.Digest) error {
-	var errs []error
-	for _, d := range digests {
-		if ctx.Err() != nil {
-			return errors.Join(append(errs, ctx.Err())...)
-		}
-		if c.node.Has(d) {
-			continue
-		}
-		t, err := c.Fetch(ctx, d)
-		if err == nil {
-			err = t.Close()
-		}
-		if err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
-}
-
 // unserved gives a code to why a tarball could not be had.
 func (c *Cache) unserved(ctx context.Context, d digest.Digest, err error) error {
 	var mismatch *digest.MismatchError
