@@ -18,18 +18,25 @@ func from(name, file string) string {
 
 func TestSteps(t *testing.T) {
 	files := rendertest.Files{
-		"app/a.yaml":                       from("a", "raw") + "---\n" + from("b", "raw"),
-		"app/k/kustomization.yaml":         "resources: [b.yaml]\n",
-		"app/k/b.yaml":                     from("b", "kustomize"),
-		"app/chart/Chart.yaml":             "apiVersion: v2\nname: c\nversion: 1.0.0\n",
-		"app/chart/templates/c.yaml":       from("c", "{{ .Values.from }}"),
-		"app/chart/values.yaml":            "from: chart\n",
-		"shared/values.yaml":               "from: shared\n",
-		"app/values/from-entry.yaml":       "from: entry\n",
-		"elsewhere/kustomization.yaml":     "resources: [b.yaml]\n",
-		"elsewhere/b.yaml":                 from("b", "elsewhere"),
-		"app/chart/templates/d.yaml":       "{{ if .Values.d }}" + from("b", "helm") + "{{ end }}",
-		"app/chart/values/near/chart.yaml": "from: near\n",
+		"app/a.yaml":                        from("a", "raw") + "---\n" + from("b", "raw"),
+		"app/k/kustomization.yaml":          "resources: [b.yaml]\n",
+		"app/k/b.yaml":                      from("b", "kustomize"),
+		"app/chart/Chart.yaml":              "apiVersion: v2\nname: c\nversion: 1.0.0\n",
+		"app/chart/templates/c.yaml":        from("c", "{{ .Values.from }}"),
+		"app/chart/values.yaml":             "from: chart\n",
+		"shared/values.yaml":                "from: shared\n",
+		"app/values/from-entry.yaml":        "from: entry\n",
+		"elsewhere/kustomization.yaml":      "resources: [b.yaml]\n",
+		"elsewhere/b.yaml":                  from("b", "elsewhere"),
+		"app/chart/templates/d.yaml":        "{{ if .Values.d }}" + from("b", "helm") + "{{ end }}",
+		"app/chart/values/near/chart.yaml":  "from: near\n",
+		"app/own/kustomization.yaml":        "helmGlobals: {chartHome: ..}\nhelmCharts: [{name: chart, valuesInline: {from: inline, d: true}}]\n",
+		"app/far/kustomization.yaml":        "resources:\n- https://git.example.test/a/b//c?ref=v1\nhelmCharts:\n- {name: c, repo: \"https://charts.example.test\", version: \">=1\"}\n",
+		".axle/vendor.yaml":                 "version: 1\nbases: [{reference: \"https://git.example.test/a/b//c?ref=v1\", path: .axle/vendor/b}]\ncharts: [{repository: \"https://charts.example.test\", name: c, version: \">=1\", path: .axle/vendor/c}]\n",
+		".axle/vendor/b/kustomization.yaml": "resources: [b.yaml]\n",
+		".axle/vendor/b/b.yaml":             from("b", "vendored"),
+		".axle/vendor/c/Chart.yaml":         "apiVersion: v2\nname: c\nversion: 1.0.0\n",
+		".axle/vendor/c/templates/c.yaml":   from("c", "'{{ .Release.Name }}'"),
 	}
 	tests := map[string]struct {
 		steps []*renderv1.Step
@@ -55,6 +62,15 @@ func TestSteps(t *testing.T) {
 			steps: []*renderv1.Step{{Path: "chart", Helm: &renderv1.Helm{ValuesFiles: []string{"shared/values.yaml"}}}},
 			want:  "c=shared",
 		},
+		"a chart of a kustomization": {
+			steps: []*renderv1.Step{{Path: "own", KustomizeEnableHelm: true}},
+			want:  "c=inline b=helm",
+		},
+		"vendored": {
+			steps: []*renderv1.Step{{Path: "far", KustomizeEnableHelm: true}},
+			want:  "b=vendored c=c",
+		},
+		"charts are off":  {steps: []*renderv1.Step{{Path: "own"}}, fail: "set kustomize.enableHelm"},
 		"outside":         {steps: []*renderv1.Step{{Path: "../../x"}}, fail: "outside the service's files"},
 		"unknown":         {steps: []*renderv1.Step{{Type: "JSONNET"}}, fail: `no renderer "JSONNET"`},
 		"not a chart":     {steps: []*renderv1.Step{{Type: "HELM"}}, fail: "Chart.yaml"},
