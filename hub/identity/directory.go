@@ -42,6 +42,10 @@ type Directory struct {
 	// boots maps cluster ids to knownBoot.
 	boots sync.Map
 	keys  keyRing
+	// door lets one registration in at a time. Many agents come with one
+	// bootstrap token, whose row counts them: on Postgres, transactions that
+	// meet there would run again and again until they give up.
+	door chan struct{}
 }
 
 // New returns a Directory that knows no token until Rebuild.
@@ -57,7 +61,7 @@ func New(c Config) (*Directory, error) {
 	}
 	return &Directory{
 		store: c.Store, writer: c.Writer, clusters: c.Clusters, sealer: c.Sealer, clock: c.Clock, log: c.Log,
-		tokens: newTokenIndex(), uses: newPendingUses(),
+		tokens: newTokenIndex(), uses: newPendingUses(), door: make(chan struct{}, 1),
 	}, nil
 }
 

@@ -21,6 +21,17 @@ type problem struct {
 
 func (p *problem) Error() string { return p.text }
 
+// writeInTurn is Write for one registration at a time.
+func (d *Directory) writeInTurn(ctx context.Context, fn func(ctx context.Context) error) error {
+	select {
+	case d.door <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-d.door }()
+	return d.writer.Write(ctx, fn)
+}
+
 // Register trades a bootstrap token for an identity. The same key and cluster
 // uid may call again with the same token, also when it has no uses left.
 // Unauthorized, Forbidden (tags, name), Invalid (proof), Conflict.
@@ -30,7 +41,7 @@ func (d *Directory) Register(ctx context.Context, bearer string, r Registration)
 	}
 	var made CreatedToken
 	var enrolled Enrolled
-	err := d.writer.Write(ctx, func(ctx context.Context) error {
+	err := d.writeInTurn(ctx, func(ctx context.Context) error {
 		token, err := d.bootstrapToken(ctx, bearer)
 		if err != nil {
 			return err

@@ -1,0 +1,32 @@
+package store_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/axle-cd/axle/hub/identity"
+)
+
+// A site that is switched on comes with one token, all at once.
+func TestManyAgentsRegisterWithOneTokenAtOnce(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		g := newGate(t, p)
+		const crowd = 128
+		token := g.bootstrap(identity.BootstrapRequest{NamePattern: "edge-*", MaxUses: crowd, Approved: true})
+		var all sync.WaitGroup
+		errs := make([]error, crowd)
+		for i := range crowd {
+			all.Go(func() {
+				a := newAgent(t, fmt.Sprint("uid-", i))
+				_, errs[i] = g.Register(t.Context(), token.Secret, a.registration(fmt.Sprint("edge-", i)))
+			})
+		}
+		all.Wait()
+		for i, err := range errs {
+			if err != nil {
+				t.Errorf("agent %d: %v", i, err)
+			}
+		}
+	})
+}
