@@ -169,7 +169,7 @@ func (c *Cache) newAgent(r Repository, epoch int64) (agent, error) {
 	switch r.Kind {
 	case record.Git:
 		return gitagent.New(gitagent.Config{RepositoryID: r.ID, Epoch: epoch, Store: c.store, Git: c.git, Sink: c.node, Parts: parts{c},
-			Dir: c.mirrorDir(r.ID), Budget: c.budget, PollInterval: c.config.PollInterval, Clock: c.config.Clock, Log: c.config.Log, Gap: c.config.gap, MaxPackBytes: c.config.maxPack,
+			Dir: c.mirrorDir(r.ID), Budget: c.budget, PollInterval: c.pollEvery(r), Clock: c.config.Clock, Log: c.config.Log, Gap: c.config.gap, MaxPackBytes: c.config.maxPack,
 			Limits: c.config.Limits, Level: c.config.Level, OnPass: c.passed(r.ID)}), nil
 	case record.Helm, record.OCI, record.Bucket:
 		return c.artifactAgent(r, epoch), nil

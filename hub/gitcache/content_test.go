@@ -367,3 +367,39 @@ func TestResolveCanBeServed(t *testing.T) {
 		t.Errorf("it is followed: %v", err)
 	}
 }
+
+// TestCredentialsOfParts holds that a repository's credentials are used for
+// what it names on the same server, and never for another.
+func TestCredentialsOfParts(t *testing.T) {
+	t.Parallel()
+	w := &world{t: t, git: newGit(t, gitserver.Config{Password: "secret"}), store: newStore(), dir: t.TempDir()}
+	pointer, err := w.git.PutLFS(repoName, []byte("the real bytes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lib := w.other("team/lib", map[string]gitserver.Content{"x": "near"})
+	elsewhere := newGit(t, gitserver.Config{Password: "secret"})
+	far, err := elsewhere.Commit(t.Context(), repoName, "main", "far", map[string]gitserver.Content{"x": "far"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.link(repoName, "main", "near/lib", lib, map[string]gitserver.Content{"near/big.bin": pointer, ".gitattributes": "*.bin filter=lfs\n",
+		".gitmodules": "[submodule \"n\"]\n\tpath = near/lib\n\turl = ../lib.git\n[submodule \"f\"]\n\tpath = far/lib\n\turl = " + elsewhere.URL(repoName) + "\n"})
+	w.link(repoName, "main", "far/lib", far, nil)
+	w.start(gitcache.ShortenGap)
+	w.repo = w.create(gitcache.Credentials{Password: "secret"})
+	o := record.SourceOptions{Submodules: true, LFS: true}
+	h := w.head(w.with("main", "near", o), good)
+	if got := w.content(h, "lib/x") + ", " + w.content(h, "big.bin"); got != "near, the real bytes" {
+		t.Errorf("content is %q", got)
+	}
+	w.head(w.with("main", "far", o), saying(`submodule "far/lib"`))
+	for _, e := range elsewhere.Log("") {
+		if e.Kind != gitserver.Refused {
+			t.Errorf("the other server was shown credentials: %+v", e)
+		}
+	}
+	if len(elsewhere.Log("")) == 0 {
+		t.Error("the other server was not asked at all")
+	}
+}

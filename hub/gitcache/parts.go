@@ -219,7 +219,22 @@ func origin(raw string) string {
 // another.
 func internalName(parentID string, kind Kind, wanted string) string {
 	sum := sha256.Sum256([]byte(parentID + "\x00" + string(kind) + "\x00" + wanted))
-	return "followed-" + hex.EncodeToString(sum[:8])
+	return followedPrefix + hex.EncodeToString(sum[:8])
+}
+
+const (
+	followedPrefix = "followed-"
+	// followedPoll is how often a repository is polled that is followed for
+	// others: what they need of it is pinned, and asked for when it is new.
+	followedPoll = 12 * time.Hour
+)
+
+// pollEvery is the base time between polls of a repository.
+func (c *Cache) pollEvery(r Repository) time.Duration {
+	if r.Options.Internal && strings.HasPrefix(r.Name, followedPrefix) {
+		return followedPoll
+	}
+	return c.config.PollInterval
 }
 
 // internalKept is how long a repository that is followed for others stays when

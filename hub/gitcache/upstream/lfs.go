@@ -161,10 +161,11 @@ func (s *Server) lfsBatch(ctx context.Context, want []mention.Pointer) ([]lfsObj
 }
 
 func (s *Server) lfsLogin(ctx context.Context, r *http.Request) error {
-	if s.access.Password != "" {
-		r.SetBasicAuth(s.access.Username, s.access.Password)
+	user, password, err := s.login(ctx)
+	if err == nil && password != "" {
+		r.SetBasicAuth(user, password)
 	}
-	return ctx.Err()
+	return err
 }
 
 // lfsObject brings one object.
@@ -191,13 +192,16 @@ func (s *Server) lfsObject(ctx context.Context, m *Mirror, p mention.Pointer, ob
 		r.Header.Set(k, v)
 	}
 	client := s.client
-	if !s.atHome(u) {
+	if !s.same(u) {
 		// A storage of its own: dialed under the same rules, and told nothing
 		// but what the answer said.
 		t, ok := s.client.Transport.(*http.Transport)
 		if !ok {
 			return errcode.New(errcode.Unprocessable, "the LFS server of %s leads to %s, which cannot be reached", s.loc, u.Host)
 		}
+		t = t.Clone()
+		t.TLSClientConfig.Certificates = nil
+		defer t.CloseIdleConnections()
 		client = &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	} else if r.Header.Get("Authorization") == "" {
 		if err := s.lfsLogin(ctx, r); err != nil {
@@ -245,13 +249,6 @@ func (s *Server) keepLFS(m *Mirror, p mention.Pointer, body io.Reader) (err erro
 		return err
 	}
 	return os.Rename(f.Name(), place)
-}
-
-// atHome reports whether a URL leads to this very server: the credentials are
-// its own.
-func (s *Server) atHome(u *url.URL) bool {
-	port := or(u.Port(), map[string]string{"https": "443", "http": "80"}[u.Scheme])
-	return u.Scheme == s.loc.Scheme && strings.EqualFold(u.Hostname(), s.loc.Host) && port == s.loc.Port
 }
 
 func (s *Server) lfsFailed(what string, err error) error {
