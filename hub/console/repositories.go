@@ -35,7 +35,8 @@ func (s *repositories) one(r gitcache.Repository, extra extras) *hubv1.Repositor
 		Id: r.ID, Name: r.Name, Project: project, Type: string(r.Kind), Url: r.URL, Auth: auth,
 		Health: healthText[string(r.Health.State)], Message: r.Health.Message,
 		LastFetchAt: clock.Micros(r.Health.CheckedAt), LastAttemptAt: clock.Micros(r.Health.CheckedAt), FailingSince: clock.Micros(r.Health.FailedSince), NextFetchAt: clock.Micros(r.Health.NextAt),
-		Owner: owner, Preferred: placed.Preferred, Follower: placed.Follower, FollowedAt: clock.Micros(placed.FollowedAt),
+		Options: optionsOf(r.Options),
+		Owner:   owner, Preferred: placed.Preferred, Follower: placed.Follower, FollowedAt: clock.Micros(placed.FollowedAt),
 		LeaseEpoch: placed.Epoch, LeaseAgeMicros: placed.Age.Microseconds(), Services: int32(extra.services[r.ID]), CreatedAt: clock.Micros(r.CreatedAt),
 	}
 }

@@ -54,7 +54,7 @@ func TestFaultsOfAChartRepository(t *testing.T) {
 		"garbage":     {fault: text("entries:\n  app:\n - version\n"), code: errcode.Unprocessable, text: "indented less"},
 		"elsewhere":   {fault: status(302, "Location", "https://charts.example.org/index.yaml"), code: errcode.Forbidden, text: "redirects to another host"},
 		"downgrade":   {fault: status(302, "Location", "ftp://127.0.0.1/index.yaml"), code: errcode.Forbidden, text: "ftp"},
-		"circle":      {fault: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, 302) }, code: errcode.Unavailable, text: "more than 5 times"},
+		"circle":      {fault: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }, code: errcode.Unavailable, text: "more than 5 times"},
 		"link-local":  {fault: status(302, "Location", "http://169.254.169.254/latest/"), code: errcode.Forbidden, text: "another host"},
 		"cut":         {fault: cutOff, code: errcode.Unavailable, text: "middle of its answer"},
 		"not allowed": {fault: status(204), code: errcode.Unavailable, text: "204"},

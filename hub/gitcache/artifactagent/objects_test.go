@@ -103,7 +103,6 @@ func TestLoginToBuckets(t *testing.T) {
 		auth    record.AuthKind
 		creds   func(t *testing.T, s *cloudserver.Server) record.Credentials
 		env     func(s *cloudserver.Server) map[string]string
-		options func(s *cloudserver.Server) record.Options
 		notOurs bool   // the host is not the cloud's
 		err     string // why it fails
 	}
