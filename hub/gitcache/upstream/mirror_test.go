@@ -167,23 +167,30 @@ func TestUpkeep(t *testing.T) {
 // damage overwrites bytes in the middle of the biggest pack.
 func damage(t *testing.T, m *upstream.Mirror) {
 	t.Helper()
-	found := packs(t, m)
-	slices.SortFunc(found, func(a, b string) int {
-		x, _ := os.Stat(a)
-		y, _ := os.Stat(b)
-		return int(y.Size() - x.Size())
-	})
-	raw, err := os.ReadFile(found[0])
+	biggest := biggestPack(t, m)
+	raw, err := os.ReadFile(biggest)
 	if err != nil {
 		t.Fatal(err)
 	}
 	copy(raw[len(raw)/2:], bytes.Repeat([]byte{0x55}, 64))
-	if err := os.Chmod(found[0], 0o600); err != nil {
+	if err := os.Chmod(biggest, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(found[0], raw, 0o600); err != nil {
+	if err := os.WriteFile(biggest, raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func biggestPack(t *testing.T, m *upstream.Mirror) string {
+	t.Helper()
+	size := func(p string) int64 {
+		info, err := os.Stat(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	return slices.MaxFunc(packs(t, m), func(a, b string) int { return int(size(a) - size(b)) })
 }
 
 // TestDamageIsSeen holds that a broken pack makes its mirror suspect when it
@@ -245,11 +252,11 @@ func TestDamageIsSeen(t *testing.T) {
 	if err := other.Keep(t.Context(), []string{second}); err != nil {
 		t.Fatal(err)
 	}
-	found := packs(t, other)
-	if err := os.Remove(found[0]); err != nil {
+	gone := biggestPack(t, other) // the other one may hold nothing that this one lacks
+	if err := os.Remove(gone); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(strings.TrimSuffix(found[0], ".pack") + ".idx"); err != nil {
+	if err := os.Remove(strings.TrimSuffix(gone, ".pack") + ".idx"); err != nil {
 		t.Fatal(err)
 	}
 	if err := other.Verify(t.Context()); err == nil {
