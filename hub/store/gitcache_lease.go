@@ -117,10 +117,22 @@ func (s *Store) RequestKick(ctx context.Context, repositoryID string) error {
 	})
 }
 
+// holdEpoch locks the lease and reports whether it is of this epoch. On
+// Postgres the row is only shared: renewing all leases of a replica waits for
+// whoever writes heads, and would fail if they had changed the row meanwhile.
+// While a thousand heads are written it would never succeed.
+func (s *Store) holdEpoch(ctx context.Context, repositoryID string, epoch int64) (bool, error) {
+	if s.dialect.name != "postgres" {
+		return s.execOne(ctx, "UPDATE repository_leases SET epoch = epoch WHERE repository_id = $1 AND epoch <= $2", repositoryID, epoch)
+	}
+	_, current, err := rowOf(ctx, s, value[int64], "SELECT epoch FROM repository_leases WHERE repository_id = $1 AND epoch <= $2 FOR SHARE", repositoryID, epoch)
+	return current, err
+}
+
 // fence refuses writers of an epoch that is over, and keeps the lease from
 // changing hands until this transaction ends.
 func (s *Store) fence(ctx context.Context, repositoryID string, epoch int64) error {
-	current, err := s.execOne(ctx, "UPDATE repository_leases SET epoch = epoch WHERE repository_id = $1 AND epoch <= $2", repositoryID, epoch)
+	current, err := s.holdEpoch(ctx, repositoryID, epoch)
 	if err != nil || current {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 func TestManyAgentsRegisterWithOneTokenAtOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		g := newGate(t, p)
-		const crowd = 128
+		const crowd = 60
 		token := g.bootstrap(identity.BootstrapRequest{NamePattern: "edge-*", MaxUses: crowd, Approved: true})
 		var all sync.WaitGroup
 		errs := make([]error, crowd)
