@@ -81,7 +81,8 @@ func (b *benching) count(begin, end reading) {
 	b.hubs.mu.Unlock()
 	r.Polls = end.fleet.Polls - begin.fleet.Polls
 	r.PollsMissed = end.fleet.Missed - begin.fleet.Missed
-	r.NotModifiedRatio = ratioOf(end.fleet.Unchanged-begin.fleet.Unchanged, r.Polls)
+	// Polls under way at either end may be counted on one side alone.
+	r.NotModifiedRatio = min(1, ratioOf(end.fleet.Unchanged-begin.fleet.Unchanged, r.Polls))
 	idle := end.fleet.IdlePolls - begin.fleet.IdlePolls
 	r.BytesUpPerPoll = ratioOf(end.fleet.IdleUp-begin.fleet.IdleUp, idle)
 	r.BytesDownPerPoll = ratioOf(end.fleet.IdleDown-begin.fleet.IdleDown, idle)

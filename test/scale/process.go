@@ -50,7 +50,9 @@ func (u *usage) descend(pid int) {
 			}
 			if fields, err := stat(child); err == nil {
 				u.cpu += cpu(fields)
-				u.children += rss(child)
+				if command(child) != command(pid) {
+					u.children += rss(child)
+				} // else it was just forked, and its memory is its parent's
 				u.descend(child)
 			}
 		}
@@ -68,6 +70,15 @@ func stat(pid int) ([]string, error) {
 		return nil, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
 	}
 	return fields, nil
+}
+
+// command is a process's command line, with zero bytes between the words.
+func command(pid int) string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil {
+		return ""
+	}
+	return string(text)
 }
 
 // cpu adds up utime, stime, cutime and cstime, which start at the 12th field.
