@@ -40,7 +40,7 @@ func (s sources) repository(ctx context.Context, want fleet.SourceWant) (gitcach
 	if want.Chart != "" && want.URL != "" {
 		return s.chartRepository(ctx, want)
 	}
-	r, err := s.cache.FindRepository(ctx, want.Repository, want.URL)
+	r, err := s.registered(ctx, want.Repository, want.URL)
 	if !errcode.Is(err, errcode.NotFound) {
 		return r, err
 	}
@@ -48,6 +48,26 @@ func (s sources) repository(ctx context.Context, want fleet.SourceWant) (gitcach
 		return r, invalid(want.At, "url", "no repository has the URL %.200q; add it with: axle repos add", want.URL)
 	}
 	return r, invalid(want.At, "repository", "there is no repository %q; see axle repos list, or add it with: axle repos add", want.Repository)
+}
+
+// registered finds a repository that a person registered, by name, else by URL.
+// Those that the hub follows for another one hold that one's credentials, so
+// nobody else may name them.
+func (s sources) registered(ctx context.Context, name, url string) (gitcache.Repository, error) {
+	r, err := s.cache.FindRepository(ctx, name, url)
+	if err != nil || !r.Options.Internal {
+		return r, err
+	}
+	all, err := s.cache.Repositories(ctx)
+	for _, other := range all {
+		if name == "" && other.URL == r.URL && !other.Options.Internal {
+			return other, err
+		}
+	}
+	if err == nil {
+		err = errcode.New(errcode.NotFound, "repository %q is followed for another one alone", r.Name)
+	}
+	return gitcache.Repository{}, err
 }
 
 // chartRepository finds the repository of charts at a URL, and begins to follow
