@@ -26,6 +26,7 @@ type benchFleet struct {
 	name    string
 	touch   string
 	commits string
+	page    bool
 	started time.Time
 	commit  string // that is measured
 }
@@ -40,7 +41,13 @@ real protocol: one kept TLS connection for each cluster, every digest verified,
 each change reported. Prints a table and, as its last line, one JSON object.
 With --name the result is recorded.`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { b.started = time.Now(); return b.run(c.Context()) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if b.page {
+				return (&bench{out: b.out}).index()
+			}
+			b.started = time.Now()
+			return b.run(c.Context())
+		},
 	}
 	f := c.Flags()
 	f.IntVar(&b.config.Clusters, "clusters", 1100, "clusters")
@@ -57,6 +64,7 @@ With --name the result is recorded.`,
 	f.StringSliceVar(&b.config.HubFlags, "hub-flag", nil, "one more flag of it")
 	f.StringVar(&b.config.Dir, "dir", "", "keep data and logs here")
 	f.StringVar(&b.name, "name", "", "record the result under this name")
+	f.BoolVar(&b.page, "page", false, "measure nothing, write the page of the records anew")
 	f.StringVar(&b.out, "out", filepath.Join("docs", "benchmarks"), "folder of the records")
 	return c
 }
