@@ -99,7 +99,7 @@ func (b *bench) index() error {
 	var page bytes.Buffer
 	page.WriteString(`# Benchmarks
 
-Written by ` + "`make bench`" + ` from the records in [benchmarks](benchmarks). A
+Written by ` + "`make bench`" + ` from the records and notes in [benchmarks](benchmarks). A
 budget is what the design promises; numbers compare only on one machine, so a
 change is judged by running both versions there. Where the load is above the
 number of cores, other work ran beside: counts, bytes and CPU hold, times by the
@@ -118,6 +118,18 @@ wall and ratios of them do not.
 			return fmt.Errorf("%s: %w", one.name, err)
 		}
 		r.section(&page)
+	}
+	// What people measured by hand is theirs.
+	notes, err := filepath.Glob(filepath.Join(b.out, "*.md"))
+	if err != nil {
+		return err
+	}
+	for _, file := range notes {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		page.WriteString("\n" + strings.TrimSpace(string(text)) + "\n")
 	}
 	if err := fleetPage(&page, filepath.Join(b.out, "fleet")); err != nil {
 		return err
