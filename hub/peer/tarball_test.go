@@ -90,20 +90,21 @@ func TestStoredBytesAreCopied(t *testing.T) {
 	content := bytes.Repeat([]byte("axle tarball "), 50_000)
 	d := digest.New().Digest()
 	tests := map[string]struct {
-		disk    disk
-		between between
-		key     string
-		stored  bool // ask for stored bytes alone
-		owned   bool
-		code    errcode.Code
-		asked   int32
-		bytes   int64
+		disk   disk
+		cutAt  int64
+		change bool
+		key    string
+		stored bool // ask for stored bytes alone
+		owned  bool
+		code   errcode.Code
+		asked  int32
+		bytes  int64
 	}{
 		"whole":            {disk: disk{owned: true}, owned: true, asked: 1, bytes: 650_000},
 		"stored only":      {disk: disk{owned: true}, stored: true, owned: true, asked: 1, bytes: 650_000},
-		"cut twice":        {disk: disk{owned: true}, between: between{cutAt: 300_000}, owned: true, asked: 3, bytes: 650_000},
-		"cut all the time": {disk: disk{owned: true}, between: between{cutAt: 1000}, owned: true, code: errcode.Unavailable, asked: 5, bytes: 5000},
-		"altered":          {disk: disk{owned: true}, between: between{change: true}, owned: true, code: errcode.Unavailable, asked: 1, bytes: 650_000},
+		"cut twice":        {disk: disk{owned: true}, cutAt: 300_000, owned: true, asked: 3, bytes: 650_000},
+		"cut all the time": {disk: disk{owned: true}, cutAt: 1000, owned: true, code: errcode.Unavailable, asked: 5, bytes: 5000},
+		"altered":          {disk: disk{owned: true}, change: true, owned: true, code: errcode.Unavailable, asked: 1, bytes: 650_000},
 		"not the owner":    {disk: disk{}, asked: 1},
 		"not there":        {disk: disk{owned: true, err: errcode.New(errcode.NotFound, "no such tarball")}, owned: true, code: errcode.NotFound, asked: 1},
 		"not there yet":    {disk: disk{owned: true, err: errcode.New(errcode.Unavailable, "being copied").After(2 * time.Second)}, owned: true, code: errcode.Unavailable, asked: 1},
@@ -113,11 +114,12 @@ func TestStoredBytesAreCopied(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tt.disk.content = content
+			way := &between{cutAt: tt.cutAt, change: tt.change}
 			key := "key"
 			if tt.key != "" {
 				key = tt.key
 			}
-			to := serveTarballs(t, key, &tt.disk, &tt.between)
+			to := serveTarballs(t, key, &tt.disk, way)
 			var got bytes.Buffer
 			owned, err := client(t, "key", nil).Tarball(t.Context(), to, d, !tt.stored, &got)
 			if owned != tt.owned || errcode.Of(err) != tt.code {
@@ -126,10 +128,10 @@ func TestStoredBytesAreCopied(t *testing.T) {
 			if tt.code == "" && tt.owned && !bytes.Equal(got.Bytes(), content) {
 				t.Errorf("%d bytes came, want %d", got.Len(), len(content))
 			}
-			if n := tt.between.asked.Load(); n != tt.asked {
+			if n := way.asked.Load(); n != tt.asked {
 				t.Errorf("asked %d times, want %d", n, tt.asked)
 			}
-			if n := tt.between.bytes.Load(); tt.bytes > 0 && n != tt.bytes {
+			if n := way.bytes.Load(); tt.bytes > 0 && n != tt.bytes {
 				t.Errorf("%d bytes went over the wire, want %d", n, tt.bytes)
 			}
 			if len(tt.disk.builds) > 0 && tt.disk.builds[0] == tt.stored {
