@@ -1,116 +1,226 @@
 package liquid
 
 import (
-	"crypto/sha1"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"math"
+	"net/url"
 	"path"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/osteele/liquid"
+	"github.com/Masterminds/sprig/v3"
 	"sigs.k8s.io/yaml"
 )
 
-// register adds the filters beyond Liquid's own. Names follow Sprig where
-// Sprig has them; a filter that Liquid has itself keeps Liquid's meaning.
-func register(e *liquid.Engine, now time.Time) {
-	for name, filter := range encodings {
-		e.RegisterFilter(name, filter)
+// standard are Liquid's own filters. They keep Liquid's meaning where Sprig
+// has the name too, with what both names add to it.
+var standard = []string{
+	"abs", "append", "capitalize", "ceil", "compact", "concat", "date", "default", "divided_by", "downcase", "escape",
+	"escape_once", "first", "floor", "inspect", "join", "json", "last", "lstrip", "map", "minus", "modulo",
+	"newline_to_br", "plus", "prepend", "remove", "remove_first", "replace", "replace_first", "reverse", "round",
+	"rstrip", "size", "slice", "sort", "sort_natural", "split", "strip", "strip_html", "strip_newlines", "times",
+	"truncate", "truncatewords", "type", "uniq", "upcase", "url_decode", "url_encode",
+}
+
+// outside would read the machine that renders, or a name server; hello greets.
+var outside = []string{"env", "expandenv", "getHostByName"}
+
+// aliases are further names of filters.
+var aliases = map[string]string{
+	"to_json": "toJson", "from_json": "fromJson", "semver_compare": "semverCompare", "sha26sum": "sha256sum",
+	"to_yaml": "toYaml", "from_yaml": "fromYaml", "base64_encode": "b64enc", "base64_decode": "b64dec",
+	"basename": "base", "dirname": "dir",
+}
+
+// generators are the filters whose result differs each time.
+var generators = []string{
+	"bcrypt", "encryptAES", "genCA", "genCAWithKey", "genPrivateKey", "genSelfSignedCert", "genSelfSignedCertWithKey",
+	"genSignedCert", "genSignedCertWithKey", "htpasswd", "randAlpha", "randAlphaNum", "randAscii", "randBytes",
+	"randInt", "randNumeric", "shuffle", "uuidv4",
+}
+
+// Filters returns the names of all filters, sorted.
+func Filters() []string {
+	names := slices.Clone(standard)
+	for name := range functions() {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
 	}
-	for name, filter := range strs {
-		e.RegisterFilter(name, filter)
+	slices.Sort(names)
+	return names
+}
+
+// functions are the filters beyond Liquid's own, as Go functions whose
+// parameters are the value and the filter's arguments, in this order.
+func functions() map[string]any {
+	all := sprig.TxtFuncMap()
+	delete(all, "hello")
+	for _, name := range standard {
+		delete(all, name)
 	}
-	for name, filter := range collections {
-		e.RegisterFilter(name, filter)
+	for _, name := range outside {
+		all[name] = func(...any) (any, error) {
+			return nil, errors.New("not available: a template sees its service's configuration, not the machine that renders it; " +
+				"put the value there")
+		}
 	}
-	e.RegisterFilter("ago", func(t time.Time) string { return now.Sub(t).Round(time.Second).String() })
+	maps.Copy(all, ours)
+	for alias, name := range aliases {
+		all[alias] = all[name]
+	}
+	return all
 }
 
-var encodings = map[string]any{
-	"b64enc":        func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
-	"b64dec":        decodeBase64,
-	"base64_encode": func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
-	"base64_decode": decodeBase64,
-	"sha1sum":       func(s string) string { sum := sha1.Sum([]byte(s)); return hex.EncodeToString(sum[:]) },
-	"sha256sum":     func(s string) string { sum := sha256.Sum256([]byte(s)); return hex.EncodeToString(sum[:]) },
-	"toJson":        toJSON,
-	"to_json":       toJSON,
-	"toYaml":        toYAML,
-	"to_yaml":       toYAML,
-	"fromJson":      fromYAML,
-	"from_json":     fromYAML,
-	"fromYaml":      fromYAML,
-	"from_yaml":     fromYAML,
+// ours replace Sprig's where those would hide a mistake, differ from render to
+// render or have no bound; and add what Sprig lacks.
+var ours = map[string]any{
+	// Sprig writes the decoder's complaint into the text.
+	"b64dec":       decodeBase64,
+	"b32dec":       decodeBase32,
+	"fromJson":     fromYAML,
+	"fromYaml":     fromYAML,
+	"mustFromJson": fromYAML,
+	"toYaml":       toYAML,
+	"toJson":       sprig.TxtFuncMap()["mustToJson"],
+	"toPrettyJson": sprig.TxtFuncMap()["mustToPrettyJson"],
+	"toRawJson":    sprig.TxtFuncMap()["mustToRawJson"],
+
+	// The order of a Go map is another one each time.
+	"keys":   keys,
+	"values": mapValues,
+
+	"trimall":   func(cut, s string) string { return strings.Trim(s, cut) },
+	"repeat":    repeat,
+	"indent":    func(n int, s string) (string, error) { return indent(n, s) },
+	"nindent":   func(n int, s string) (string, error) { s, err := indent(n, s); return "\n" + s, err },
+	"until":     func(n int) ([]any, error) { return steps(0, n, sign(n)) },
+	"untilStep": steps,
+	"seq":       seq,
+	"add":       sum,
+	"div":       div,
+	"mod":       mod,
+	"ternary":   func(test bool, yes, no any) any { return map[bool]any{true: yes, false: no}[test] },
+	"dig":       dig,
+	"has":       has,
+	"mustHas":   has,
+	"required":  required,
+	"urlParse":  urlParse,
+	"urlquery":  url.QueryEscape,
+	"osBase":    path.Base,
+	"osDir":     path.Dir,
+	"osClean":   path.Clean,
+	"osExt":     path.Ext,
+	"osIsAbs":   path.IsAbs,
 }
 
-var strs = map[string]any{
-	"quote":      func(v any) string { return strconv.Quote(text(v)) },
-	"squote":     func(v any) string { return "'" + text(v) + "'" },
-	"trim":       strings.TrimSpace,
-	"trimPrefix": func(s, prefix string) string { return strings.TrimPrefix(s, prefix) },
-	"trimSuffix": func(s, suffix string) string { return strings.TrimSuffix(s, suffix) },
-	"trimAll":    func(s, cut string) string { return strings.Trim(s, cut) },
-	"upper":      strings.ToUpper,
-	"lower":      strings.ToLower,
-	"title":      title,
-	"repeat":     repeat,
-	"contains":   func(s, part string) bool { return strings.Contains(s, part) },
-	"hasPrefix":  func(s, prefix string) bool { return strings.HasPrefix(s, prefix) },
-	"hasSuffix":  func(s, suffix string) bool { return strings.HasSuffix(s, suffix) },
-	"nospace":    func(s string) string { return strings.Join(strings.Fields(s), "") },
-	"trunc":      trunc,
-	"indent":     indent,
-	"nindent":    func(s string, n int) string { return "\n" + indent(s, n) },
-	"basename":   path.Base,
-	"dirname":    path.Dir,
-	"splitList":  func(s, sep string) []string { return strings.Split(s, sep) },
-	"toString":   text,
-	"int":        toInt,
-	"atoi":       toInt,
-}
-
-var collections = map[string]any{
-	"keys":     keys,
-	"values":   mapValues,
-	"hasKey":   func(m map[string]any, key string) bool { _, ok := m[key]; return ok },
-	"dig":      dig,
-	"merge":    merge,
-	"has":      has,
-	"ternary":  func(v bool, yes, no any) any { return map[bool]any{true: yes, false: no}[v] },
-	"required": required,
-	"coalesce": func(v any, others ...any) any { return firstSet(append([]any{v}, others...)) },
-	"empty":    func(v any) bool { return isEmpty(v) },
-}
-
-// maxRepeat bounds what one filter may multiply: a longer text is a mistake,
+// maxText and maxItems bound what one filter may multiply: more is a mistake,
 // and the child's memory is the second bound.
-const maxRepeat = 1 << 20
+const (
+	maxText  = 1 << 20
+	maxItems = 1 << 16
+)
 
-func repeat(s string, n int) (string, error) {
-	if n < 0 || n*max(len(s), 1) > maxRepeat {
-		return "", fmt.Errorf("repeat makes more than %d bytes", maxRepeat)
+func repeat(n int, s string) (string, error) {
+	if n < 0 || n > maxText/max(len(s), 1) {
+		return "", fmt.Errorf("repeat makes more than %d bytes, or fewer than none", maxText)
 	}
 	return strings.Repeat(s, n), nil
 }
 
-func decodeBase64(s string) (string, error) {
-	out, err := base64.StdEncoding.DecodeString(s)
-	if err != nil {
-		return "", fmt.Errorf("not base64: %w", err)
+func indent(n int, s string) (string, error) {
+	n = max(n, 0)
+	if n > 1000 {
+		return "", errors.New("more than 1000 spaces of indent")
 	}
-	return string(out), nil
+	pad := strings.Repeat(" ", n)
+	return pad + strings.ReplaceAll(s, "\n", "\n"+pad), nil
 }
 
-func toJSON(v any) (string, error) {
-	out, err := json.Marshal(v)
-	return string(out), err
+func sign(n int) int {
+	if n < 0 {
+		return -1
+	}
+	return 1
+}
+
+// steps counts from start towards stop, which is not reached.
+func steps(start, stop, step int) ([]any, error) {
+	out := []any{}
+	if step == 0 || (step > 0) != (stop > start) {
+		return out, nil
+	}
+	for i := start; (step > 0 && i < stop) || (step < 0 && i > stop); i += step {
+		if out = append(out, i); len(out) > maxItems {
+			return nil, fmt.Errorf("more than %d numbers", maxItems)
+		}
+		if (step > 0 && i > math.MaxInt-step) || (step < 0 && i < math.MinInt-step) {
+			break
+		}
+	}
+	return out, nil
+}
+
+// seq counts like the command: END, START END, or START STEP END.
+func seq(n ...int) (string, error) {
+	start, step, stop := 1, 0, 0
+	switch len(n) {
+	case 0:
+		return "", nil
+	case 1:
+		stop = n[0]
+	case 2:
+		start, stop = n[0], n[1]
+	case 3:
+		start, step, stop = n[0], n[1], n[2]
+	default:
+		return "", errors.New("seq wants an end, a start and an end, or a start, a step and an end")
+	}
+	if step == 0 {
+		if len(n) == 3 {
+			return "", nil
+		}
+		step = sign(stop - start)
+	}
+	if stop == math.MaxInt || stop == math.MinInt {
+		return "", errors.New("seq counts too far")
+	}
+	list, err := steps(start, stop+sign(step), step)
+	if err != nil {
+		return "", err
+	}
+	var out []string
+	for _, i := range list {
+		out = append(out, fmt.Sprint(i))
+	}
+	return strings.Join(out, " "), nil
+}
+
+func sum(list ...int64) (total int64) {
+	for _, n := range list {
+		total += n
+	}
+	return total
+}
+
+var errByZero = errors.New("division by zero")
+
+func div(a, b int64) (int64, error) {
+	if b == 0 {
+		return 0, errByZero
+	}
+	return a / b, nil
+}
+
+func mod(a, b int64) (int64, error) {
+	if b == 0 {
+		return 0, errByZero
+	}
+	return a % b, nil
 }
 
 func toYAML(v any) (string, error) {
@@ -127,54 +237,11 @@ func fromYAML(s string) (any, error) {
 	return v, nil
 }
 
-func text(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case string:
-		return v
+func keys(dicts ...map[string]any) []string {
+	out := []string{}
+	for _, m := range dicts {
+		out = append(out, slices.Sorted(maps.Keys(m))...)
 	}
-	return fmt.Sprint(v)
-}
-
-func title(s string) string {
-	words := strings.Fields(s)
-	for i, w := range words {
-		words[i] = strings.ToUpper(w[:1]) + w[1:]
-	}
-	return strings.Join(words, " ")
-}
-
-// trunc keeps the first n bytes, or the last when n is negative.
-func trunc(s string, n int) string {
-	switch {
-	case n >= 0 && n < len(s):
-		return s[:n]
-	case n < 0 && -n < len(s):
-		return s[len(s)+n:]
-	}
-	return s
-}
-
-func indent(s string, n int) string {
-	pad := strings.Repeat(" ", max(n, 0))
-	return pad + strings.ReplaceAll(s, "\n", "\n"+pad)
-}
-
-func toInt(v any) (int, error) {
-	n, err := strconv.Atoi(strings.TrimSpace(text(v)))
-	if err != nil {
-		return 0, fmt.Errorf("%q is not a whole number", text(v))
-	}
-	return n, nil
-}
-
-func keys(m map[string]any) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
 	return out
 }
 
@@ -186,59 +253,95 @@ func mapValues(m map[string]any) []any {
 	return out
 }
 
-// dig follows a dotted path through maps; nil when a step is missing.
-func dig(m map[string]any, dotted string) any {
+// dig follows a path through maps. Of a map it takes a dotted path, or keys
+// and what to return when one is missing; else it is Sprig's: the keys, what to
+// return, the map.
+func dig(v any, args ...any) (any, error) {
+	if m, ok := v.(map[string]any); ok {
+		if len(args) == 1 {
+			return walk(m, strings.Split(text(args[0]), "."), nil), nil
+		}
+		args = append(args, m)
+	} else {
+		args = append([]any{v}, args...)
+	}
+	last := len(args) - 1
+	if last < 2 {
+		return nil, errors.New("dig wants keys, a default and a map")
+	}
+	m, ok := args[last].(map[string]any)
+	if !ok && args[last] != nil {
+		return nil, fmt.Errorf("dig wants a map, got %s", kind(args[last]))
+	}
+	var path []string
+	for _, key := range args[:last-1] {
+		path = append(path, text(key))
+	}
+	return walk(m, path, args[last-1]), nil
+}
+
+func walk(m map[string]any, path []string, missing any) any {
 	var at any = m
-	for step := range strings.SplitSeq(dotted, ".") {
+	for _, step := range path {
 		next, ok := at.(map[string]any)
 		if !ok {
-			return nil
+			return missing
 		}
-		at = next[step]
+		if at, ok = next[step]; !ok {
+			return missing
+		}
 	}
 	return at
 }
 
-// merge lets the second map win, one level deep.
-func merge(a, b map[string]any) map[string]any {
-	out := map[string]any{}
-	for k, v := range a {
-		out[k] = v
-	}
-	for k, v := range b {
-		out[k] = v
-	}
-	return out
+func has(needle any, list []any) bool {
+	return slices.ContainsFunc(list, func(item any) bool { return reflect.DeepEqual(plain(item), plain(needle)) })
 }
 
-func has(list []any, v any) bool {
-	return slices.ContainsFunc(list, func(item any) bool { return reflect.DeepEqual(item, v) })
+// plain makes numbers of all kinds comparable.
+func plain(v any) any {
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return float64(r.Int())
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return float64(r.Uint())
+	case reflect.Float32, reflect.Float64:
+		return r.Float()
+	}
+	return v
 }
 
 func required(v any, message string) (any, error) {
-	if isEmpty(v) {
-		return nil, fmt.Errorf("%s", message)
+	if v == nil || v == "" {
+		return nil, errors.New(message)
 	}
 	return v, nil
 }
 
-func firstSet(list []any) any {
-	for _, v := range list {
-		if !isEmpty(v) {
-			return v
-		}
+// urlParse keeps the parser's complaint, without the URL in it twice.
+func urlParse(s string) (map[string]any, error) {
+	parsed, err := url.Parse(s)
+	if err != nil {
+		return nil, fmt.Errorf("not a URL: %w", err)
 	}
-	return nil
+	user := ""
+	if parsed.User != nil {
+		user = parsed.User.String()
+	}
+	return map[string]any{
+		"scheme": parsed.Scheme, "host": parsed.Host, "hostname": parsed.Hostname(), "path": parsed.Path,
+		"query": parsed.RawQuery, "opaque": parsed.Opaque, "fragment": parsed.Fragment, "userinfo": user,
+	}, nil
 }
 
-func isEmpty(v any) bool {
-	if v == nil {
-		return true
+func text(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
-	switch r := reflect.ValueOf(v); r.Kind() {
-	case reflect.String, reflect.Slice, reflect.Map, reflect.Array:
-		return r.Len() == 0
-	default:
-		return r.IsZero()
-	}
+	return fmt.Sprint(v)
 }

@@ -35,9 +35,9 @@ func TestRender(t *testing.T) {
 		"indent":       {"{{ text | indent: 2 }}", "  two\n  lines"},
 		"nindent":      {"x:{{ text | nindent: 2 }}", "x:\n  two\n  lines"},
 		"trunc":        {"{{ 'abcdef' | trunc: 3 }}{{ 'abcdef' | trunc: -2 }}", "abcef"},
-		"trimSuffix":   {"{{ 'name-' | trimSuffix: '-' }}", "name"},
-		"contains":     {"{{ 'abc' | contains: 'b' }}", "true"},
-		"splitList":    {"{% assign p = 'a,b' | splitList: ',' %}{{ p[1] }}", "b"},
+		"trimSuffix":   {"{{ '-' | trimSuffix: 'name-' }}", "name"},
+		"contains":     {"{{ 'b' | contains: 'abc' }}", "true"},
+		"splitList":    {"{% assign p = ',' | splitList: 'a,b' %}{{ p[1] }}", "b"},
 		"keys":         {"{{ cluster.tags | keys | join: ' ' }}", "b tier"},
 		"values":       {"{{ cluster.tags | values | join: ' ' }}", "2 prod"},
 		"hasKey":       {"{{ cluster.tags | hasKey: 'tier' }}", "true"},
@@ -74,7 +74,17 @@ func TestErrors(t *testing.T) {
 		"include":        {"{% include '/etc/passwd' %}", 1, "include is not available"},
 		"required":       {"\n{{ none | required: 'set the color' }}", 2, "set the color"},
 		"huge repeat":    {"{{ 'ab' | repeat: 100000000 }}", 1, "repeat makes more"},
-		"not base64":     {"{{ '?' | b64dec }}", 1, "not base64"},
+		"not base64":     {"{{ '?' | b64dec }}", 1, "b64dec: not base64"},
+		"a panic":        {"{{ 'x' | rest }}", 1, "rest: "},
+		"library panic":  {"{{ list | sort: 1, 2, 3 }}", 1, ""},
+		"huge count":     {"{{ 100000000 | until }}", 1, "more than 65536 numbers"},
+		"huge indent":    {"{{ 'a' | indent: 100000000 }}", 1, "indent"},
+		"huge random":    {"{{ 100000000 | randAlpha }}", 1, "at most 65536"},
+		"not a number":   {"\n{{ 'x' | add: 1 }}", 2, `add: "x" is not a number`},
+		"too few":        {"{{ 'x' | regexMatch }}", 1, "wants 1 arguments, got 0"},
+		"no map":         {"{{ 'x' | keys }}", 1, "wants a map, got a text"},
+		"environment":    {"{{ 'HOME' | env }}", 1, "env: not available"},
+		"endless output": {"{% assign x = 'abcdefgh' | repeat: 100000 %}{% for i in (1..1000) %}{{ x }}{% endfor %}", 0, "writes more than 32 MiB"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -84,5 +94,28 @@ func TestErrors(t *testing.T) {
 				t.Errorf("got %#v, want line %d: ...%s...", err, test.line, test.want)
 			}
 		})
+	}
+}
+
+// TestBindingsStay holds that a template which changes a map does so for itself.
+func TestBindingsStay(t *testing.T) {
+	e := engine()
+	first, err := e.Render([]byte("{% assign x = cluster.tags | set: 'tier', 'test' %}{{ cluster.tags.tier }}"))
+	if err != nil || string(first) != "test" {
+		t.Errorf("got %q, %v inside the template", first, err)
+	}
+	second, err := e.Render([]byte("{{ cluster.tags.tier }}"))
+	if err != nil || string(second) != "prod" {
+		t.Errorf("got %q, %v in the next template", second, err)
+	}
+}
+
+func TestGenerated(t *testing.T) {
+	e := engine()
+	if _, err := e.Render([]byte("{{ 'a' | upper }}")); err != nil || e.Generated() {
+		t.Errorf("a template that generates nothing: %v, %v", e.Generated(), err)
+	}
+	if _, err := e.Render([]byte("{{ 8 | randAlphaNum }}")); err != nil || !e.Generated() {
+		t.Errorf("a template that generates: %v, %v", e.Generated(), err)
 	}
 }

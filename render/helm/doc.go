@@ -9,6 +9,7 @@
 //
 // Precedence of values, low to high: the chart's values.yaml,
 // values.yaml.liquid beside it, the values files in order, the inline values.
+// A values file that ends in .liquid or .tpl is a template.
 // Subcharts come from charts/ or, by a file:// repository, from the service's
 // files; nothing is fetched. One object rendered twice is an error.
 //

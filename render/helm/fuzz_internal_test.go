@@ -14,12 +14,12 @@ func FuzzMergeValues(f *testing.F) {
 	f.Add([]byte("a: [1, 2]\n"), []byte("a: {b: c}\n---\na: x\n"))
 	f.Add([]byte("? {a: b}\n: c\n"), []byte("<<: *x\n"))
 	f.Fuzz(func(t *testing.T, low, high []byte) {
-		texts := []valuesText{{"low", low}, {"high", high}}
+		texts := []valuesText{{name: "low", text: low}, {name: "high", text: high}}
 		merged, err := mergeValues(texts)
 		if err != nil {
 			return
 		}
-		again, err := mergeValues(append(texts, valuesText{"again", high}))
+		again, err := mergeValues(append(texts, valuesText{name: "again", text: high}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -73,7 +73,7 @@ func Render(ctx context.Context, r Request) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	generates := generatesIn(texts)
+	generates := r.generatesIn(texts)
 	// Dependencies are processed in place, so each render loads its own chart.
 	first, err := r.load(texts)
 	if err != nil {
@@ -84,6 +84,9 @@ func Render(ctx context.Context, r Request) (*Result, error) {
 		return nil, err
 	}
 	if generates || first.generates() {
+		if texts, err = r.valuesTexts(); err != nil {
+			return nil, err
+		}
 		second, err := r.load(texts)
 		if err != nil {
 			return nil, err
@@ -92,7 +95,7 @@ func Render(ctx context.Context, r Request) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := markVolatile(result.Objects, again.Objects); err != nil {
+		if err := manifest.MarkVolatile(result.Objects, again.Objects); err != nil {
 			return nil, err
 		}
 	}
@@ -165,13 +168,7 @@ func (rel *release) functions() template.FuncMap {
 			return rel.Lookup(apiVersion, kind, namespace, name)
 		},
 		"now": func() time.Time { return rel.Now },
-		"ago": func(v any) string {
-			t, ok := v.(time.Time)
-			if !ok {
-				return "0s"
-			}
-			return rel.Now.Sub(t).Round(time.Second).String()
-		},
+		"ago": rel.ago,
 	}
 }
 

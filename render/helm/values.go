@@ -20,6 +20,8 @@ const inlineName = "the service's helm.values"
 type valuesText struct {
 	name string
 	text []byte
+	// generates is set for a template that may make another text each time.
+	generates bool
 }
 
 // valuesTexts reads what is laid over the chart's own values, lowest first.
@@ -30,7 +32,7 @@ func (r Request) valuesTexts() ([]valuesText, error) {
 		if err != nil {
 			return nil, err
 		}
-		texts = append(texts, valuesText{file, text})
+		texts = append(texts, text)
 	}
 	for _, name := range r.ValuesFiles {
 		file, err := r.findValues(name)
@@ -41,10 +43,10 @@ func (r Request) valuesTexts() ([]valuesText, error) {
 		if err != nil {
 			return nil, err
 		}
-		texts = append(texts, valuesText{file, text})
+		texts = append(texts, text)
 	}
 	if strings.TrimSpace(r.Values) != "" {
-		texts = append(texts, valuesText{inlineName, []byte(r.Values)})
+		texts = append(texts, valuesText{name: inlineName, text: []byte(r.Values)})
 	}
 	return texts, nil
 }
@@ -64,23 +66,25 @@ func (r Request) findValues(name string) (string, error) {
 	return "", &manifest.Error{File: path.Join(r.Dir, name), Message: "the values file does not exist at this revision; its path is relative to the chart or to the service's folder"}
 }
 
-func (r Request) valuesFile(file string) ([]byte, error) {
+// valuesFile reads a file and runs it when it is a template.
+func (r Request) valuesFile(file string) (valuesText, error) {
 	text, err := r.Tree.Read(file)
-	if err != nil {
-		return nil, err
+	if err != nil || r.Liquid == nil {
+		return valuesText{name: file, text: text}, err
 	}
-	switch {
-	case strings.HasSuffix(file, ".tpl"):
-		return nil, &manifest.Error{File: file, Message: "values files in Go templates (.tpl) are not supported yet; use .liquid"}
-	case strings.HasSuffix(file, ".liquid") && r.Liquid != nil:
+	switch path.Ext(file) {
+	case ".tpl":
+		rendered, err := r.goTemplate(file, text)
+		return valuesText{name: file, text: rendered, generates: generators.Match(text)}, err
+	case ".liquid":
 		rendered, err := r.Liquid.Render(text)
 		var bad *liquid.Error
 		if errors.As(err, &bad) {
-			return nil, &manifest.Error{File: file, Line: bad.Line, Message: bad.Message}
+			err = &manifest.Error{File: file, Line: bad.Line, Message: bad.Message}
 		}
-		return rendered, err
+		return valuesText{name: file, text: rendered}, err
 	}
-	return text, nil
+	return valuesText{name: file, text: text}, nil
 }
 
 // mergeValues lays the texts over each other: maps are merged, everything else

@@ -32,8 +32,21 @@ type Request struct {
 	Liquid *liquid.Engine
 }
 
-// Render returns the folder's objects.
+// Render returns the folder's objects. Where templates generate values it
+// renders twice, and values that differ are marked.
 func Render(r Request) (objects []manifest.Object, warnings []string, err error) {
+	objects, warnings, err = r.render()
+	if err != nil || r.Liquid == nil || !r.Liquid.Generated() {
+		return objects, warnings, err
+	}
+	again, _, err := r.render()
+	if err != nil {
+		return nil, nil, err
+	}
+	return objects, warnings, manifest.MarkVolatile(objects, again)
+}
+
+func (r Request) render() (objects []manifest.Object, warnings []string, err error) {
 	seen := map[manifest.Key]string{}
 	for _, file := range r.Tree.Below(r.Dir) {
 		take, warning := r.wants(file)

@@ -140,3 +140,25 @@ func TestErrorsHaveTheirPlace(t *testing.T) {
 		})
 	}
 }
+
+// TestGeneratedValuesAreMarked: a password is kept by the object that exists,
+// a name that is made anew each time has nothing to be kept by.
+func TestGeneratedValuesAreMarked(t *testing.T) {
+	render := func(text string) ([]manifest.Object, error) {
+		objects, _, err := raw.Render(raw.Request{
+			Tree: seal(t, map[string]string{"a.yaml.liquid": text}), Dir: ".", Liquid: liquid.New(nil, time.Unix(0, 0)),
+		})
+		return objects, err
+	}
+	objects, err := render(named("a") + "data: {fixed: x, password: {{ 12 | randAlphaNum }}}\n")
+	if err != nil || len(objects) != 1 {
+		t.Fatalf("%d objects, %v", len(objects), err)
+	}
+	if diff := cmp.Diff([]string{"/data/password"}, objects[0].Volatile); diff != "" {
+		t.Errorf("volatile (-want +got):\n%s", diff)
+	}
+	var bad *manifest.Error
+	if _, err := render(named("a{{ 12 | randAlpha | lower }}")); !errors.As(err, &bad) || !strings.Contains(bad.Message, "must stay the same") {
+		t.Errorf("a generated name: %v", err)
+	}
+}
