@@ -15,28 +15,63 @@ import (
 // maxObject bounds a file with one object.
 const maxObject = 4 << 20
 
-// HealthOf judges the object in a file, "-" is in, and writes the verdict as
-// one line of JSON.
-func HealthOf(out io.Writer, in io.Reader, file string) error {
+// HealthRequest is what HealthOf needs.
+type HealthRequest struct {
+	// File holds one object, as YAML or JSON; "-" is the standard input.
+	File string
+	// Lua is the file of a script that judges in place of the agent's own
+	// rules, or empty.
+	Lua string
+}
+
+// HealthOf judges the object in a file and writes the verdict as one line of
+// JSON.
+func HealthOf(out io.Writer, in io.Reader, request HealthRequest) error {
+	object, err := readObject(in, request.File)
+	if err != nil {
+		return err
+	}
+	result := health.Result{}
+	if request.Lua == "" {
+		result = health.Of(object)
+	} else {
+		source, err := os.ReadFile(request.Lua)
+		if err != nil {
+			return argumentError("--lua: %w; name a file with a script", err)
+		}
+		script, err := health.CompileLua(request.Lua, string(source))
+		if err != nil {
+			return err
+		}
+		rules := health.Rules{}
+		rules.Replace([]health.Custom{{Name: request.Lua, Kind: object.GroupVersionKind(), Rule: script}})
+		result = rules.Of(object)
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(result)
+}
+
+func readObject(in io.Reader, file string) (*unstructured.Unstructured, error) {
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
-			return argumentError("-f: %w; name a file with one object, or - for standard input", err)
+			return nil, argumentError("-f: %w; name a file with one object, or - for standard input", err)
 		}
 		defer f.Close()
 		in = f
 	}
 	text, err := io.ReadAll(io.LimitReader(in, maxObject))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var object map[string]any
 	if err := yaml.Unmarshal(text, &object); err != nil {
-		return errcode.New(errcode.Invalid, "%s: %w", file, err)
+		return nil, errcode.New(errcode.Invalid, "%s: %w", file, err)
 	}
 	u := &unstructured.Unstructured{Object: object}
 	if u.GetKind() == "" || u.GetAPIVersion() == "" {
-		return errcode.New(errcode.Invalid, "%s holds no object of Kubernetes: apiVersion or kind is missing", file)
+		return nil, errcode.New(errcode.Invalid, "%s holds no object of Kubernetes: apiVersion or kind is missing", file)
 	}
-	return json.NewEncoder(out).Encode(health.Of(u))
+	return u, nil
 }

@@ -9,7 +9,12 @@
 // components for the hub: at most 64 KiB compressed, then the worst 200 and
 // the counts of all.
 //
-// It sends no request and keeps no state. Callers are the watches in
-// agent/drift, the loop in agent/poll, and `axle-agent health`. Rules that
-// users write in Lua or CEL are not read yet.
+// Users write rules of their own in Lua, see Lua and Rules. Such a script costs
+// at most 500,000 instructions, 500 ms and 32 MiB; it reads the object and the
+// clock, nothing else; and whatever goes wrong in it is Unknown.
+//
+// It sends no request; its only state is the rules and the compiled scripts.
+// Callers are the watches in agent/drift, the loop in agent/poll, and
+// `axle-agent health`. Nothing gives the running agent rules of users yet: the
+// watches judge by the built-in ones.
 package health

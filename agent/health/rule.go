@@ -40,27 +40,8 @@ var plain = map[string]bool{
 // that whole objects of it must be read.
 func HasRule(kind schema.GroupKind) bool { return rules[kind] != nil || !plain[kind.Group] }
 
-// Of judges one object. `axle-agent health` prints its result.
-func Of(object *unstructured.Unstructured) Result {
-	if object == nil || len(object.Object) == 0 {
-		return Result{Status: Missing}
-	}
-	object = integral(object)
-	kind := object.GroupVersionKind().GroupKind()
-	if kind.Kind == "" {
-		return Result{Status: Unknown, Message: "the object has no kind"}
-	}
-	if object.GetDeletionTimestamp() != nil {
-		return Result{Status: Progressing, Message: "pending deletion"}
-	}
-	if !HasRule(kind) {
-		return Result{Status: Healthy}
-	}
-	if judge := rules[kind]; judge != nil {
-		return judge(object)
-	}
-	return generic(object)
-}
+// Of judges one object by the built-in rules.
+func Of(object *unstructured.Unstructured) Result { return (*Rules)(nil).Of(object) }
 
 // integral turns the numbers of a plain YAML or JSON decoder into integers, as
 // Kubernetes' own decoders leave them. Objects of those are returned as is.

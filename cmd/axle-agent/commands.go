@@ -93,20 +93,22 @@ func newRender() *cobra.Command {
 }
 
 func newHealth() *cobra.Command {
-	var file string
+	var request agent.HealthRequest
 	cmd := &cobra.Command{
 		Use:   "health -f OBJ.yaml",
 		Short: "Judge the health of one object, as JSON",
-		Long:  "Judge the health of one object of a cluster by the agent's rules, and print {\"status\",\"message\"}.\nThe status is one of Healthy, Progressing, Degraded, Suspended, Missing, Unknown. \"-\" reads standard input.",
-		Args:  args(cobra.NoArgs),
+		Long: "Judge the health of one object of a cluster by the agent's rules, or by a script, and print {\"status\",\"message\"}.\n" +
+			"The status is one of Healthy, Progressing, Degraded, Suspended, Missing, Unknown. \"-\" reads standard input.",
+		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if file == "" {
+			if request.File == "" {
 				return fmt.Errorf("--filename is required; %w", errUsage)
 			}
-			return failed(agent.HealthOf(cmd.OutOrStdout(), cmd.InOrStdin(), file))
+			return failed(agent.HealthOf(cmd.OutOrStdout(), cmd.InOrStdin(), request))
 		},
 	}
-	cmd.Flags().StringVarP(&file, "filename", "f", "", "file with the object (YAML or JSON)")
+	cmd.Flags().StringVarP(&request.File, "filename", "f", "", "file with the object (YAML or JSON)")
+	cmd.Flags().StringVar(&request.Lua, "lua", "", "file with a script (Lua) that judges in place of the agent's own rules")
 	return cmd
 }
 

@@ -1,0 +1,111 @@
+package health
+
+import (
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Judge says how well an object is. It may be asked by many goroutines.
+type Judge interface {
+	Judge(object *unstructured.Unstructured) Result
+}
+
+// Custom is one rule that a user wrote.
+type Custom struct {
+	// Name is the rule's for people, namespace/name.
+	Name string
+	// Kind is what it judges. Without a version it is every version of the
+	// kind; without a kind it is every kind that no other rule knows.
+	Kind schema.GroupVersionKind
+	Rule Judge
+}
+
+// Rules are the rules of users in front of, and behind, the built-in ones. In
+// order: a rule for the exact kind, the built-in kinds, a rule without a kind,
+// kstatus. The zero value has the built-in ones alone, and so has nil. Replace
+// may be called while others ask.
+type Rules struct {
+	custom atomic.Pointer[customRules]
+}
+
+// customRules never changes once it is in use.
+type customRules struct {
+	byKind    map[schema.GroupVersionKind]Judge
+	groupKind map[schema.GroupKind]bool
+	rest      Judge
+}
+
+// Replace takes these rules in place of all earlier ones, all at once. Of two
+// for one kind the first in the list counts; the names of the others are
+// returned.
+func (r *Rules) Replace(list []Custom) (shadowed []string) {
+	next := &customRules{byKind: map[schema.GroupVersionKind]Judge{}, groupKind: map[schema.GroupKind]bool{}}
+	for _, c := range list {
+		switch {
+		case c.Kind.Kind == "" && next.rest == nil:
+			next.rest = c.Rule
+		case c.Kind.Kind == "" || next.byKind[c.Kind] != nil:
+			shadowed = append(shadowed, c.Name)
+		default:
+			next.byKind[c.Kind] = c.Rule
+			next.groupKind[c.Kind.GroupKind()] = true
+		}
+	}
+	r.custom.Store(next)
+	return shadowed
+}
+
+func (r *Rules) now() *customRules {
+	if r == nil {
+		return &customRules{}
+	}
+	if custom := r.custom.Load(); custom != nil {
+		return custom
+	}
+	return &customRules{}
+}
+
+// exact returns the rule for the very kind, then the one for all its versions.
+func (c *customRules) exact(kind schema.GroupVersionKind) Judge {
+	if judge := c.byKind[kind]; judge != nil {
+		return judge
+	}
+	return c.byKind[kind.GroupKind().WithVersion("")]
+}
+
+// HasRule reports whether the kind's health can be other than "it exists", so
+// that whole objects of it must be read.
+func (r *Rules) HasRule(kind schema.GroupKind) bool {
+	return r.now().groupKind[kind] || HasRule(kind)
+}
+
+// Of judges one object. What is being deleted is Progressing by every rule.
+func (r *Rules) Of(object *unstructured.Unstructured) Result {
+	if object == nil || len(object.Object) == 0 {
+		return Result{Status: Missing}
+	}
+	object = integral(object)
+	kind := object.GroupVersionKind()
+	if kind.Kind == "" {
+		return Result{Status: Unknown, Message: "the object has no kind"}
+	}
+	if object.GetDeletionTimestamp() != nil {
+		return Result{Status: Progressing, Message: "pending deletion"}
+	}
+	custom := r.now()
+	if judge := custom.exact(kind); judge != nil {
+		return judge.Judge(object)
+	}
+	if !HasRule(kind.GroupKind()) {
+		return Result{Status: Healthy}
+	}
+	if judge := rules[kind.GroupKind()]; judge != nil {
+		return judge(object)
+	}
+	if custom.rest != nil {
+		return custom.rest.Judge(object)
+	}
+	return generic(object)
+}
