@@ -32,12 +32,7 @@ func diskFull(s *cdn) {
 	s.closers = append(s.closers, func() { _ = syscall.Unmount(cache, syscall.MNT_DETACH) })
 	s.must(s.Hub.Start(s.t.Context()))
 	s.simple()
-	noise := make([]byte, 20<<20)
-	random := rand.New(rand.NewPCG(1, 2))
-	for i := range noise {
-		noise[i] = byte(random.Uint32()) | 1
-	}
-	s.push("fleet", "app", 2, map[string]gitserver.Content{"app/noise.bin": string(noise)})
+	s.push("fleet", "app", 2, map[string]gitserver.Content{"app/noise.bin": noise(20 << 20)})
 	s.fails("fleet")
 	s.agent("late")
 	s.service("late", "app", "fleet", "app")
@@ -49,6 +44,16 @@ func diskFull(s *cdn) {
 	s.must(syscall.Mount("tmpfs", cache, "tmpfs", syscall.MS_REMOUNT, "size=200m"))
 	s.arrives("edge/app", 2)
 	s.heals("fleet")
+}
+
+// noise is a file that compresses to no less than itself.
+func noise(n int) gitserver.Content {
+	bytes := make([]byte, n)
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range bytes {
+		bytes[i] = byte(random.Uint32()) | 1
+	}
+	return string(bytes)
 }
 
 // restored puts the database back to before a service was made and another

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -48,12 +49,16 @@ type Guard struct {
 // Run runs git and waits for it. When ctx ends, or this process does, or it
 // hangs for GuardTimeout, git and all its children are killed.
 func (g Guard) Run(ctx context.Context, c upstream.Command) error {
-	hear, beat, err := os.Pipe()
+	hear, beat, err := line()
 	if err != nil {
 		return err
 	}
 	defer hear.Close()
 	defer beat.Close()
+	defer c.Conns.Watch(func(fd int) error {
+		_, _, err := beat.WriteMsgUnix([]byte{'c'}, unix.UnixRights(fd), nil)
+		return err
+	})()
 	lock := os.DevNull
 	if c.Dir != "" {
 		lock = filepath.Join(c.Dir, lockName)
@@ -69,8 +74,25 @@ func (g Guard) Run(ctx context.Context, c upstream.Command) error {
 	return upstream.FinishWith(ctx, cmd, c.Args, func() error { stop(); return nil })
 }
 
+// line returns the two ends of what a hub and its guard talk over: a byte for
+// each heartbeat, and copies of connections to end with git.
+func line() (hear *os.File, beat *net.UnixConn, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a line to the guard: %w", err)
+	}
+	hear = os.NewFile(uintptr(fds[0]), "heartbeat")
+	end := os.NewFile(uintptr(fds[1]), "heart")
+	defer end.Close()
+	c, err := net.FileConn(end)
+	if err != nil {
+		return nil, nil, errors.Join(err, hear.Close())
+	}
+	return hear, c.(*net.UnixConn), nil
+}
+
 // heartbeats writes to the pipe until stop, which closes it.
-func heartbeats(beat *os.File) (stop func()) {
+func heartbeats(beat *net.UnixConn) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -79,7 +101,7 @@ func heartbeats(beat *os.File) (stop func()) {
 		tick := time.NewTicker(heartbeatEvery)
 		defer tick.Stop()
 		for {
-			// A full pipe means that the guard hangs; it is not waited for.
+			// A full line means that the guard hangs; it is not waited for.
 			_ = beat.SetWriteDeadline(time.Now().Add(heartbeatEvery))
 			_, _ = beat.Write([]byte{'.'})
 			select {
@@ -94,13 +116,18 @@ func heartbeats(beat *os.File) (stop func()) {
 
 // GuardMain is the guard process: it runs git with the arguments behind the
 // first, which names a file to lock, and returns git's exit status. Descriptor
-// 3 is the pipe of heartbeats.
+// 3 is the line to the hub. A hub that is stopped goes on holding its connections
+// to upstream, so the guard ends the copies of them that it was given.
 func GuardMain(args []string) int {
 	signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
 	if len(args) < 2 {
 		return complain(errors.New("usage: git-guard LOCKFILE GIT-ARGUMENT..., started by the hub only"))
 	}
-	lost := listen(os.NewFile(3, "heartbeat"))
+	hub, err := newListener(os.NewFile(3, "heartbeat"))
+	if err != nil {
+		return complain(err)
+	}
+	lost := hub.lost
 	lock, err := lockFile(args[0], lost)
 	if err != nil {
 		return complain(err)
@@ -127,6 +154,7 @@ func GuardMain(args []string) int {
 	case err = <-ended:
 	case why := <-lost:
 		_ = child.Kill(cmd)
+		hub.hangUp()
 		<-ended
 		return complain(why)
 	}
@@ -145,45 +173,6 @@ func GuardMain(args []string) int {
 func complain(err error) int {
 	_, _ = os.Stderr.WriteString("error: git guard: " + err.Error() + "\n")
 	return 125
-}
-
-// listen returns a channel that says, once, that the hub was lost.
-func listen(pipe *os.File) <-chan error {
-	lost := make(chan error, 1)
-	heard := make(chan struct{}, 1)
-	go func() {
-		buf := make([]byte, 64)
-		for {
-			if _, err := pipe.Read(buf); err != nil {
-				lost <- errors.New("the hub has gone or gave up")
-				return
-			}
-			select {
-			case heard <- struct{}{}:
-			default:
-			}
-		}
-	}()
-	go func() {
-		last := bootTime()
-		tick := time.NewTicker(guardLookEvery)
-		defer tick.Stop()
-		for range tick.C {
-			select {
-			case <-heard:
-				last = bootTime()
-			default:
-			}
-			if bootTime()-last > GuardTimeout {
-				select {
-				case lost <- fmt.Errorf("no heartbeat of the hub for %v", GuardTimeout):
-				default:
-				}
-				return
-			}
-		}
-	}()
-	return lost
 }
 
 // bootTime counts suspended time too, which Go's own clock does not.

@@ -23,6 +23,8 @@ type Command struct {
 	// Files become the descriptors 3 and up of git. They are closed here as
 	// soon as git has them.
 	Files []*os.File
+	// Conns are held by this process for git, and end with it; may be nil.
+	Conns *Conns
 }
 
 // Runner runs git. The git agent has one that puts a guard around it.

@@ -62,10 +62,10 @@ func (g *gateway) close() error {
 }
 
 // admit returns the proxy URL for one git command, and what ends it.
-func (g *gateway) admit(s *Server) (p *passage, proxyURL string, end func()) {
+func (g *gateway) admit(s *Server, conns *Conns) (p *passage, proxyURL string, end func()) {
 	// Connections are the command's own, so that what a server counts by
 	// connection is counted right.
-	p = &passage{server: s, transport: transport(s.out)}
+	p = &passage{server: s, transport: transport(s.out.held(conns))}
 	p.transport.TLSClientConfig = s.tls
 	p.transport.ResponseHeaderTimeout = 5 * time.Minute // while the server counts objects
 	p.forward = &httputil.ReverseProxy{Rewrite: p.rewrite, ModifyResponse: p.answered, ErrorHandler: p.failed, Transport: p.transport, ErrorLog: quiet, FlushInterval: -1}

@@ -27,6 +27,31 @@ type outbound struct {
 	// own is set for a proxy of the hub's environment. Whoever runs the hub
 	// chose it, so its address is not looked at; the upstream's is.
 	own bool
+	// conns are told of each connection; may be nil.
+	conns *Conns
+}
+
+// held is the same way out with its connections noted.
+func (o *outbound) held(c *Conns) *outbound {
+	noted := *o
+	noted.conns = c
+	return &noted
+}
+
+// dial connects, by the hub's rules or freely, and notes the connection.
+func (o *outbound) dial(ctx context.Context, network, addr string, free bool) (net.Conn, error) {
+	dial := o.dialer.DialContext
+	if free {
+		dial = (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second, Resolver: o.dialer.Resolver}).DialContext
+	}
+	c, err := dial(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.conns.add(c); err != nil {
+		return nil, errors.Join(errcode.New(errcode.Unavailable, "the guard of this fetch has gone: %w", err), c.Close())
+	}
+	return c, nil
 }
 
 // lookTimeout bounds how long a name is looked up that a proxy resolves anyway.
@@ -77,7 +102,7 @@ func (g *Git) proxyFromEnvironment(loc Location) *url.URL {
 // DialContext connects to addr.
 func (o *outbound) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	if o.proxy == nil {
-		return o.dialer.DialContext(ctx, network, addr)
+		return o.dial(ctx, network, addr, false)
 	}
 	if err := o.look(ctx, addr); err != nil {
 		return nil, err
@@ -121,11 +146,7 @@ func (o *outbound) dialProxy(ctx context.Context, network, _ string) (net.Conn, 
 			addr = net.JoinHostPort(o.proxy.Hostname(), "1080")
 		}
 	}
-	dial := o.dialer.DialContext
-	if o.own {
-		dial = (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second, Resolver: o.dialer.Resolver}).DialContext
-	}
-	c, err := dial(ctx, network, addr)
+	c, err := o.dial(ctx, network, addr, o.own)
 	if err != nil || o.proxy.Scheme != "https" {
 		return c, o.named(err)
 	}

@@ -38,7 +38,8 @@ func (s *Server) Fetch(ctx context.Context, m *Mirror, ids []string) error {
 
 // fetchHTTP gives git the gateway. What went wrong there says more than git.
 func (s *Server) fetchHTTP(ctx context.Context, c Command) error {
-	passage, proxyURL, end := s.git.gateway.admit(s)
+	c.Conns = &Conns{}
+	passage, proxyURL, end := s.git.gateway.admit(s, c.Conns)
 	defer end()
 	c.Env = append(append(c.Env, "GIT_ALLOW_PROTOCOL=http"), configEnv([]string{
 		"http.proxy", proxyURL,

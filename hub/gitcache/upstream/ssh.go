@@ -59,14 +59,14 @@ const handshakeTimeout = 30 * time.Second
 
 // uploadPack starts upload-pack on the server; it asks for protocol 2, which
 // old servers do not hear. It ends with ctx.
-func (s *Server) uploadPack(ctx context.Context) (*session, error) {
+func (s *Server) uploadPack(ctx context.Context, conns *Conns) (*session, error) {
 	path, err := s.sshPath()
 	if err != nil {
 		return nil, err
 	}
 	dial, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
-	conn, err := s.out.DialContext(dial, "tcp", s.loc.Address())
+	conn, err := s.out.held(conns).DialContext(dial, "tcp", s.loc.Address())
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (s *Server) explainSSH(err error) error {
 
 // listSSH asks for the refs under the prefixes, as listHTTP does.
 func (s *Server) listSSH(ctx context.Context, prefixes []string, see func(Ref) error) (Listing, error) {
-	ses, err := s.uploadPack(ctx)
+	ses, err := s.uploadPack(ctx, nil)
 	if err != nil {
 		return Listing{}, err
 	}
@@ -193,7 +193,8 @@ func listSession(ses *session, prefixes []string, see func(Ref) error) (Listing,
 func (s *Server) fetchSSH(ctx context.Context, c Command) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	ses, err := s.uploadPack(ctx)
+	c.Conns = &Conns{}
+	ses, err := s.uploadPack(ctx, c.Conns)
 	if err != nil {
 		return err
 	}
