@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/parse"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -24,7 +24,7 @@ const (
 	maxRunMillis  = 500
 	maxRunBytes   = 32 << 20
 	maxText       = 64 << 10
-	maxNodes      = 200_000
+	maxValues     = 400_000
 	maxLuaCalls   = 100
 	maxLuaMessage = maxMessage
 )

@@ -7,13 +7,13 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua"
 )
 
-// nodeBudget bounds what one object may become: 200,000 values.
+// nodeBudget bounds what one object may become: 400,000 values.
 type nodeBudget int
 
-var errObject = errors.New("the object has more than 200,000 values")
+var errObject = errors.New("the object has more than 400,000 values")
 
 // table turns a map into a table of the same keys; meta, if any, becomes the
 // metatable of it and of every map inside. Numbers of Lua are floats, so that
@@ -35,7 +35,7 @@ func (b *nodeBudget) table(state *lua.LState, object map[string]any, meta *lua.L
 }
 
 func (b *nodeBudget) value(state *lua.LState, value any, meta *lua.LTable) (lua.LValue, error) {
-	if *b++; *b > 2*maxNodes {
+	if *b++; *b > maxValues {
 		return nil, errObject
 	}
 	switch v := value.(type) {

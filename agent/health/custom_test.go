@@ -1,0 +1,81 @@
+package health_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/axle-cd/axle/agent/health"
+	"github.com/axle-cd/axle/api/v1alpha1"
+)
+
+func written(namespace, name, group, version, kind, script string) v1alpha1.CustomHealth {
+	return v1alpha1.CustomHealth{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: v1alpha1.CustomHealthSpec{Group: group, Version: version, Kind: kind, Script: script}}
+}
+
+func TestRulesFromObjects(t *testing.T) {
+	const fine = `return {status = "Healthy", message = "%s"}`
+	script := func(name string) string { return strings.Replace(fine, "%s", name, 1) }
+	list, problems := health.FromObjects([]v1alpha1.CustomHealth{
+		written("z", "second", "example.org", "v1", "Thing", script("second")),
+		written("a", "first", "example.org", "v1", "Thing", script("first")),
+		written("a", "rest", "", "", "", script("rest")),
+		written("a", "no-kind", "example.org", "v1", "", script("x")),
+		written("a", "broken", "", "v1", "Pod", "return {"),
+		written("a", "empty", "", "v1", "Pod", ""),
+	})
+	var rules health.Rules
+	shadowed := rules.Replace(list)
+	if len(shadowed) != 1 || shadowed[0] != "z/second" {
+		t.Errorf("shadowed %v", shadowed)
+	}
+	if got := rules.Of(object(t, "apiVersion: example.org/v1\nkind: Thing")); got.Message != "first" {
+		t.Errorf("%+v", got)
+	}
+	if got := rules.Of(object(t, "apiVersion: example.org/v1\nkind: Other")); got.Message != "rest" {
+		t.Errorf("%+v", got)
+	}
+	var texts []string
+	for _, problem := range problems {
+		texts = append(texts, problem.Error())
+	}
+	all := strings.Join(texts, "\n")
+	for _, name := range []string{"a/no-kind", "a/broken", "a/empty"} {
+		if !strings.Contains(all, name) {
+			t.Errorf("%s is not named: %s", name, all)
+		}
+	}
+}
+
+// TestTheExampleOfTheSpecification judges by the documented object.
+func TestTheExampleOfTheSpecification(t *testing.T) {
+	text, err := os.ReadFile("../../docs/spec/customhealth.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```yaml\n")
+	example, _, found := strings.Cut(rest, "```")
+	var rule v1alpha1.CustomHealth
+	if err := yaml.UnmarshalStrict([]byte(example), &rule); err != nil || !found {
+		t.Fatalf("%v, found %v", err, found)
+	}
+	list, problems := health.FromObjects([]v1alpha1.CustomHealth{rule})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	var rules health.Rules
+	rules.Replace(list)
+	for status, want := range map[string]health.Result{
+		"{}":                                {Status: health.Progressing, Message: "waiting for the broker"},
+		"{phase: Running, partitions: 3}":   {Status: health.Healthy, Message: "3 partitions"},
+		"{phase: Failed, reason: no quota}": {Status: health.Degraded, Message: "no quota"},
+	} {
+		if got := rules.Of(object(t, "apiVersion: streams.example.org/v1\nkind: Topic\nstatus: "+status)); got != want {
+			t.Errorf("%s: %+v, want %+v", status, got, want)
+		}
+	}
+}
