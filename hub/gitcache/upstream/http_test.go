@@ -231,7 +231,7 @@ func TestRefusals(t *testing.T) {
 				if !errcode.Is(err, tt.code) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "127.0.0.1") || strings.Contains(err.Error(), "axle:") || strings.Contains(err.Error(), "secret") {
 					t.Errorf("%s: %v (%s), want %q (%s)", kind, err, errcode.Of(err), tt.want, tt.code)
 				}
-				if got := errcode.RetryAfter(err); got > tt.wait || got < tt.wait-10*time.Second {
+				if got := errcode.RetryAfter(err); got > tt.wait || got < tt.wait/2 { // a date comes nearer while others run
 					t.Errorf("%s: wait %v, want %v", kind, got, tt.wait)
 				}
 			}
