@@ -127,7 +127,8 @@ func specOf(r RenderRequest) (*agentv1.ServiceSpec, error) {
 	spec.Configuration = d.Spec.Configuration
 	spec.Render = &agentv1.Render{Templated: d.Spec.Templated}
 	if h := d.Spec.Helm; h != nil {
-		spec.Render.Helm = &agentv1.Helm{Release: or(h.Release, ""), ValuesFiles: h.ValuesFiles, IgnoreHooks: is(h.IgnoreHooks), IgnoreCrds: is(h.IgnoreCrds)}
+		spec.Render.Helm = &agentv1.Helm{Release: or(h.Release, ""), ValuesFiles: h.ValuesFiles, IgnoreHooks: is(h.IgnoreHooks), IgnoreCrds: is(h.IgnoreCrds),
+			LuaScript: or(h.LuaScript, ""), LuaFile: or(h.LuaFile, ""), LuaFolder: or(h.LuaFolder, "")}
 		if h.Values != nil {
 			spec.Render.Helm.Values = string(h.Values.Raw)
 		}

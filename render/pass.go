@@ -113,6 +113,7 @@ func (p *pass) helm(step *renderv1.Step, dir string, engine *liquid.Engine) ([]m
 		Tree: p.files, Dir: dir, Roots: []string{p.begin.GetEntry(), "."}, RootsFirst: h.GetOwnValuesFirst(),
 		Release: release, Namespace: p.begin.GetNamespace(),
 		Values: h.GetValues(), ValuesFiles: h.GetValuesFiles(),
+		Lua:         helm.Lua{Script: h.GetLuaScript(), File: h.GetLuaFile(), Folder: h.GetLuaFolder()},
 		IgnoreHooks: h.GetIgnoreHooks(), IgnoreCRDs: h.GetIgnoreCrds(),
 		KubernetesVersion: p.begin.GetCapabilities().GetKubernetesVersion(),
 		APIVersions:       p.begin.GetCapabilities().GetApiVersions(),

@@ -77,8 +77,11 @@ type Helm struct {
 	// OwnValuesFirst looks for ValuesFiles in the service's folder before the
 	// chart, which comes from elsewhere.
 	OwnValuesFirst bool
-	IgnoreHooks    bool
-	IgnoreCRDs     bool
+	// LuaScript, LuaFile and LuaFolder make values that win over all others.
+	LuaScript, LuaFile, LuaFolder string
+
+	IgnoreHooks bool
+	IgnoreCRDs  bool
 }
 
 // Capabilities are what a chart may ask about its cluster.
@@ -134,6 +137,7 @@ func (p Pass) begin(l layout) *renderv1.Begin {
 			Helm: &renderv1.Helm{
 				Release: s.Helm.Release, Values: s.Helm.Values, ValuesFiles: s.Helm.ValuesFiles,
 				IgnoreHooks: s.Helm.IgnoreHooks, IgnoreCrds: s.Helm.IgnoreCRDs, OwnValuesFirst: s.Helm.OwnValuesFirst,
+				LuaScript: s.Helm.LuaScript, LuaFile: s.Helm.LuaFile, LuaFolder: s.Helm.LuaFolder,
 			},
 			KustomizeEnableHelm: s.KustomizeEnableHelm, KustomizeEnvsubst: s.KustomizeEnvsubst,
 		})

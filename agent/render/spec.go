@@ -40,6 +40,7 @@ func helmOf(h *agentv1.Helm) Helm {
 	return Helm{
 		Release: h.GetRelease(), Values: h.GetValues(), ValuesFiles: h.GetValuesFiles(),
 		IgnoreHooks: h.GetIgnoreHooks(), IgnoreCRDs: h.GetIgnoreCrds(),
+		LuaScript: h.GetLuaScript(), LuaFile: h.GetLuaFile(), LuaFolder: h.GetLuaFolder(),
 	}
 }
 

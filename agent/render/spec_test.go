@@ -14,8 +14,8 @@ import (
 )
 
 func TestStepsOfASpec(t *testing.T) {
-	helm := &agentv1.Helm{Release: "r", Values: "a: b", ValuesFiles: []string{"v.yaml"}, IgnoreHooks: true, IgnoreCrds: true}
-	wantHelm := render.Helm{Release: "r", Values: "a: b", ValuesFiles: []string{"v.yaml"}, IgnoreHooks: true, IgnoreCRDs: true}
+	helm := &agentv1.Helm{Release: "r", Values: "a: b", ValuesFiles: []string{"v.yaml"}, IgnoreHooks: true, IgnoreCrds: true, LuaScript: "s", LuaFile: "f", LuaFolder: "d"}
+	wantHelm := render.Helm{Release: "r", Values: "a: b", ValuesFiles: []string{"v.yaml"}, IgnoreHooks: true, IgnoreCRDs: true, LuaScript: "s", LuaFile: "f", LuaFolder: "d"}
 	tests := map[string]struct {
 		render *agentv1.Render
 		want   []render.Step

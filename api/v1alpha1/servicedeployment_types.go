@@ -188,13 +188,13 @@ type ServiceHelm struct {
 	// IgnoreCrds leaves the chart's crds folder out.
 	// +optional
 	IgnoreCrds *bool `json:"ignoreCrds,omitempty"`
-	// LuaScript makes values. Does not act yet.
+	// LuaScript makes values, which win over all others.
 	// +optional
 	LuaScript *string `json:"luaScript,omitempty"`
-	// LuaFile is a file with such a script. Does not act yet.
+	// LuaFile is a file with such a script.
 	// +optional
 	LuaFile *string `json:"luaFile,omitempty"`
-	// LuaFolder is a folder of such scripts. Does not act yet.
+	// LuaFolder is a folder of such scripts.
 	// +optional
 	LuaFolder *string `json:"luaFolder,omitempty"`
 	// KustomizePostrender is a kustomization over the output. Does not act yet.

@@ -43,7 +43,10 @@ func helmMessage(h *fleet.Helm) *agentv1.Helm {
 	if h == nil {
 		return nil
 	}
-	return &agentv1.Helm{Release: h.Release, Values: h.Values, ValuesFiles: h.ValuesFiles, IgnoreHooks: h.IgnoreHooks, IgnoreCrds: h.IgnoreCRDs}
+	return &agentv1.Helm{
+		Release: h.Release, Values: h.Values, ValuesFiles: h.ValuesFiles, IgnoreHooks: h.IgnoreHooks, IgnoreCrds: h.IgnoreCRDs,
+		LuaScript: h.LuaScript, LuaFile: h.LuaFile, LuaFolder: h.LuaFolder,
+	}
 }
 
 func syncMessage(c *fleet.SyncConfig) *agentv1.SyncConfig {

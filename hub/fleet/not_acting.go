@@ -44,8 +44,5 @@ func NotActing(s Spec) []string {
 // changesNotActing adds what of a Helm block would change what the chart
 // renders.
 func changesNotActing(at string, h *Helm, add func(string, bool)) {
-	add(at+".luaScript", h.LuaScript != "")
-	add(at+".luaFile", h.LuaFile != "")
-	add(at+".luaFolder", h.LuaFolder != "")
 	add(at+".kustomizePostrender", h.KustomizePostrender != "")
 }

@@ -85,7 +85,10 @@ func (h *Helm) covered() *Helm {
 	if h == nil {
 		return nil
 	}
-	return &Helm{Release: h.Release, Values: h.Values, ValuesFiles: h.ValuesFiles, IgnoreHooks: h.IgnoreHooks, IgnoreCRDs: h.IgnoreCRDs}
+	return &Helm{
+		Release: h.Release, Values: h.Values, ValuesFiles: h.ValuesFiles, IgnoreHooks: h.IgnoreHooks, IgnoreCRDs: h.IgnoreCRDs,
+		LuaScript: h.LuaScript, LuaFile: h.LuaFile, LuaFolder: h.LuaFolder,
+	}
 }
 
 func prefixed(s string) []byte {

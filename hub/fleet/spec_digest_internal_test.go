@@ -56,7 +56,7 @@ func TestSpecDigestCoversWhatActs(t *testing.T) {
 		"ref":            {func(in *specInputs) { in.spec.Git = &Git{Ref: "v1"} }, false},
 		"docs":           {func(in *specInputs) { in.spec.DocsPath = "docs" }, false},
 		"version label":  {func(in *specInputs) { in.spec.Version = "1.2.3" }, false},
-		"lua":            {func(in *specInputs) { in.spec.Helm = &Helm{Values: "x: 1", LuaScript: "y"} }, false},
+		"lua":            {func(in *specInputs) { in.spec.Helm = &Helm{Values: "x: 1", LuaScript: "y"} }, true},
 		"entry":          {func(in *specInputs) { in.service.Desired.Entry = "" }, true},
 		"namespace":      {func(in *specInputs) { in.service.Namespace = "other" }, true},
 		"project":        {func(in *specInputs) { in.service.Project = "other" }, true},

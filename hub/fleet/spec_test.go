@@ -172,7 +172,7 @@ func TestNotActingNamesWhatDoesNothing(t *testing.T) {
 	if got := fleet.NotActing(s); got != nil {
 		t.Errorf("a plain spec: %v", got)
 	}
-	s.Helm = &fleet.Helm{Values: "a: 1", LuaScript: "x", Chart: "web", Version: "1.x"}
+	s.Helm = &fleet.Helm{Values: "a: 1", LuaScript: "x", KustomizePostrender: "p", Chart: "web", Version: "1.x"}
 	s.Contexts = []string{"shared"}
 	s.Dependencies = []fleet.Dependency{{Name: "db"}, {Name: "db", Cluster: "edge-2"}}
 	s.Renderers = []fleet.Renderer{{Type: "HELM", Helm: &fleet.Helm{URL: "https://example.com", Chart: "a"}}}
@@ -180,7 +180,7 @@ func TestNotActingNamesWhatDoesNothing(t *testing.T) {
 	s.SyncConfig = &fleet.SyncConfig{Labels: map[string]string{"a": "b"}, DiffNormalizers: []fleet.DiffNormalizer{{JSONPointers: []string{"/spec"}}}}
 	s.Sources, s.Imports, s.DocsPath = []fleet.Source{{Path: "more"}}, []fleet.Import{{Stack: "net"}}, "docs"
 	want := []string{
-		"helm.chart", "helm.version", "helm.luaScript", "renderers[0].helm.url", "renderers[0].helm.chart",
+		"helm.chart", "helm.version", "helm.kustomizePostrender", "renderers[0].helm.url", "renderers[0].helm.chart",
 		"syncConfig.diffNormalizers", "contexts", "imports", "dependencies[1].cluster", "docsPath",
 	}
 	if diff := cmp.Diff(want, fleet.NotActing(s)); diff != "" {

@@ -8,7 +8,8 @@
 // UUIDs) are found by rendering twice and marked volatile.
 //
 // Precedence of values, low to high: the chart's values.yaml,
-// values.yaml.liquid beside it, the values files in order, the inline values.
+// values.yaml.liquid beside it, the values files in order, those that Lua
+// scripts name, the inline values, the values that Lua scripts make.
 // A values file that ends in .liquid or .tpl is a template.
 // Subcharts come from charts/ or, by a file:// repository, from the service's
 // files; nothing is fetched. One object rendered twice is an error.

@@ -36,6 +36,9 @@ type Request struct {
 	// Values is YAML and wins over ValuesFiles.
 	Values      string
 	ValuesFiles []string
+	// Lua makes values that win over all others, and names values files that
+	// come after ValuesFiles.
+	Lua         Lua
 	IgnoreHooks bool
 	IgnoreCRDs  bool
 	// KubernetesVersion and APIVersions are the cluster's; without them the

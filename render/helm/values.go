@@ -2,6 +2,7 @@ package helm
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"path"
 	"slices"
@@ -34,7 +35,11 @@ func (r Request) valuesTexts() ([]valuesText, error) {
 		}
 		texts = append(texts, text)
 	}
-	for _, name := range r.ValuesFiles {
+	made, err := r.runLua()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Concat(r.ValuesFiles, made.files) {
 		file, err := r.findValues(name)
 		if err != nil {
 			return nil, err
@@ -48,22 +53,33 @@ func (r Request) valuesTexts() ([]valuesText, error) {
 	if strings.TrimSpace(r.Values) != "" {
 		texts = append(texts, valuesText{name: inlineName, text: []byte(r.Values)})
 	}
+	if len(made.values) > 0 {
+		text, err := json.Marshal(made.values)
+		if err != nil {
+			return nil, luaError(luaName, err)
+		}
+		texts = append(texts, valuesText{name: "the values of the service's Lua scripts", text: text})
+	}
 	return texts, nil
 }
 
 // findValues looks beside the chart, then in the other roots, or the other way
 // round.
 func (r Request) findValues(name string) (string, error) {
-	roots := append([]string{r.Dir}, r.Roots...)
-	if r.RootsFirst {
-		roots = append(slices.Clone(r.Roots), r.Dir)
-	}
-	for _, root := range roots {
+	for _, root := range r.roots() {
 		if file := path.Join(root, name); r.Tree.IsFile(file) {
 			return file, nil
 		}
 	}
 	return "", &manifest.Error{File: path.Join(r.Dir, name), Message: "the values file does not exist at this revision; its path is relative to the chart or to the service's folder"}
+}
+
+// roots are the folders in which the service's own files are looked for.
+func (r Request) roots() []string {
+	if r.RootsFirst {
+		return append(slices.Clone(r.Roots), r.Dir)
+	}
+	return append([]string{r.Dir}, r.Roots...)
 }
 
 // valuesFile reads a file and runs it when it is a template.

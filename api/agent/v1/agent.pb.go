@@ -1605,7 +1605,11 @@ type Helm struct {
 	IgnoreCrds  bool     `protobuf:"varint,5,opt,name=ignore_crds,json=ignoreCrds,proto3" json:"ignore_crds,omitempty"`
 	// The path of the part that is the chart, when it is not the service's own
 	// folder. Values files are then looked for in that folder first.
-	ChartPath     string `protobuf:"bytes,6,opt,name=chart_path,json=chartPath,proto3" json:"chart_path,omitempty"`
+	ChartPath string `protobuf:"bytes,6,opt,name=chart_path,json=chartPath,proto3" json:"chart_path,omitempty"`
+	// Scripts that make values, which win over all others.
+	LuaScript     string `protobuf:"bytes,7,opt,name=lua_script,json=luaScript,proto3" json:"lua_script,omitempty"`
+	LuaFile       string `protobuf:"bytes,8,opt,name=lua_file,json=luaFile,proto3" json:"lua_file,omitempty"`
+	LuaFolder     string `protobuf:"bytes,9,opt,name=lua_folder,json=luaFolder,proto3" json:"lua_folder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1678,6 +1682,27 @@ func (x *Helm) GetIgnoreCrds() bool {
 func (x *Helm) GetChartPath() string {
 	if x != nil {
 		return x.ChartPath
+	}
+	return ""
+}
+
+func (x *Helm) GetLuaScript() string {
+	if x != nil {
+		return x.LuaScript
+	}
+	return ""
+}
+
+func (x *Helm) GetLuaFile() string {
+	if x != nil {
+		return x.LuaFile
+	}
+	return ""
+}
+
+func (x *Helm) GetLuaFolder() string {
+	if x != nil {
+		return x.LuaFolder
 	}
 	return ""
 }
@@ -3067,7 +3092,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\trenderers\x18\x03 \x03(\v2\x17.axle.agent.v1.RendererR\trenderers\x12!\n" +
 	"\ttemplated\x18\x04 \x01(\bH\x00R\ttemplated\x88\x01\x01B\f\n" +
 	"\n" +
-	"_templated\"\xbe\x01\n" +
+	"_templated\"\x97\x02\n" +
 	"\x04Helm\x12\x18\n" +
 	"\arelease\x18\x01 \x01(\tR\arelease\x12\x16\n" +
 	"\x06values\x18\x02 \x01(\tR\x06values\x12!\n" +
@@ -3076,7 +3101,12 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\vignore_crds\x18\x05 \x01(\bR\n" +
 	"ignoreCrds\x12\x1d\n" +
 	"\n" +
-	"chart_path\x18\x06 \x01(\tR\tchartPath\"\\\n" +
+	"chart_path\x18\x06 \x01(\tR\tchartPath\x12\x1d\n" +
+	"\n" +
+	"lua_script\x18\a \x01(\tR\tluaScript\x12\x19\n" +
+	"\blua_file\x18\b \x01(\tR\aluaFile\x12\x1d\n" +
+	"\n" +
+	"lua_folder\x18\t \x01(\tR\tluaFolder\"\\\n" +
 	"\tKustomize\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1f\n" +
 	"\venable_helm\x18\x02 \x01(\bR\n" +

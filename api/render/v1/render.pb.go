@@ -523,8 +523,12 @@ type Helm struct {
 	IgnoreCrds  bool                   `protobuf:"varint,5,opt,name=ignore_crds,json=ignoreCrds,proto3" json:"ignore_crds,omitempty"`
 	// Look for values files in the service's folder before the chart.
 	OwnValuesFirst bool `protobuf:"varint,6,opt,name=own_values_first,json=ownValuesFirst,proto3" json:"own_values_first,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Scripts that make values, which win over all others.
+	LuaScript     string `protobuf:"bytes,7,opt,name=lua_script,json=luaScript,proto3" json:"lua_script,omitempty"`
+	LuaFile       string `protobuf:"bytes,8,opt,name=lua_file,json=luaFile,proto3" json:"lua_file,omitempty"`
+	LuaFolder     string `protobuf:"bytes,9,opt,name=lua_folder,json=luaFolder,proto3" json:"lua_folder,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Helm) Reset() {
@@ -597,6 +601,27 @@ func (x *Helm) GetOwnValuesFirst() bool {
 		return x.OwnValuesFirst
 	}
 	return false
+}
+
+func (x *Helm) GetLuaScript() string {
+	if x != nil {
+		return x.LuaScript
+	}
+	return ""
+}
+
+func (x *Helm) GetLuaFile() string {
+	if x != nil {
+		return x.LuaFile
+	}
+	return ""
+}
+
+func (x *Helm) GetLuaFolder() string {
+	if x != nil {
+		return x.LuaFolder
+	}
+	return ""
 }
 
 type Capabilities struct {
@@ -1028,7 +1053,7 @@ const file_render_v1_render_proto_rawDesc = "" +
 	"\x04helm\x18\x03 \x01(\v2\x14.axle.render.v1.HelmR\x04helm\x122\n" +
 	"\x15kustomize_enable_helm\x18\x04 \x01(\bR\x13kustomizeEnableHelm\x12-\n" +
 	"\x12kustomize_envsubst\x18\x05 \x01(\bR\x11kustomizeEnvsubst\x12\x1b\n" +
-	"\treal_path\x18\x06 \x01(\tR\brealPath\"\xc9\x01\n" +
+	"\treal_path\x18\x06 \x01(\tR\brealPath\"\xa2\x02\n" +
 	"\x04Helm\x12\x18\n" +
 	"\arelease\x18\x01 \x01(\tR\arelease\x12\x16\n" +
 	"\x06values\x18\x02 \x01(\tR\x06values\x12!\n" +
@@ -1036,7 +1061,12 @@ const file_render_v1_render_proto_rawDesc = "" +
 	"\fignore_hooks\x18\x04 \x01(\bR\vignoreHooks\x12\x1f\n" +
 	"\vignore_crds\x18\x05 \x01(\bR\n" +
 	"ignoreCrds\x12(\n" +
-	"\x10own_values_first\x18\x06 \x01(\bR\x0eownValuesFirst\"`\n" +
+	"\x10own_values_first\x18\x06 \x01(\bR\x0eownValuesFirst\x12\x1d\n" +
+	"\n" +
+	"lua_script\x18\a \x01(\tR\tluaScript\x12\x19\n" +
+	"\blua_file\x18\b \x01(\tR\aluaFile\x12\x1d\n" +
+	"\n" +
+	"lua_folder\x18\t \x01(\tR\tluaFolder\"`\n" +
 	"\fCapabilities\x12-\n" +
 	"\x12kubernetes_version\x18\x01 \x01(\tR\x11kubernetesVersion\x12!\n" +
 	"\fapi_versions\x18\x02 \x03(\tR\vapiVersions\"o\n" +

@@ -1,0 +1,314 @@
+package helm
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/yuin/gopher-lua"
+	"sigs.k8s.io/yaml"
+)
+
+// noLua are the functions of the base library that read files, print, or reach
+// into the machine.
+var noLua = []string{"collectgarbage", "dofile", "loadfile", "module", "newproxy", "print", "require", "_printregs"}
+
+// luaState makes a machine with tables, texts and numbers, the modules
+// encoding, fs and utils, and what templates see. It has no io, no os, no
+// clock and no network; random numbers would make other values each time.
+func (r Request) luaState() *lua.LState {
+	state := lua.NewState(lua.Options{SkipOpenLibs: true, CallStackSize: maxLuaCalls, RegistrySize: 1024,
+		RegistryGrowStep: 1024, RegistryMaxSize: 64 << 10})
+	for _, open := range []lua.LGFunction{lua.OpenBase, lua.OpenTable, lua.OpenString, lua.OpenMath} {
+		state.Push(state.NewFunction(open))
+		state.Call(0, 0)
+	}
+	for _, name := range noLua {
+		state.SetGlobal(name, lua.LNil)
+	}
+	numbers, _ := state.GetGlobal("math").(*lua.LTable)
+	numbers.RawSetString("random", lua.LNil)
+	numbers.RawSetString("randomseed", lua.LNil)
+	boundLuaText(state)
+	if r.Liquid != nil {
+		for name, value := range capitalised(r.Liquid.Bindings()) {
+			state.SetGlobal(name, toLua(state, value))
+		}
+	}
+	state.SetGlobal("values", state.NewTable())
+	state.SetGlobal("valuesFiles", state.NewTable())
+	for module, functions := range r.luaModules() {
+		table := state.NewTable()
+		for name, f := range functions {
+			table.RawSetString(name, state.NewFunction(luaFunction(f)))
+		}
+		state.SetGlobal(module, table)
+	}
+	return state
+}
+
+// boundLuaText keeps single calls from making a text of any size.
+func boundLuaText(state *lua.LState) {
+	texts, _ := state.GetGlobal("string").(*lua.LTable)
+	texts.RawSetString("dump", lua.LNil)
+	repeat, _ := texts.RawGetString("rep").(*lua.LFunction)
+	texts.RawSetString("rep", state.NewFunction(func(l *lua.LState) int {
+		if n := l.CheckInt(2); n > maxLuaText/max(1, len(l.CheckString(1))) {
+			l.RaiseError("string.rep makes a text of more than %d MiB", maxLuaText>>20)
+		}
+		return repeat.GFunction(l)
+	}))
+	format, _ := texts.RawGetString("format").(*lua.LFunction)
+	texts.RawSetString("format", state.NewFunction(func(l *lua.LState) int {
+		digits := 0
+		for _, c := range l.CheckString(1) {
+			if digits++; c < '0' || c > '9' {
+				digits = 0
+			}
+			if digits > 3 {
+				l.RaiseError("string.format: a width of more than 3 digits")
+			}
+		}
+		return format.GFunction(l)
+	}))
+}
+
+// luaCall is a function of a module: values in, one value out or an error.
+type luaCall func(args []any) (any, error)
+
+// luaFunction returns the value, or nil and the error's text, as scripts
+// expect.
+func luaFunction(f luaCall) lua.LGFunction {
+	return func(l *lua.LState) int {
+		var args []any
+		for i := 1; i <= l.GetTop(); i++ {
+			arg, err := fromLua(l.Get(i), 0)
+			if err != nil {
+				l.RaiseError("%s", err.Error())
+			}
+			args = append(args, arg)
+		}
+		out, err := f(args)
+		if err != nil {
+			l.Push(lua.LNil)
+			l.Push(lua.LString(err.Error()))
+			return 2
+		}
+		l.Push(toLua(l, out))
+		return 1
+	}
+}
+
+func (r Request) luaModules() map[string]map[string]luaCall {
+	return map[string]map[string]luaCall{
+		"encoding": {
+			"jsonEncode": func(args []any) (any, error) { return encoded(json.Marshal(argument(args, 0))) },
+			"yamlEncode": func(args []any) (any, error) { return encoded(yaml.Marshal(argument(args, 0))) },
+			"jsonDecode": func(args []any) (out any, err error) {
+				return out, json.Unmarshal([]byte(textArgument(args, 0)), &out)
+			},
+			"yamlDecode": func(args []any) (out any, err error) {
+				return out, yaml.Unmarshal([]byte(textArgument(args, 0)), &out)
+			},
+		},
+		"fs": {"read": r.luaRead, "walk": r.luaWalk},
+		"utils": {
+			"merge": luaMerge,
+			"splitString": func(args []any) (any, error) {
+				var parts []any
+				for part := range strings.SplitSeq(textArgument(args, 0), textArgument(args, 1)) {
+					parts = append(parts, part)
+				}
+				return parts, nil
+			},
+			"pathJoin": func(args []any) (any, error) {
+				if list, ok := argument(args, 0).([]any); ok {
+					args = list
+				}
+				var parts []string
+				for i := range args {
+					parts = append(parts, textArgument(args, i))
+				}
+				return path.Join(parts...), nil
+			},
+		},
+	}
+}
+
+func encoded(text []byte, err error) (any, error) { return string(text), err }
+
+func argument(args []any, i int) any {
+	if i < len(args) {
+		return args[i]
+	}
+	return nil
+}
+
+func textArgument(args []any, i int) string {
+	text, _ := argument(args, i).(string)
+	return text
+}
+
+// luaRead reads a file of the service, by a path relative to the chart or to
+// the service's folder.
+func (r Request) luaRead(args []any) (any, error) {
+	name := textArgument(args, 0)
+	for _, root := range r.roots() {
+		if file := path.Join(root, name); r.Tree.IsFile(file) {
+			text, err := r.Tree.Read(file)
+			return string(text), err
+		}
+	}
+	return nil, fmt.Errorf("%s: there is no such file in the service", name)
+}
+
+// luaWalk lists the files below a folder, by paths that read takes.
+func (r Request) luaWalk(args []any) (any, error) {
+	name := textArgument(args, 0)
+	for _, root := range r.roots() {
+		dir := path.Join(root, name)
+		if !r.Tree.IsDir(dir) {
+			continue
+		}
+		out := []any{}
+		for _, file := range slices.Sorted(slices.Values(r.Tree.Below(dir))) {
+			if root != "." {
+				file = strings.TrimPrefix(file, root+"/")
+			}
+			out = append(out, file)
+		}
+		return out, nil
+	}
+	return nil, fmt.Errorf("%s: there is no such folder in the service", name)
+}
+
+// luaMerge lays the second table over the first. Lists are replaced, or added
+// to the first's in the mode "append".
+func luaMerge(args []any) (any, error) {
+	low, lowOK := table(argument(args, 0))
+	high, highOK := table(argument(args, 1))
+	mode := textArgument(args, 2)
+	switch {
+	case !lowOK || !highOK:
+		return nil, errors.New("merge wants two tables with names")
+	case mode != "" && mode != "override" && mode != "append":
+		return nil, fmt.Errorf("merge knows the modes override and append, not %q", mode)
+	}
+	return mergeTables(low, high, mode == "append"), nil
+}
+
+func table(v any) (map[string]any, bool) {
+	if list, ok := v.([]any); ok && len(list) == 0 {
+		return map[string]any{}, true
+	}
+	m, ok := v.(map[string]any)
+	return m, ok
+}
+
+func mergeTables(low, high map[string]any, add bool) map[string]any {
+	for key, over := range high {
+		under, there := low[key]
+		a, aOK := under.(map[string]any)
+		b, bOK := over.(map[string]any)
+		listA, listsA := under.([]any)
+		listB, listsB := over.([]any)
+		switch {
+		case there && aOK && bOK:
+			low[key] = mergeTables(a, b, add)
+		case there && add && listsA && listsB:
+			low[key] = slices.Concat(listA, listB)
+		default:
+			low[key] = over
+		}
+	}
+	return low
+}
+
+// listMark is the metatable of tables that were lists, so that an empty one
+// stays one. Scripts can neither see nor change it.
+var listMark = func() *lua.LTable {
+	mark := &lua.LTable{}
+	mark.RawSetString("__metatable", lua.LFalse)
+	return mark
+}()
+
+// toLua makes a machine's value of a decoded one.
+func toLua(state *lua.LState, v any) lua.LValue {
+	switch v := v.(type) {
+	case nil:
+		return lua.LNil
+	case bool:
+		return lua.LBool(v)
+	case string:
+		return lua.LString(v)
+	case float64:
+		return lua.LNumber(v)
+	case int:
+		return lua.LNumber(v)
+	case int64:
+		return lua.LNumber(v)
+	case []any:
+		out := state.NewTable()
+		out.Metatable = listMark
+		for i, item := range v {
+			out.RawSetInt(i+1, toLua(state, item))
+		}
+		return out
+	case map[string]any:
+		out := state.NewTable()
+		for key, item := range v {
+			out.RawSetString(key, toLua(state, item))
+		}
+		return out
+	}
+	return lua.LString(fmt.Sprint(v))
+}
+
+// fromLua makes a value of a machine's one. A table whose keys are 1, 2, 3, …
+// is a list; an empty one is a map unless it was a list.
+func fromLua(v lua.LValue, depth int) (any, error) {
+	if depth > maxLuaNested {
+		return nil, fmt.Errorf("tables nest more than %d deep, or hold themselves", maxLuaNested)
+	}
+	switch v := v.(type) {
+	case *lua.LNilType:
+		return nil, nil
+	case lua.LBool:
+		return bool(v), nil
+	case lua.LString:
+		return string(v), nil
+	case lua.LNumber:
+		if n := int64(v); lua.LNumber(n) == v && n > -1<<53 && n < 1<<53 {
+			return n, nil
+		}
+		return float64(v), nil
+	case *lua.LTable:
+		return tableFromLua(v, depth)
+	}
+	return nil, fmt.Errorf("a %s is no value", v.Type())
+}
+
+func tableFromLua(t *lua.LTable, depth int) (any, error) {
+	fields, list := map[string]any{}, make([]any, 0, t.Len())
+	var failed error
+	count := 0
+	t.ForEach(func(key, value lua.LValue) {
+		if failed != nil {
+			return
+		}
+		count++
+		if fields[key.String()], failed = fromLua(value, depth+1); failed != nil {
+			failed = fmt.Errorf("%s: %w", key.String(), failed)
+		}
+	})
+	if failed != nil || count != t.Len() || (count == 0 && t.Metatable != listMark) {
+		return fields, failed
+	}
+	for i := 1; i <= t.Len(); i++ {
+		list = append(list, fields[lua.LNumber(i).String()])
+	}
+	return list, nil
+}
