@@ -41,6 +41,7 @@ type headFleet interface {
 type heads struct {
 	fleet   headFleet
 	changed func(repositoryID string)
+	look    func() // at every upstream, soon
 	clock   clock.Clock
 	log     *slog.Logger
 
@@ -50,14 +51,17 @@ type heads struct {
 	wake    chan struct{}
 }
 
-func newHeads(f headFleet, changed func(string), c clock.Clock, log *slog.Logger) *heads {
-	return &heads{fleet: f, changed: changed, clock: c, log: log, waiting: map[string]bool{}, wake: make(chan struct{}, 1)}
+func newHeads(f headFleet, changed func(string), look func(), c clock.Clock, log *slog.Logger) *heads {
+	return &heads{fleet: f, changed: changed, look: look, clock: c, log: log, waiting: map[string]bool{}, wake: make(chan struct{}, 1)}
 }
 
-// Rebuild implements event.Subscriber.
+// Rebuild implements event.Subscriber. A database that lost its last seconds
+// may have lost heads with them: upstreams are looked at now, not at the next
+// poll, so that agents are not given older content for longer than that takes.
 func (h *heads) Rebuild(context.Context) error {
 	h.add(nil, true)
 	h.changed("")
+	h.look()
 	return nil
 }
 

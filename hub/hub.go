@@ -139,7 +139,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	if h.desired, err = desired.New(desired.Config{Fleet: h.fleet, Feed: h.feed, Log: c.Log}); err != nil {
 		return err
 	}
-	h.heads = newHeads(h.fleet, h.cache.Changed, c.Clock, c.Log)
+	h.heads = newHeads(h.fleet, h.cache.Changed, h.cache.LookAgain, c.Clock, c.Log)
 	registerProcess(h.registry, h.feed, h.desired, h.heads.size)
 	h.setup = newSetup(c.DataDir, h.identity, c.Log)
 	for _, s := range []event.Subscriber{h.identity, h.fleet, h.desired, h.heads, h.setup} {

@@ -222,6 +222,10 @@ func (c *Cache) Changed(repositoryID string) {
 	c.poke()
 }
 
+// LookAgain asks for a look at every upstream that this replica follows, as a
+// kick does, and returns at once.
+func (c *Cache) LookAgain() { c.each(agent.Kick) }
+
 // sweep evicts tarballs and drops what nobody follows.
 func (c *Cache) sweep(ctx context.Context) error {
 	for {
