@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/yuin/gopher-lua"
 	"sigs.k8s.io/yaml"
@@ -16,10 +17,15 @@ import (
 // into the machine.
 var noLua = []string{"collectgarbage", "dofile", "loadfile", "module", "newproxy", "print", "require", "_printregs"}
 
+// smallArrays keeps t[60000000] = 1 from allocating a gigabyte of nils; larger
+// indexes go to the table's hash.
+var smallArrays = sync.OnceFunc(func() { lua.MaxArrayIndex = 1 << 20 })
+
 // luaState makes a machine with tables, texts and numbers, the modules
 // encoding, fs and utils, and what templates see. It has no io, no os, no
 // clock and no network; random numbers would make other values each time.
 func (r Request) luaState() *lua.LState {
+	smallArrays()
 	state := lua.NewState(lua.Options{SkipOpenLibs: true, CallStackSize: maxLuaCalls, RegistrySize: 1024,
 		RegistryGrowStep: 1024, RegistryMaxSize: 64 << 10})
 	for _, open := range []lua.LGFunction{lua.OpenBase, lua.OpenTable, lua.OpenString, lua.OpenMath} {

@@ -44,6 +44,7 @@ func TestLuaMakesValues(t *testing.T) {
 		"json":       {helm.Lua{Script: "values.j = encoding.jsonEncode(encoding.jsonDecode('{\"b\": [1]}'))"}, `{"j":"{\"b\":[1]}"}`},
 		"merge":      {helm.Lua{Script: "values = utils.merge({a = {1}, m = {x = 1}}, {a = {2}, m = {y = 2}})"}, `{"a":[2],"m":{"x":1,"y":2}}`},
 		"append":     {helm.Lua{Script: "values = utils.merge({a = {1}}, {a = {2}}, 'append')"}, `{"a":[1,2]}`},
+		"far index":  {helm.Lua{Script: "t = {} t[60000000] = 1\nvalues.n = #t"}, `{"n":0}`},
 		"paths":      {helm.Lua{Script: "values = {p = utils.pathJoin({'a', 'b'}), s = utils.splitString('a,b', ',')}"}, `{"p":"a/b","s":["a","b"]}`},
 		"no machine": {helm.Lua{Script: "values = {n = tostring(io) .. tostring(os) .. tostring(require) .. tostring(math.random) .. tostring(dofile)}"}, `{"n":"nilnilnilnilnil"}`},
 	}
