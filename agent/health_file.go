@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/axle-cd/axle/agent/health"
@@ -31,10 +32,8 @@ func HealthOf(out io.Writer, in io.Reader, request HealthRequest) error {
 	if err != nil {
 		return err
 	}
-	result := health.Result{}
-	if request.Lua == "" {
-		result = health.Of(object)
-	} else {
+	rules := health.Rules{}
+	if request.Lua != "" {
 		source, err := os.ReadFile(request.Lua)
 		if err != nil {
 			return argumentError("--lua: %w; name a file with a script", err)
@@ -43,13 +42,11 @@ func HealthOf(out io.Writer, in io.Reader, request HealthRequest) error {
 		if err != nil {
 			return err
 		}
-		rules := health.Rules{}
 		rules.Replace([]health.Custom{{Name: request.Lua, Kind: object.GroupVersionKind(), Rule: script}})
-		result = rules.Of(object)
 	}
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(result)
+	return encoder.Encode(rules.Of(object))
 }
 
 func readObject(in io.Reader, file string) (*unstructured.Unstructured, error) {
@@ -65,8 +62,13 @@ func readObject(in io.Reader, file string) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
+	raw, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		return nil, errcode.New(errcode.Invalid, "%s: %w", file, err)
+	}
 	var object map[string]any
-	if err := yaml.Unmarshal(text, &object); err != nil {
+	// Integers stay integers, as in objects that an API server sends.
+	if err := utiljson.Unmarshal(raw, &object); err != nil {
 		return nil, errcode.New(errcode.Invalid, "%s: %w", file, err)
 	}
 	u := &unstructured.Unstructured{Object: object}
