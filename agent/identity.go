@@ -46,6 +46,24 @@ type identity struct {
 	ExpiresAt   int64                        `json:"expiresAt,omitempty"`
 	ReceivedAt  int64                        `json:"receivedAt,omitempty"`
 	SigningKeys map[string]ed25519.PublicKey `json:"signingKeys,omitempty"`
+	// FormerKeys were among them; the list on disk may be signed by one.
+	FormerKeys map[string]ed25519.PublicKey `json:"formerKeys,omitempty"`
+}
+
+// maxFormerKeys is four years of keys that last 90 days.
+const maxFormerKeys = 16
+
+// pin takes the keys now in force and remembers those that are not any more.
+func (i *identity) pin(keys map[string]ed25519.PublicKey) {
+	former := map[string]ed25519.PublicKey{}
+	for _, from := range []map[string]ed25519.PublicKey{i.SigningKeys, i.FormerKeys} {
+		for id, key := range from {
+			if keys[id] == nil && len(former) < maxFormerKeys {
+				former[id] = key
+			}
+		}
+	}
+	i.SigningKeys, i.FormerKeys = keys, former
 }
 
 func newIdentity(hubURL, clusterUID string) (*identity, error) {

@@ -125,7 +125,8 @@ func (s *session) renew(ctx context.Context, refused bool) error {
 		s.agent.page.say("token", err)
 		return err
 	}
-	s.id.Token, s.id.ExpiresAt, s.id.ReceivedAt, s.id.SigningKeys = got.Token, got.ExpiresAt, clock.Micros(now), got.Keys
+	s.id.Token, s.id.ExpiresAt, s.id.ReceivedAt = got.Token, got.ExpiresAt, clock.Micros(now)
+	s.id.pin(got.Keys)
 	// The hub keeps the old token until the new one was used, so losing this
 	// write costs a renewal and no more.
 	if err := s.agent.identities.save(ctx, s.id); err != nil {

@@ -39,6 +39,7 @@ type Client struct {
 	clusterID string
 	token     []string // "Bearer …" as a header value, shared by requests
 	keys      map[string]ed25519.PublicKey
+	former    map[string]ed25519.PublicKey // never changes
 	seen      Position
 	seenValue []string
 	// skew is how far the hub's clock is ahead of ours, as far as known.
@@ -69,7 +70,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{
 		origin: u, desired: u.JoinPath("/agent/v1/desired"), transport: cfg.Transport,
-		attempts: cfg.Attempts, clock: cfg.Clock, clusterID: cfg.ClusterID, keys: maps.Clone(cfg.Keys),
+		attempts: cfg.Attempts, clock: cfg.Clock, clusterID: cfg.ClusterID, keys: maps.Clone(cfg.Keys), former: maps.Clone(cfg.Former),
 	}
 	c.calls = sync.OnceValue(c.makeCalls)
 	c.SetToken(cfg.Token)

@@ -42,6 +42,10 @@ type Config struct {
 	Token string
 	// Keys are the pinned keys, by id. A client without keys takes no list.
 	Keys map[string]ed25519.PublicKey
+	// Former are keys that were pinned before. Only a list that was stored may
+	// be signed by one: a list that does not change is not signed anew, and
+	// must be good after a restart while the hub is away.
+	Former map[string]ed25519.PublicKey
 	// Seen is the highest position that was taken before a restart.
 	Seen Position
 	// Attempts bounds the tries of one call; 3 when zero.

@@ -2,6 +2,7 @@ package hubclient
 
 import (
 	"context"
+	"crypto/ed25519"
 	"io"
 	"net/http"
 
@@ -105,7 +106,7 @@ func (c *Client) readList(r *http.Response) (*List, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := c.verify(body)
+	list, err := c.verify(body, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -137,16 +138,17 @@ func readBody(r *http.Response) ([]byte, error) {
 	return body, nil
 }
 
-// Verify reads a list that was stored: its signature must be of a pinned key
-// and its cluster this one. It moves no position.
-func (c *Client) Verify(signed []byte) (*List, error) { return c.verify(signed) }
+// Verify reads a list that was stored: its signature must be of a pinned key,
+// or of one that was pinned, and its cluster this one. It moves no position.
+func (c *Client) Verify(signed []byte) (*List, error) { return c.verify(signed, c.former) }
 
-func (c *Client) verify(signed []byte) (*List, error) {
+// verify takes a list whose signature is of a pinned key or of one of others.
+func (c *Client) verify(signed []byte, others map[string]ed25519.PublicKey) (*List, error) {
 	var outer agentv1.SignedDesired
 	if err := proto.Unmarshal(signed, &outer); err != nil {
 		return nil, hold(NotTheHub, 0, errcode.Unavailable, "the hub's list cannot be read: %w", err)
 	}
-	if err := c.checkSignature("list", outer.GetKeyId(), listPrefix, outer.GetDesired(), outer.GetSignature()); err != nil {
+	if err := c.checkSignature("list", outer.GetKeyId(), others, listPrefix, outer.GetDesired(), outer.GetSignature()); err != nil {
 		return nil, err
 	}
 	c.mu.Lock()

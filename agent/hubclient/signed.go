@@ -20,12 +20,15 @@ const refusedHeader = "Axle-Refused"
 // maxRefused bounds what is told.
 const maxRefused = 300
 
-// checkSignature returns nil when a pinned key signed the payload. what is
-// named in the error.
-func (c *Client) checkSignature(what, keyID, prefix string, payload, signature []byte) error {
+// checkSignature returns nil when a pinned key, or one of others, signed the
+// payload. what is named in the error.
+func (c *Client) checkSignature(what, keyID string, others map[string]ed25519.PublicKey, prefix string, payload, signature []byte) error {
 	c.mu.Lock()
-	key := c.keys[keyID]
+	key, pinned := c.keys[keyID]
 	c.mu.Unlock()
+	if !pinned {
+		key = others[keyID]
+	}
 	if len(key) != ed25519.PublicKeySize {
 		return c.refuse(hold(UnknownKey, 0, errcode.Forbidden,
 			"%s refused: signed by key %.40q, which this agent was never given; when the hub was rebuilt, register the cluster again, else something between the agent and the hub altered it", what, keyID))
@@ -74,7 +77,7 @@ func (c *Client) Services(ctx context.Context, ids []string) (*agentv1.ServicesR
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkSignature("specs", outer.GetKeyId(), servicesPrefix, outer.GetSigned(), outer.GetSignature()); err != nil {
+	if err := c.checkSignature("specs", outer.GetKeyId(), nil, servicesPrefix, outer.GetSigned(), outer.GetSignature()); err != nil {
 		return nil, err
 	}
 	var inner agentv1.ServicesResponse
