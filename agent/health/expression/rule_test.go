@@ -65,9 +65,12 @@ func TestExpressionsThatMisbehave(t *testing.T) {
 		}
 	}
 	const list = `[0,1,2,3,4,5,6,7,8,9]`
-	for name, test := range map[string]struct{ source, want string }{
+	for name, test := range map[string]struct {
+		source string
+		want   string
+	}{
 		"a missing field": {`status.phase == "x"`, "phase"},
-		"dear":            {list + `.all(a, ` + list + `.all(b, ` + list + `.all(c, ` + list + `.all(d, ` + list + `.all(e, ` + list + `.all(f, a+b+c+d+e+f >= 0))))))`, "cost"},
+		"dear":            {list + `.all(a, ` + list + `.all(b, ` + list + `.all(c, ` + list + `.all(d, ` + list + `.all(e, ` + list + `.all(f, a+b+c+d+e+f >= 0))))))`, "operation "}, // by its cost, or by the clock of a slow machine
 		"a text":          {`spec.word`, "true or false"},
 	} {
 		rule, err := expression.Compile("ns/cel", expression.Source{Healthy: test.source})
