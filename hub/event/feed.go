@@ -20,6 +20,10 @@ const (
 	// pollInterval is how late a replica hears of another's commit when no
 	// notification came.
 	pollInterval = time.Second
+	// lifeInterval is how often a feed without news makes sure that it is still
+	// the same life of the database; with news, or after an error, it does so
+	// each time.
+	lifeInterval = 5 * time.Second
 	// waitLimit bounds how long a request waits for this replica to catch up
 	// with what its caller has seen elsewhere.
 	waitLimit = 2 * time.Second
@@ -218,15 +222,21 @@ func (f *Feed) wait(ctx context.Context, p Position) (bool, error) {
 // to read are retried with full jitter and never end it.
 func (f *Feed) Run(ctx context.Context) error {
 	backoff := jitter.Backoff{Min: 100 * time.Millisecond, Max: maxBackoff}
+	var looked time.Time // when a whole turn went well; zero asks for one now
 	for ctx.Err() == nil {
+		if now := f.clock.Now(); looked.IsZero() || now.Sub(looked) >= lifeInterval || !f.quiet(ctx, now) {
+			looked = now
+		} else {
+			looked = f.pause(ctx, looked)
+			continue
+		}
 		err := f.turn(ctx)
 		if err == nil {
 			backoff.Reset()
-			if err := f.pause(ctx); err != nil {
-				return nil
-			}
+			looked = f.pause(ctx, looked)
 			continue
 		}
+		looked = time.Time{}
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -238,14 +248,31 @@ func (f *Feed) Run(ctx context.Context) error {
 	return nil
 }
 
-func (f *Feed) pause(ctx context.Context) error {
+// pause waits for the next turn and returns when the last whole one was, zero
+// when somebody knows of news.
+func (f *Feed) pause(ctx context.Context, looked time.Time) time.Time {
 	select {
 	case <-f.wake:
+		return time.Time{}
 	case <-f.clock.After(pollInterval):
 	case <-ctx.Done():
-		return ctx.Err()
 	}
-	return nil
+	return looked
+}
+
+// quiet reports whether there is nothing new, by one question. Whatever else
+// the answer is, a whole turn finds out.
+func (f *Feed) quiet(ctx context.Context, now time.Time) bool {
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	rows, err := f.store.ChangesAfter(ctx, f.Position().Sequence, 1)
+	if err != nil || len(rows) > 0 {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.readAt = now
+	return true
 }
 
 // turn rebuilds when needed, then applies all rows there are.
