@@ -10,7 +10,10 @@ import (
 
 var _ gitcache.WebhookStore = (*Store)(nil)
 
-const selectWebhook = "SELECT id, name, provider, repository_id, created_at, delivered_at, outcome FROM webhooks "
+const (
+	webhookColumns = "id, name, provider, repository_id, created_at, delivered_at, outcome"
+	selectWebhook  = "SELECT " + webhookColumns + " FROM webhooks "
+)
 
 func scanWebhook(row scan) (w gitcache.Webhook, err error) {
 	var created, delivered int64
@@ -26,15 +29,14 @@ func (s *Store) Webhooks(ctx context.Context) ([]gitcache.Webhook, error) {
 
 // WebhookSecret returns a webhook by ID, with its secret. errcode.NotFound.
 func (s *Store) WebhookSecret(ctx context.Context, id string) (w gitcache.Webhook, secret string, err error) {
-	w, found, err := rowOf(ctx, s, scanWebhook, selectWebhook+"WHERE id = $1", id)
+	sealed := ""
+	w, found, err := rowOf(ctx, s, func(row scan) (gitcache.Webhook, error) {
+		return scanWebhook(func(into ...any) error { return row(append(into, &sealed)...) })
+	}, "SELECT "+webhookColumns+", secret FROM webhooks WHERE id = $1", id)
 	if err != nil {
 		return w, "", err
 	}
-	sealed, found2, err := rowOf(ctx, s, value[string], "SELECT secret FROM webhooks WHERE id = $1", id)
-	if err != nil {
-		return w, "", err
-	}
-	if !found || !found2 {
+	if !found {
 		return w, "", errcode.New(errcode.NotFound, "there is no such webhook")
 	}
 	plain, err := s.sealer.Open(sealed, secretOfWebhook(id))
