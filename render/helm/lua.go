@@ -148,8 +148,11 @@ type luaLimit struct {
 	until time.Time
 	heap  uint64
 	steps int
-	done  chan struct{}
-	err   error
+	// look is the step at which memory is read next, last what was read.
+	look int
+	last uint64
+	done chan struct{}
+	err  error
 }
 
 // Done counts a step.
@@ -163,10 +166,23 @@ func (l *luaLimit) Done() <-chan struct{} {
 		l.end(fmt.Errorf("the script takes more than %d million steps; it may loop without end", maxLuaSteps/1_000_000))
 	case l.steps%1024 == 0 && time.Now().After(l.until):
 		l.end(fmt.Errorf("the script takes more than %v", maxLuaTime))
-	case l.steps%64 == 0 && heapBytes() > l.heap:
+	case l.steps >= l.look && l.full():
 		l.end(fmt.Errorf("the script uses more than %d MiB of memory", maxLuaHeap>>20))
 	}
 	return l.done
+}
+
+// full reads the memory in use. A text that is doubled takes two steps and is
+// sixteen times as long after eight, so that memory is read every eighth step,
+// and before each one while it grows.
+func (l *luaLimit) full() bool {
+	now := heapBytes()
+	l.look = l.steps + 8
+	if now > l.last+maxLuaHeap/256 {
+		l.look = l.steps + 1
+	}
+	l.last = now
+	return now > l.heap
 }
 
 // Err is why the script was ended.
