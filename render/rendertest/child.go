@@ -109,11 +109,21 @@ func Start(t *testing.T) *Child {
 // PID is the process's.
 func (c *Child) PID() int { return c.command.Process.Pid }
 
+// said is how the child's words begin: a runtime that ends prints every
+// goroutine after its reason.
+func (c *Child) said() string {
+	words := c.stderr.String()
+	if len(words) > 1_000 {
+		words = words[:1_000] + " ..."
+	}
+	return words
+}
+
 // Send writes one frame.
 func (c *Child) Send(m *renderv1.ToChild) {
 	c.t.Helper()
 	if err := frame.Write(c.in, m); err != nil {
-		c.t.Fatalf("%v; the child said: %s", err, c.stderr.String())
+		c.t.Fatalf("%v; the child said: %s", err, c.said())
 	}
 }
 
@@ -142,7 +152,7 @@ func (c *Child) Pass(files Files, begin *renderv1.Begin) *renderv1.Result {
 	for {
 		var message renderv1.ToParent
 		if err := frame.Read(c.out, &message); err != nil {
-			c.t.Fatalf("%v; the child said: %s", err, c.stderr.String())
+			c.t.Fatalf("%v; the child said: %s", err, c.said())
 		}
 		if result := message.GetResult(); result != nil {
 			return result
