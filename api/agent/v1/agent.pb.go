@@ -1269,7 +1269,13 @@ type ServiceSpec struct {
 	// Grows by one when a person releases a held prune; zero never did.
 	PruneApproval int64 `protobuf:"varint,18,opt,name=prune_approval,json=pruneApproval,proto3" json:"prune_approval,omitempty"`
 	// Grows by one when a person asks for a sync now.
-	SyncRequest   int64 `protobuf:"varint,19,opt,name=sync_request,json=syncRequest,proto3" json:"sync_request,omitempty"`
+	SyncRequest int64 `protobuf:"varint,19,opt,name=sync_request,json=syncRequest,proto3" json:"sync_request,omitempty"`
+	// What templates see as contexts and imports, JSON objects of objects.
+	Contexts string `protobuf:"bytes,30,opt,name=contexts,proto3" json:"contexts,omitempty"`
+	Imports  string `protobuf:"bytes,31,opt,name=imports,proto3" json:"imports,omitempty"`
+	// Secret values that lie in contexts and imports, by what to call them: no
+	// text that leaves the agent holds one.
+	Hidden        map[string]string `protobuf:"bytes,32,rep,name=hidden,proto3" json:"hidden,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1435,6 +1441,27 @@ func (x *ServiceSpec) GetSyncRequest() int64 {
 		return x.SyncRequest
 	}
 	return 0
+}
+
+func (x *ServiceSpec) GetContexts() string {
+	if x != nil {
+		return x.Contexts
+	}
+	return ""
+}
+
+func (x *ServiceSpec) GetImports() string {
+	if x != nil {
+		return x.Imports
+	}
+	return ""
+}
+
+func (x *ServiceSpec) GetHidden() map[string]string {
+	if x != nil {
+		return x.Hidden
+	}
+	return nil
 }
 
 // Display rides beside the spec and is not part of its digest.
@@ -1607,11 +1634,13 @@ type Helm struct {
 	// folder. Values files are then looked for in that folder first.
 	ChartPath string `protobuf:"bytes,6,opt,name=chart_path,json=chartPath,proto3" json:"chart_path,omitempty"`
 	// Scripts that make values, which win over all others.
-	LuaScript     string `protobuf:"bytes,7,opt,name=lua_script,json=luaScript,proto3" json:"lua_script,omitempty"`
-	LuaFile       string `protobuf:"bytes,8,opt,name=lua_file,json=luaFile,proto3" json:"lua_file,omitempty"`
-	LuaFolder     string `protobuf:"bytes,9,opt,name=lua_folder,json=luaFolder,proto3" json:"lua_folder,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	LuaScript string `protobuf:"bytes,7,opt,name=lua_script,json=luaScript,proto3" json:"lua_script,omitempty"`
+	LuaFile   string `protobuf:"bytes,8,opt,name=lua_file,json=luaFile,proto3" json:"lua_file,omitempty"`
+	LuaFolder string `protobuf:"bytes,9,opt,name=lua_folder,json=luaFolder,proto3" json:"lua_folder,omitempty"`
+	// A folder with a kustomization that changes what is rendered.
+	KustomizePostrender string `protobuf:"bytes,10,opt,name=kustomize_postrender,json=kustomizePostrender,proto3" json:"kustomize_postrender,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *Helm) Reset() {
@@ -1707,6 +1736,13 @@ func (x *Helm) GetLuaFolder() string {
 	return ""
 }
 
+func (x *Helm) GetKustomizePostrender() string {
+	if x != nil {
+		return x.KustomizePostrender
+	}
+	return ""
+}
+
 type Kustomize struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
@@ -1770,11 +1806,17 @@ func (x *Kustomize) GetEnvsubst() bool {
 type Renderer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Path  string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
-	// AUTO, RAW, HELM or KUSTOMIZE.
-	Type          string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
-	Helm          *Helm  `protobuf:"bytes,3,opt,name=helm,proto3" json:"helm,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// AUTO, RAW, HELM, KUSTOMIZE, JSONNET, CUE, EXEC or WASM.
+	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	Helm *Helm  `protobuf:"bytes,3,opt,name=helm,proto3" json:"helm,omitempty"`
+	// A folder with a kustomization that changes what this renders.
+	KustomizePostrender string   `protobuf:"bytes,4,opt,name=kustomize_postrender,json=kustomizePostrender,proto3" json:"kustomize_postrender,omitempty"`
+	Jsonnet             *Jsonnet `protobuf:"bytes,5,opt,name=jsonnet,proto3" json:"jsonnet,omitempty"`
+	Cue                 *Cue     `protobuf:"bytes,6,opt,name=cue,proto3" json:"cue,omitempty"`
+	Exec                *Exec    `protobuf:"bytes,7,opt,name=exec,proto3" json:"exec,omitempty"`
+	Wasm                *Wasm    `protobuf:"bytes,8,opt,name=wasm,proto3" json:"wasm,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *Renderer) Reset() {
@@ -1828,6 +1870,353 @@ func (x *Renderer) GetHelm() *Helm {
 	return nil
 }
 
+func (x *Renderer) GetKustomizePostrender() string {
+	if x != nil {
+		return x.KustomizePostrender
+	}
+	return ""
+}
+
+func (x *Renderer) GetJsonnet() *Jsonnet {
+	if x != nil {
+		return x.Jsonnet
+	}
+	return nil
+}
+
+func (x *Renderer) GetCue() *Cue {
+	if x != nil {
+		return x.Cue
+	}
+	return nil
+}
+
+func (x *Renderer) GetExec() *Exec {
+	if x != nil {
+		return x.Exec
+	}
+	return nil
+}
+
+func (x *Renderer) GetWasm() *Wasm {
+	if x != nil {
+		return x.Wasm
+	}
+	return nil
+}
+
+// Jsonnet is how Jsonnet files are evaluated. The service's configuration,
+// cluster and service are external variables of these names.
+type Jsonnet struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty is main.jsonnet, else every *.jsonnet file of the folder.
+	File    string             `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`
+	Tlas    []*JsonnetVariable `protobuf:"bytes,2,rep,name=tlas,proto3" json:"tlas,omitempty"`
+	ExtVars []*JsonnetVariable `protobuf:"bytes,3,rep,name=ext_vars,json=extVars,proto3" json:"ext_vars,omitempty"`
+	// Folders to import from, of the service's folder or of its files' root.
+	Libs          []string `protobuf:"bytes,4,rep,name=libs,proto3" json:"libs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Jsonnet) Reset() {
+	*x = Jsonnet{}
+	mi := &file_agent_v1_agent_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Jsonnet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Jsonnet) ProtoMessage() {}
+
+func (x *Jsonnet) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Jsonnet.ProtoReflect.Descriptor instead.
+func (*Jsonnet) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Jsonnet) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *Jsonnet) GetTlas() []*JsonnetVariable {
+	if x != nil {
+		return x.Tlas
+	}
+	return nil
+}
+
+func (x *Jsonnet) GetExtVars() []*JsonnetVariable {
+	if x != nil {
+		return x.ExtVars
+	}
+	return nil
+}
+
+func (x *Jsonnet) GetLibs() []string {
+	if x != nil {
+		return x.Libs
+	}
+	return nil
+}
+
+type JsonnetVariable struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Value string                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	// The value is Jsonnet, not a text.
+	Code          bool `protobuf:"varint,3,opt,name=code,proto3" json:"code,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JsonnetVariable) Reset() {
+	*x = JsonnetVariable{}
+	mi := &file_agent_v1_agent_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JsonnetVariable) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JsonnetVariable) ProtoMessage() {}
+
+func (x *JsonnetVariable) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JsonnetVariable.ProtoReflect.Descriptor instead.
+func (*JsonnetVariable) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *JsonnetVariable) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *JsonnetVariable) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *JsonnetVariable) GetCode() bool {
+	if x != nil {
+		return x.Code
+	}
+	return false
+}
+
+// Cue is how a CUE package is evaluated.
+type Cue struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Needed when the folder holds several packages.
+	Package string `protobuf:"bytes,1,opt,name=package,proto3" json:"package,omitempty"`
+	// Where to look for objects; empty is all that the package exports.
+	Expression string `protobuf:"bytes,2,opt,name=expression,proto3" json:"expression,omitempty"`
+	// Values of @tag attributes, beside the service's configuration.
+	Tags          map[string]string `protobuf:"bytes,3,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cue) Reset() {
+	*x = Cue{}
+	mi := &file_agent_v1_agent_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cue) ProtoMessage() {}
+
+func (x *Cue) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cue.ProtoReflect.Descriptor instead.
+func (*Cue) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *Cue) GetPackage() string {
+	if x != nil {
+		return x.Package
+	}
+	return ""
+}
+
+func (x *Cue) GetExpression() string {
+	if x != nil {
+		return x.Expression
+	}
+	return ""
+}
+
+func (x *Cue) GetTags() map[string]string {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+// Exec is a command that the agent's administrator declared.
+type Exec struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tool          string                 `protobuf:"bytes,1,opt,name=tool,proto3" json:"tool,omitempty"`
+	Parameters    map[string]string      `protobuf:"bytes,2,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Exec) Reset() {
+	*x = Exec{}
+	mi := &file_agent_v1_agent_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Exec) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Exec) ProtoMessage() {}
+
+func (x *Exec) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Exec.ProtoReflect.Descriptor instead.
+func (*Exec) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Exec) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *Exec) GetParameters() map[string]string {
+	if x != nil {
+		return x.Parameters
+	}
+	return nil
+}
+
+// Wasm is a WebAssembly module: a file of the service, or one that the agent's
+// administrator declared.
+type Wasm struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Module        string                 `protobuf:"bytes,1,opt,name=module,proto3" json:"module,omitempty"`
+	Tool          string                 `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
+	Parameters    map[string]string      `protobuf:"bytes,3,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Wasm) Reset() {
+	*x = Wasm{}
+	mi := &file_agent_v1_agent_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Wasm) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Wasm) ProtoMessage() {}
+
+func (x *Wasm) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Wasm.ProtoReflect.Descriptor instead.
+func (*Wasm) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Wasm) GetModule() string {
+	if x != nil {
+		return x.Module
+	}
+	return ""
+}
+
+func (x *Wasm) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *Wasm) GetParameters() map[string]string {
+	if x != nil {
+		return x.Parameters
+	}
+	return nil
+}
+
 type SyncConfig struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Unset is true.
@@ -1845,7 +2234,7 @@ type SyncConfig struct {
 
 func (x *SyncConfig) Reset() {
 	*x = SyncConfig{}
-	mi := &file_agent_v1_agent_proto_msgTypes[21]
+	mi := &file_agent_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1857,7 +2246,7 @@ func (x *SyncConfig) String() string {
 func (*SyncConfig) ProtoMessage() {}
 
 func (x *SyncConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[21]
+	mi := &file_agent_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1870,7 +2259,7 @@ func (x *SyncConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncConfig.ProtoReflect.Descriptor instead.
 func (*SyncConfig) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SyncConfig) GetCreateNamespace() bool {
@@ -1935,7 +2324,7 @@ type DiffNormalizer struct {
 
 func (x *DiffNormalizer) Reset() {
 	*x = DiffNormalizer{}
-	mi := &file_agent_v1_agent_proto_msgTypes[22]
+	mi := &file_agent_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1947,7 +2336,7 @@ func (x *DiffNormalizer) String() string {
 func (*DiffNormalizer) ProtoMessage() {}
 
 func (x *DiffNormalizer) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[22]
+	mi := &file_agent_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1960,7 +2349,7 @@ func (x *DiffNormalizer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffNormalizer.ProtoReflect.Descriptor instead.
 func (*DiffNormalizer) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DiffNormalizer) GetName() string {
@@ -2009,7 +2398,7 @@ type Dependency struct {
 
 func (x *Dependency) Reset() {
 	*x = Dependency{}
-	mi := &file_agent_v1_agent_proto_msgTypes[23]
+	mi := &file_agent_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2021,7 +2410,7 @@ func (x *Dependency) String() string {
 func (*Dependency) ProtoMessage() {}
 
 func (x *Dependency) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[23]
+	mi := &file_agent_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2034,7 +2423,7 @@ func (x *Dependency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dependency.ProtoReflect.Descriptor instead.
 func (*Dependency) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Dependency) GetName() string {
@@ -2068,7 +2457,7 @@ type ClusterData struct {
 
 func (x *ClusterData) Reset() {
 	*x = ClusterData{}
-	mi := &file_agent_v1_agent_proto_msgTypes[24]
+	mi := &file_agent_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2080,7 +2469,7 @@ func (x *ClusterData) String() string {
 func (*ClusterData) ProtoMessage() {}
 
 func (x *ClusterData) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[24]
+	mi := &file_agent_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2093,7 +2482,7 @@ func (x *ClusterData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterData.ProtoReflect.Descriptor instead.
 func (*ClusterData) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ClusterData) GetId() string {
@@ -2162,7 +2551,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[25]
+	mi := &file_agent_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2174,7 +2563,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[25]
+	mi := &file_agent_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2187,7 +2576,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ReportRequest) GetBootId() string {
@@ -2242,7 +2631,7 @@ type ServiceReport struct {
 
 func (x *ServiceReport) Reset() {
 	*x = ServiceReport{}
-	mi := &file_agent_v1_agent_proto_msgTypes[26]
+	mi := &file_agent_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2254,7 +2643,7 @@ func (x *ServiceReport) String() string {
 func (*ServiceReport) ProtoMessage() {}
 
 func (x *ServiceReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[26]
+	mi := &file_agent_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2267,7 +2656,7 @@ func (x *ServiceReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceReport.ProtoReflect.Descriptor instead.
 func (*ServiceReport) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ServiceReport) GetServiceId() string {
@@ -2312,7 +2701,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[27]
+	mi := &file_agent_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2324,7 +2713,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[27]
+	mi := &file_agent_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2337,7 +2726,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ReportResponse) GetResync() []string {
@@ -2389,7 +2778,7 @@ type ServiceStatus struct {
 
 func (x *ServiceStatus) Reset() {
 	*x = ServiceStatus{}
-	mi := &file_agent_v1_agent_proto_msgTypes[28]
+	mi := &file_agent_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2401,7 +2790,7 @@ func (x *ServiceStatus) String() string {
 func (*ServiceStatus) ProtoMessage() {}
 
 func (x *ServiceStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[28]
+	mi := &file_agent_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2414,7 +2803,7 @@ func (x *ServiceStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceStatus.ProtoReflect.Descriptor instead.
 func (*ServiceStatus) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ServiceStatus) GetSync() string {
@@ -2515,7 +2904,7 @@ type StatusError struct {
 
 func (x *StatusError) Reset() {
 	*x = StatusError{}
-	mi := &file_agent_v1_agent_proto_msgTypes[29]
+	mi := &file_agent_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2527,7 +2916,7 @@ func (x *StatusError) String() string {
 func (*StatusError) ProtoMessage() {}
 
 func (x *StatusError) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[29]
+	mi := &file_agent_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2540,7 +2929,7 @@ func (x *StatusError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusError.ProtoReflect.Descriptor instead.
 func (*StatusError) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *StatusError) GetSource() string {
@@ -2584,7 +2973,7 @@ type ComponentCounts struct {
 
 func (x *ComponentCounts) Reset() {
 	*x = ComponentCounts{}
-	mi := &file_agent_v1_agent_proto_msgTypes[30]
+	mi := &file_agent_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2596,7 +2985,7 @@ func (x *ComponentCounts) String() string {
 func (*ComponentCounts) ProtoMessage() {}
 
 func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[30]
+	mi := &file_agent_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2609,7 +2998,7 @@ func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentCounts.ProtoReflect.Descriptor instead.
 func (*ComponentCounts) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ComponentCounts) GetTotal() int32 {
@@ -2658,7 +3047,7 @@ type ComponentList struct {
 
 func (x *ComponentList) Reset() {
 	*x = ComponentList{}
-	mi := &file_agent_v1_agent_proto_msgTypes[31]
+	mi := &file_agent_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2670,7 +3059,7 @@ func (x *ComponentList) String() string {
 func (*ComponentList) ProtoMessage() {}
 
 func (x *ComponentList) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[31]
+	mi := &file_agent_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2683,7 +3072,7 @@ func (x *ComponentList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentList.ProtoReflect.Descriptor instead.
 func (*ComponentList) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ComponentList) GetComponents() []*Component {
@@ -2717,7 +3106,7 @@ type Component struct {
 
 func (x *Component) Reset() {
 	*x = Component{}
-	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	mi := &file_agent_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2729,7 +3118,7 @@ func (x *Component) String() string {
 func (*Component) ProtoMessage() {}
 
 func (x *Component) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	mi := &file_agent_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2742,7 +3131,7 @@ func (x *Component) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Component.ProtoReflect.Descriptor instead.
 func (*Component) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Component) GetGroup() string {
@@ -2817,13 +3206,16 @@ type PingRequest struct {
 	Nodes              int32                  `protobuf:"varint,5,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	PollIntervalMicros int64                  `protobuf:"varint,6,opt,name=poll_interval_micros,json=pollIntervalMicros,proto3" json:"poll_interval_micros,omitempty"`
 	ProtocolVersion    int32                  `protobuf:"varint,7,opt,name=protocol_version,json=protocolVersion,proto3" json:"protocol_version,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// How the agent is installed; unset when it cannot replace itself, as one
+	// that runs outside its cluster.
+	Installation  *Installation `protobuf:"bytes,8,opt,name=installation,proto3" json:"installation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PingRequest) Reset() {
 	*x = PingRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[33]
+	mi := &file_agent_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2835,7 +3227,7 @@ func (x *PingRequest) String() string {
 func (*PingRequest) ProtoMessage() {}
 
 func (x *PingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[33]
+	mi := &file_agent_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2848,7 +3240,7 @@ func (x *PingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingRequest.ProtoReflect.Descriptor instead.
 func (*PingRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *PingRequest) GetBootId() string {
@@ -2900,6 +3292,76 @@ func (x *PingRequest) GetProtocolVersion() int32 {
 	return 0
 }
 
+func (x *PingRequest) GetInstallation() *Installation {
+	if x != nil {
+		return x.Installation
+	}
+	return nil
+}
+
+// Installation is what the agent's own manifests must keep over an upgrade.
+type Installation struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Namespace string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// The image that runs now.
+	Image string `protobuf:"bytes,2,opt,name=image,proto3" json:"image,omitempty"`
+	// The command line after the program's name; nothing secret is in it.
+	Args          []string `protobuf:"bytes,3,rep,name=args,proto3" json:"args,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Installation) Reset() {
+	*x = Installation{}
+	mi := &file_agent_v1_agent_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Installation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Installation) ProtoMessage() {}
+
+func (x *Installation) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Installation.ProtoReflect.Descriptor instead.
+func (*Installation) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *Installation) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *Installation) GetImage() string {
+	if x != nil {
+		return x.Image
+	}
+	return ""
+}
+
+func (x *Installation) GetArgs() []string {
+	if x != nil {
+		return x.Args
+	}
+	return nil
+}
+
 type PingResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2908,7 +3370,7 @@ type PingResponse struct {
 
 func (x *PingResponse) Reset() {
 	*x = PingResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[34]
+	mi := &file_agent_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2920,7 +3382,7 @@ func (x *PingResponse) String() string {
 func (*PingResponse) ProtoMessage() {}
 
 func (x *PingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[34]
+	mi := &file_agent_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2933,7 +3395,7 @@ func (x *PingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingResponse.ProtoReflect.Descriptor instead.
 func (*PingResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
 var File_agent_v1_agent_proto protoreflect.FileDescriptor
@@ -3048,7 +3510,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\tsignature\x18\x05 \x01(\fR\tsignature\x12\x15\n" +
 	"\x06key_id\x18\x06 \x01(\tR\x05keyId\x12\x1d\n" +
 	"\n" +
-	"cluster_id\x18\a \x01(\tR\tclusterId\"\x81\a\n" +
+	"cluster_id\x18\a \x01(\tR\tclusterId\"\xb2\b\n" +
 	"\vServiceSpec\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -3071,11 +3533,17 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x0fservice_account\x18\x10 \x01(\tR\x0eserviceAccount\x120\n" +
 	"\adisplay\x18\x11 \x01(\v2\x16.axle.agent.v1.DisplayR\adisplay\x12%\n" +
 	"\x0eprune_approval\x18\x12 \x01(\x03R\rpruneApproval\x12!\n" +
-	"\fsync_request\x18\x13 \x01(\x03R\vsyncRequest\x1a@\n" +
+	"\fsync_request\x18\x13 \x01(\x03R\vsyncRequest\x12\x1a\n" +
+	"\bcontexts\x18\x1e \x01(\tR\bcontexts\x12\x18\n" +
+	"\aimports\x18\x1f \x01(\tR\aimports\x12>\n" +
+	"\x06hidden\x18  \x03(\v2&.axle.agent.v1.ServiceSpec.HiddenEntryR\x06hidden\x1a@\n" +
 	"\x12ConfigurationEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
 	"\fSecretsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
+	"\vHiddenEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc2\x01\n" +
 	"\aDisplay\x12\x1a\n" +
@@ -3092,7 +3560,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\trenderers\x18\x03 \x03(\v2\x17.axle.agent.v1.RendererR\trenderers\x12!\n" +
 	"\ttemplated\x18\x04 \x01(\bH\x00R\ttemplated\x88\x01\x01B\f\n" +
 	"\n" +
-	"_templated\"\x97\x02\n" +
+	"_templated\"\xca\x02\n" +
 	"\x04Helm\x12\x18\n" +
 	"\arelease\x18\x01 \x01(\tR\arelease\x12\x16\n" +
 	"\x06values\x18\x02 \x01(\tR\x06values\x12!\n" +
@@ -3106,16 +3574,58 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"lua_script\x18\a \x01(\tR\tluaScript\x12\x19\n" +
 	"\blua_file\x18\b \x01(\tR\aluaFile\x12\x1d\n" +
 	"\n" +
-	"lua_folder\x18\t \x01(\tR\tluaFolder\"\\\n" +
+	"lua_folder\x18\t \x01(\tR\tluaFolder\x121\n" +
+	"\x14kustomize_postrender\x18\n" +
+	" \x01(\tR\x13kustomizePostrender\"\\\n" +
 	"\tKustomize\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1f\n" +
 	"\venable_helm\x18\x02 \x01(\bR\n" +
 	"enableHelm\x12\x1a\n" +
-	"\benvsubst\x18\x03 \x01(\bR\benvsubst\"[\n" +
+	"\benvsubst\x18\x03 \x01(\bR\benvsubst\"\xb8\x02\n" +
 	"\bRenderer\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12'\n" +
-	"\x04helm\x18\x03 \x01(\v2\x13.axle.agent.v1.HelmR\x04helm\"\xc3\x04\n" +
+	"\x04helm\x18\x03 \x01(\v2\x13.axle.agent.v1.HelmR\x04helm\x121\n" +
+	"\x14kustomize_postrender\x18\x04 \x01(\tR\x13kustomizePostrender\x120\n" +
+	"\ajsonnet\x18\x05 \x01(\v2\x16.axle.agent.v1.JsonnetR\ajsonnet\x12$\n" +
+	"\x03cue\x18\x06 \x01(\v2\x12.axle.agent.v1.CueR\x03cue\x12'\n" +
+	"\x04exec\x18\a \x01(\v2\x13.axle.agent.v1.ExecR\x04exec\x12'\n" +
+	"\x04wasm\x18\b \x01(\v2\x13.axle.agent.v1.WasmR\x04wasm\"\xa0\x01\n" +
+	"\aJsonnet\x12\x12\n" +
+	"\x04file\x18\x01 \x01(\tR\x04file\x122\n" +
+	"\x04tlas\x18\x02 \x03(\v2\x1e.axle.agent.v1.JsonnetVariableR\x04tlas\x129\n" +
+	"\bext_vars\x18\x03 \x03(\v2\x1e.axle.agent.v1.JsonnetVariableR\aextVars\x12\x12\n" +
+	"\x04libs\x18\x04 \x03(\tR\x04libs\"O\n" +
+	"\x0fJsonnetVariable\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\x12\x12\n" +
+	"\x04code\x18\x03 \x01(\bR\x04code\"\xaa\x01\n" +
+	"\x03Cue\x12\x18\n" +
+	"\apackage\x18\x01 \x01(\tR\apackage\x12\x1e\n" +
+	"\n" +
+	"expression\x18\x02 \x01(\tR\n" +
+	"expression\x120\n" +
+	"\x04tags\x18\x03 \x03(\v2\x1c.axle.agent.v1.Cue.TagsEntryR\x04tags\x1a7\n" +
+	"\tTagsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9e\x01\n" +
+	"\x04Exec\x12\x12\n" +
+	"\x04tool\x18\x01 \x01(\tR\x04tool\x12C\n" +
+	"\n" +
+	"parameters\x18\x02 \x03(\v2#.axle.agent.v1.Exec.ParametersEntryR\n" +
+	"parameters\x1a=\n" +
+	"\x0fParametersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb6\x01\n" +
+	"\x04Wasm\x12\x16\n" +
+	"\x06module\x18\x01 \x01(\tR\x06module\x12\x12\n" +
+	"\x04tool\x18\x02 \x01(\tR\x04tool\x12C\n" +
+	"\n" +
+	"parameters\x18\x03 \x03(\v2#.axle.agent.v1.Wasm.ParametersEntryR\n" +
+	"parameters\x1a=\n" +
+	"\x0fParametersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc3\x04\n" +
 	"\n" +
 	"SyncConfig\x12.\n" +
 	"\x10create_namespace\x18\x01 \x01(\bH\x00R\x0fcreateNamespace\x88\x01\x01\x12)\n" +
@@ -3214,7 +3724,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x03uid\x18\x06 \x01(\tR\x03uid\x12\x16\n" +
 	"\x06synced\x18\a \x01(\bR\x06synced\x12\x16\n" +
 	"\x06health\x18\b \x01(\tR\x06health\x12\x18\n" +
-	"\amessage\x18\t \x01(\tR\amessage\"\x85\x02\n" +
+	"\amessage\x18\t \x01(\tR\amessage\"\xc6\x02\n" +
 	"\vPingRequest\x12\x17\n" +
 	"\aboot_id\x18\x01 \x01(\tR\x06bootId\x12#\n" +
 	"\ragent_version\x18\x02 \x01(\tR\fagentVersion\x12-\n" +
@@ -3222,7 +3732,12 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x06distro\x18\x04 \x01(\tR\x06distro\x12\x14\n" +
 	"\x05nodes\x18\x05 \x01(\x05R\x05nodes\x120\n" +
 	"\x14poll_interval_micros\x18\x06 \x01(\x03R\x12pollIntervalMicros\x12)\n" +
-	"\x10protocol_version\x18\a \x01(\x05R\x0fprotocolVersion\"\x0e\n" +
+	"\x10protocol_version\x18\a \x01(\x05R\x0fprotocolVersion\x12?\n" +
+	"\finstallation\x18\b \x01(\v2\x1b.axle.agent.v1.InstallationR\finstallation\"V\n" +
+	"\fInstallation\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
+	"\x05image\x18\x02 \x01(\tR\x05image\x12\x12\n" +
+	"\x04args\x18\x03 \x03(\tR\x04args\"\x0e\n" +
 	"\fPingResponse2\xf4\x02\n" +
 	"\fAgentService\x12K\n" +
 	"\bRegister\x12\x1e.axle.agent.v1.RegisterRequest\x1a\x1f.axle.agent.v1.RegisterResponse\x12B\n" +
@@ -3243,7 +3758,7 @@ func file_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_agent_v1_agent_proto_rawDescData
 }
 
-var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_agent_v1_agent_proto_goTypes = []any{
 	(*Position)(nil),         // 0: axle.agent.v1.Position
 	(*RegisterRequest)(nil),  // 1: axle.agent.v1.RegisterRequest
@@ -3266,29 +3781,39 @@ var file_agent_v1_agent_proto_goTypes = []any{
 	(*Helm)(nil),             // 18: axle.agent.v1.Helm
 	(*Kustomize)(nil),        // 19: axle.agent.v1.Kustomize
 	(*Renderer)(nil),         // 20: axle.agent.v1.Renderer
-	(*SyncConfig)(nil),       // 21: axle.agent.v1.SyncConfig
-	(*DiffNormalizer)(nil),   // 22: axle.agent.v1.DiffNormalizer
-	(*Dependency)(nil),       // 23: axle.agent.v1.Dependency
-	(*ClusterData)(nil),      // 24: axle.agent.v1.ClusterData
-	(*ReportRequest)(nil),    // 25: axle.agent.v1.ReportRequest
-	(*ServiceReport)(nil),    // 26: axle.agent.v1.ServiceReport
-	(*ReportResponse)(nil),   // 27: axle.agent.v1.ReportResponse
-	(*ServiceStatus)(nil),    // 28: axle.agent.v1.ServiceStatus
-	(*StatusError)(nil),      // 29: axle.agent.v1.StatusError
-	(*ComponentCounts)(nil),  // 30: axle.agent.v1.ComponentCounts
-	(*ComponentList)(nil),    // 31: axle.agent.v1.ComponentList
-	(*Component)(nil),        // 32: axle.agent.v1.Component
-	(*PingRequest)(nil),      // 33: axle.agent.v1.PingRequest
-	(*PingResponse)(nil),     // 34: axle.agent.v1.PingResponse
-	nil,                      // 35: axle.agent.v1.RegisterRequest.TagsEntry
-	nil,                      // 36: axle.agent.v1.ServiceSpec.ConfigurationEntry
-	nil,                      // 37: axle.agent.v1.ServiceSpec.SecretsEntry
-	nil,                      // 38: axle.agent.v1.SyncConfig.LabelsEntry
-	nil,                      // 39: axle.agent.v1.SyncConfig.AnnotationsEntry
-	nil,                      // 40: axle.agent.v1.ClusterData.TagsEntry
+	(*Jsonnet)(nil),          // 21: axle.agent.v1.Jsonnet
+	(*JsonnetVariable)(nil),  // 22: axle.agent.v1.JsonnetVariable
+	(*Cue)(nil),              // 23: axle.agent.v1.Cue
+	(*Exec)(nil),             // 24: axle.agent.v1.Exec
+	(*Wasm)(nil),             // 25: axle.agent.v1.Wasm
+	(*SyncConfig)(nil),       // 26: axle.agent.v1.SyncConfig
+	(*DiffNormalizer)(nil),   // 27: axle.agent.v1.DiffNormalizer
+	(*Dependency)(nil),       // 28: axle.agent.v1.Dependency
+	(*ClusterData)(nil),      // 29: axle.agent.v1.ClusterData
+	(*ReportRequest)(nil),    // 30: axle.agent.v1.ReportRequest
+	(*ServiceReport)(nil),    // 31: axle.agent.v1.ServiceReport
+	(*ReportResponse)(nil),   // 32: axle.agent.v1.ReportResponse
+	(*ServiceStatus)(nil),    // 33: axle.agent.v1.ServiceStatus
+	(*StatusError)(nil),      // 34: axle.agent.v1.StatusError
+	(*ComponentCounts)(nil),  // 35: axle.agent.v1.ComponentCounts
+	(*ComponentList)(nil),    // 36: axle.agent.v1.ComponentList
+	(*Component)(nil),        // 37: axle.agent.v1.Component
+	(*PingRequest)(nil),      // 38: axle.agent.v1.PingRequest
+	(*Installation)(nil),     // 39: axle.agent.v1.Installation
+	(*PingResponse)(nil),     // 40: axle.agent.v1.PingResponse
+	nil,                      // 41: axle.agent.v1.RegisterRequest.TagsEntry
+	nil,                      // 42: axle.agent.v1.ServiceSpec.ConfigurationEntry
+	nil,                      // 43: axle.agent.v1.ServiceSpec.SecretsEntry
+	nil,                      // 44: axle.agent.v1.ServiceSpec.HiddenEntry
+	nil,                      // 45: axle.agent.v1.Cue.TagsEntry
+	nil,                      // 46: axle.agent.v1.Exec.ParametersEntry
+	nil,                      // 47: axle.agent.v1.Wasm.ParametersEntry
+	nil,                      // 48: axle.agent.v1.SyncConfig.LabelsEntry
+	nil,                      // 49: axle.agent.v1.SyncConfig.AnnotationsEntry
+	nil,                      // 50: axle.agent.v1.ClusterData.TagsEntry
 }
 var file_agent_v1_agent_proto_depIdxs = []int32{
-	35, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
+	41, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
 	3,  // 1: axle.agent.v1.RegisterResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
 	3,  // 2: axle.agent.v1.RenewResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
 	6,  // 3: axle.agent.v1.RenewResponse.more_signatures:type_name -> axle.agent.v1.KeySignature
@@ -3300,40 +3825,51 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	15, // 9: axle.agent.v1.ServicesResponse.services:type_name -> axle.agent.v1.ServiceSpec
 	0,  // 10: axle.agent.v1.ServicesResponse.position:type_name -> axle.agent.v1.Position
 	17, // 11: axle.agent.v1.ServiceSpec.render:type_name -> axle.agent.v1.Render
-	21, // 12: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
-	36, // 13: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
-	37, // 14: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
-	23, // 15: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
-	24, // 16: axle.agent.v1.ServiceSpec.cluster:type_name -> axle.agent.v1.ClusterData
+	26, // 12: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
+	42, // 13: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
+	43, // 14: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
+	28, // 15: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
+	29, // 16: axle.agent.v1.ServiceSpec.cluster:type_name -> axle.agent.v1.ClusterData
 	16, // 17: axle.agent.v1.ServiceSpec.display:type_name -> axle.agent.v1.Display
-	18, // 18: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
-	19, // 19: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
-	20, // 20: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
-	18, // 21: axle.agent.v1.Renderer.helm:type_name -> axle.agent.v1.Helm
-	38, // 22: axle.agent.v1.SyncConfig.labels:type_name -> axle.agent.v1.SyncConfig.LabelsEntry
-	39, // 23: axle.agent.v1.SyncConfig.annotations:type_name -> axle.agent.v1.SyncConfig.AnnotationsEntry
-	22, // 24: axle.agent.v1.SyncConfig.diff_normalizers:type_name -> axle.agent.v1.DiffNormalizer
-	40, // 25: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
-	26, // 26: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
-	0,  // 27: axle.agent.v1.ReportResponse.position:type_name -> axle.agent.v1.Position
-	29, // 28: axle.agent.v1.ServiceStatus.errors:type_name -> axle.agent.v1.StatusError
-	30, // 29: axle.agent.v1.ServiceStatus.counts:type_name -> axle.agent.v1.ComponentCounts
-	32, // 30: axle.agent.v1.ComponentList.components:type_name -> axle.agent.v1.Component
-	1,  // 31: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
-	4,  // 32: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
-	13, // 33: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
-	25, // 34: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
-	33, // 35: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
-	2,  // 36: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
-	5,  // 37: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
-	14, // 38: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
-	27, // 39: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
-	34, // 40: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
-	36, // [36:41] is the sub-list for method output_type
-	31, // [31:36] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	44, // 18: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
+	18, // 19: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
+	19, // 20: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
+	20, // 21: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
+	18, // 22: axle.agent.v1.Renderer.helm:type_name -> axle.agent.v1.Helm
+	21, // 23: axle.agent.v1.Renderer.jsonnet:type_name -> axle.agent.v1.Jsonnet
+	23, // 24: axle.agent.v1.Renderer.cue:type_name -> axle.agent.v1.Cue
+	24, // 25: axle.agent.v1.Renderer.exec:type_name -> axle.agent.v1.Exec
+	25, // 26: axle.agent.v1.Renderer.wasm:type_name -> axle.agent.v1.Wasm
+	22, // 27: axle.agent.v1.Jsonnet.tlas:type_name -> axle.agent.v1.JsonnetVariable
+	22, // 28: axle.agent.v1.Jsonnet.ext_vars:type_name -> axle.agent.v1.JsonnetVariable
+	45, // 29: axle.agent.v1.Cue.tags:type_name -> axle.agent.v1.Cue.TagsEntry
+	46, // 30: axle.agent.v1.Exec.parameters:type_name -> axle.agent.v1.Exec.ParametersEntry
+	47, // 31: axle.agent.v1.Wasm.parameters:type_name -> axle.agent.v1.Wasm.ParametersEntry
+	48, // 32: axle.agent.v1.SyncConfig.labels:type_name -> axle.agent.v1.SyncConfig.LabelsEntry
+	49, // 33: axle.agent.v1.SyncConfig.annotations:type_name -> axle.agent.v1.SyncConfig.AnnotationsEntry
+	27, // 34: axle.agent.v1.SyncConfig.diff_normalizers:type_name -> axle.agent.v1.DiffNormalizer
+	50, // 35: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
+	31, // 36: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
+	0,  // 37: axle.agent.v1.ReportResponse.position:type_name -> axle.agent.v1.Position
+	34, // 38: axle.agent.v1.ServiceStatus.errors:type_name -> axle.agent.v1.StatusError
+	35, // 39: axle.agent.v1.ServiceStatus.counts:type_name -> axle.agent.v1.ComponentCounts
+	37, // 40: axle.agent.v1.ComponentList.components:type_name -> axle.agent.v1.Component
+	39, // 41: axle.agent.v1.PingRequest.installation:type_name -> axle.agent.v1.Installation
+	1,  // 42: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
+	4,  // 43: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
+	13, // 44: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
+	30, // 45: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
+	38, // 46: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
+	2,  // 47: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
+	5,  // 48: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
+	14, // 49: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
+	32, // 50: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
+	40, // 51: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
+	47, // [47:52] is the sub-list for method output_type
+	42, // [42:47] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_agent_v1_agent_proto_init() }
@@ -3342,14 +3878,14 @@ func file_agent_v1_agent_proto_init() {
 		return
 	}
 	file_agent_v1_agent_proto_msgTypes[17].OneofWrappers = []any{}
-	file_agent_v1_agent_proto_msgTypes[21].OneofWrappers = []any{}
+	file_agent_v1_agent_proto_msgTypes[26].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_v1_agent_proto_rawDesc), len(file_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   41,
+			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -5889,6 +5889,1759 @@ func (x *ConfirmRestoreResponse) GetIncarnation() string {
 	return ""
 }
 
+type UpgradeStatusRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpgradeStatusRequest) Reset() {
+	*x = UpgradeStatusRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[84]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpgradeStatusRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpgradeStatusRequest) ProtoMessage() {}
+
+func (x *UpgradeStatusRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[84]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpgradeStatusRequest.ProtoReflect.Descriptor instead.
+func (*UpgradeStatusRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{84}
+}
+
+type StartUpgradeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty is the hub's own version.
+	Version string `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
+	// Empty keeps each agent's own registry and takes the version as the tag.
+	Image string `protobuf:"bytes,2,opt,name=image,proto3" json:"image,omitempty"`
+	// Each a number of clusters or a share such as "10%", counted from the first
+	// one; empty is 1, 1%, 10%, 100%.
+	Waves []string `protobuf:"bytes,3,rep,name=waves,proto3" json:"waves,omitempty"`
+	// How long a wave must be well before the next begins; zero is 15 minutes.
+	SoakMicros int64 `protobuf:"varint,4,opt,name=soak_micros,json=soakMicros,proto3" json:"soak_micros,omitempty"`
+	// How many may be on their way at once, a number or a share; empty is all of
+	// a wave.
+	MaxUnavailable string `protobuf:"bytes,5,opt,name=max_unavailable,json=maxUnavailable,proto3" json:"max_unavailable,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *StartUpgradeRequest) Reset() {
+	*x = StartUpgradeRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[85]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StartUpgradeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StartUpgradeRequest) ProtoMessage() {}
+
+func (x *StartUpgradeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[85]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StartUpgradeRequest.ProtoReflect.Descriptor instead.
+func (*StartUpgradeRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{85}
+}
+
+func (x *StartUpgradeRequest) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *StartUpgradeRequest) GetImage() string {
+	if x != nil {
+		return x.Image
+	}
+	return ""
+}
+
+func (x *StartUpgradeRequest) GetWaves() []string {
+	if x != nil {
+		return x.Waves
+	}
+	return nil
+}
+
+func (x *StartUpgradeRequest) GetSoakMicros() int64 {
+	if x != nil {
+		return x.SoakMicros
+	}
+	return 0
+}
+
+func (x *StartUpgradeRequest) GetMaxUnavailable() string {
+	if x != nil {
+		return x.MaxUnavailable
+	}
+	return ""
+}
+
+type PauseUpgradeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PauseUpgradeRequest) Reset() {
+	*x = PauseUpgradeRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[86]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PauseUpgradeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PauseUpgradeRequest) ProtoMessage() {}
+
+func (x *PauseUpgradeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[86]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PauseUpgradeRequest.ProtoReflect.Descriptor instead.
+func (*PauseUpgradeRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{86}
+}
+
+type ResumeUpgradeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeUpgradeRequest) Reset() {
+	*x = ResumeUpgradeRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[87]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeUpgradeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeUpgradeRequest) ProtoMessage() {}
+
+func (x *ResumeUpgradeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[87]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeUpgradeRequest.ProtoReflect.Descriptor instead.
+func (*ResumeUpgradeRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{87}
+}
+
+type AbortUpgradeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AbortUpgradeRequest) Reset() {
+	*x = AbortUpgradeRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[88]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AbortUpgradeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AbortUpgradeRequest) ProtoMessage() {}
+
+func (x *AbortUpgradeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[88]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AbortUpgradeRequest.ProtoReflect.Descriptor instead.
+func (*AbortUpgradeRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{88}
+}
+
+type AgentUpgrade struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Id       string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Version  string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	Previous string                 `protobuf:"bytes,3,opt,name=previous,proto3" json:"previous,omitempty"`
+	// Progressing, Paused, Stopped, Aborting, Aborted, Done, Superseded; empty
+	// when there never was one.
+	Phase string `protobuf:"bytes,4,opt,name=phase,proto3" json:"phase,omitempty"`
+	// Counts from 1.
+	Wave          int32                 `protobuf:"varint,5,opt,name=wave,proto3" json:"wave,omitempty"`
+	Waves         []string              `protobuf:"bytes,6,rep,name=waves,proto3" json:"waves,omitempty"`
+	Message       string                `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"`
+	By            string                `protobuf:"bytes,8,opt,name=by,proto3" json:"by,omitempty"`
+	CreatedAt     int64                 `protobuf:"varint,9,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	UpdatedAt     int64                 `protobuf:"varint,10,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
+	Targets       []*AgentUpgradeTarget `protobuf:"bytes,11,rep,name=targets,proto3" json:"targets,omitempty"`
+	HubVersion    string                `protobuf:"bytes,12,opt,name=hub_version,json=hubVersion,proto3" json:"hub_version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AgentUpgrade) Reset() {
+	*x = AgentUpgrade{}
+	mi := &file_hub_v1_hub_proto_msgTypes[89]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AgentUpgrade) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AgentUpgrade) ProtoMessage() {}
+
+func (x *AgentUpgrade) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[89]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AgentUpgrade.ProtoReflect.Descriptor instead.
+func (*AgentUpgrade) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{89}
+}
+
+func (x *AgentUpgrade) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *AgentUpgrade) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *AgentUpgrade) GetPrevious() string {
+	if x != nil {
+		return x.Previous
+	}
+	return ""
+}
+
+func (x *AgentUpgrade) GetPhase() string {
+	if x != nil {
+		return x.Phase
+	}
+	return ""
+}
+
+func (x *AgentUpgrade) GetWave() int32 {
+	if x != nil {
+		return x.Wave
+	}
+	return 0
+}
+
+func (x *AgentUpgrade) GetWaves() []string {
+	if x != nil {
+		return x.Waves
+	}
+	return nil
+}
+
+func (x *AgentUpgrade) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *AgentUpgrade) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *AgentUpgrade) GetCreatedAt() int64 {
+	if x != nil {
+		return x.CreatedAt
+	}
+	return 0
+}
+
+func (x *AgentUpgrade) GetUpdatedAt() int64 {
+	if x != nil {
+		return x.UpdatedAt
+	}
+	return 0
+}
+
+func (x *AgentUpgrade) GetTargets() []*AgentUpgradeTarget {
+	if x != nil {
+		return x.Targets
+	}
+	return nil
+}
+
+func (x *AgentUpgrade) GetHubVersion() string {
+	if x != nil {
+		return x.HubVersion
+	}
+	return ""
+}
+
+type AgentUpgradeTarget struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Cluster string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	Wave    int32                  `protobuf:"varint,2,opt,name=wave,proto3" json:"wave,omitempty"`
+	// Waiting, Placed, Good, Failed, Absent, Unchanged, Reverted.
+	State         string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	Message       string `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
+	AgentVersion  string `protobuf:"bytes,5,opt,name=agent_version,json=agentVersion,proto3" json:"agent_version,omitempty"`
+	PlacedAt      int64  `protobuf:"varint,6,opt,name=placed_at,json=placedAt,proto3" json:"placed_at,omitempty"`
+	GoodSince     int64  `protobuf:"varint,7,opt,name=good_since,json=goodSince,proto3" json:"good_since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AgentUpgradeTarget) Reset() {
+	*x = AgentUpgradeTarget{}
+	mi := &file_hub_v1_hub_proto_msgTypes[90]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AgentUpgradeTarget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AgentUpgradeTarget) ProtoMessage() {}
+
+func (x *AgentUpgradeTarget) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[90]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AgentUpgradeTarget.ProtoReflect.Descriptor instead.
+func (*AgentUpgradeTarget) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{90}
+}
+
+func (x *AgentUpgradeTarget) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *AgentUpgradeTarget) GetWave() int32 {
+	if x != nil {
+		return x.Wave
+	}
+	return 0
+}
+
+func (x *AgentUpgradeTarget) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *AgentUpgradeTarget) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *AgentUpgradeTarget) GetAgentVersion() string {
+	if x != nil {
+		return x.AgentVersion
+	}
+	return ""
+}
+
+func (x *AgentUpgradeTarget) GetPlacedAt() int64 {
+	if x != nil {
+		return x.PlacedAt
+	}
+	return 0
+}
+
+func (x *AgentUpgradeTarget) GetGoodSince() int64 {
+	if x != nil {
+		return x.GoodSince
+	}
+	return 0
+}
+
+type GetServiceConfigRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ref           *ServiceRef            `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetServiceConfigRequest) Reset() {
+	*x = GetServiceConfigRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[91]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetServiceConfigRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetServiceConfigRequest) ProtoMessage() {}
+
+func (x *GetServiceConfigRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[91]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetServiceConfigRequest.ProtoReflect.Descriptor instead.
+func (*GetServiceConfigRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{91}
+}
+
+func (x *GetServiceConfigRequest) GetRef() *ServiceRef {
+	if x != nil {
+		return x.Ref
+	}
+	return nil
+}
+
+type ServiceConfig struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Revision      int64                  `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	Values        []*ConfigValue         `protobuf:"bytes,2,rep,name=values,proto3" json:"values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ServiceConfig) Reset() {
+	*x = ServiceConfig{}
+	mi := &file_hub_v1_hub_proto_msgTypes[92]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ServiceConfig) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ServiceConfig) ProtoMessage() {}
+
+func (x *ServiceConfig) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[92]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ServiceConfig.ProtoReflect.Descriptor instead.
+func (*ServiceConfig) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{92}
+}
+
+func (x *ServiceConfig) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *ServiceConfig) GetValues() []*ConfigValue {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+// ConfigValue is one key as templates see it.
+type ConfigValue struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Key   string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Every layer that has the key, the one that counts first.
+	Layers        []*ConfigLayer `protobuf:"bytes,2,rep,name=layers,proto3" json:"layers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConfigValue) Reset() {
+	*x = ConfigValue{}
+	mi := &file_hub_v1_hub_proto_msgTypes[93]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfigValue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfigValue) ProtoMessage() {}
+
+func (x *ConfigValue) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[93]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfigValue.ProtoReflect.Descriptor instead.
+func (*ConfigValue) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{93}
+}
+
+func (x *ConfigValue) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *ConfigValue) GetLayers() []*ConfigLayer {
+	if x != nil {
+		return x.Layers
+	}
+	return nil
+}
+
+type ConfigLayer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// cluster, context, import, service or reference.
+	Layer string `protobuf:"bytes,1,opt,name=layer,proto3" json:"layer,omitempty"`
+	// Which one: a context's name, a backend and path.
+	Source string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
+	// Empty when secret.
+	Value  string `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
+	Secret bool   `protobuf:"varint,4,opt,name=secret,proto3" json:"secret,omitempty"`
+	// Differs when a secret value does; says nothing else about it.
+	Hash          string `protobuf:"bytes,5,opt,name=hash,proto3" json:"hash,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConfigLayer) Reset() {
+	*x = ConfigLayer{}
+	mi := &file_hub_v1_hub_proto_msgTypes[94]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfigLayer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfigLayer) ProtoMessage() {}
+
+func (x *ConfigLayer) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[94]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfigLayer.ProtoReflect.Descriptor instead.
+func (*ConfigLayer) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{94}
+}
+
+func (x *ConfigLayer) GetLayer() string {
+	if x != nil {
+		return x.Layer
+	}
+	return ""
+}
+
+func (x *ConfigLayer) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *ConfigLayer) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *ConfigLayer) GetSecret() bool {
+	if x != nil {
+		return x.Secret
+	}
+	return false
+}
+
+func (x *ConfigLayer) GetHash() string {
+	if x != nil {
+		return x.Hash
+	}
+	return ""
+}
+
+// Context is a named set of values; secrets are keys with empty values when
+// read.
+type Context struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Name    string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Project string                 `protobuf:"bytes,2,opt,name=project,proto3" json:"project,omitempty"`
+	// JSON object.
+	Values    string            `protobuf:"bytes,3,opt,name=values,proto3" json:"values,omitempty"`
+	Secrets   map[string]string `protobuf:"bytes,4,rep,name=secrets,proto3" json:"secrets,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Services  int32             `protobuf:"varint,5,opt,name=services,proto3" json:"services,omitempty"`
+	UpdatedAt int64             `protobuf:"varint,6,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
+	UpdatedBy string            `protobuf:"bytes,7,opt,name=updated_by,json=updatedBy,proto3" json:"updated_by,omitempty"`
+	// Grows with every change.
+	Version       int64 `protobuf:"varint,8,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Context) Reset() {
+	*x = Context{}
+	mi := &file_hub_v1_hub_proto_msgTypes[95]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Context) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Context) ProtoMessage() {}
+
+func (x *Context) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[95]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Context.ProtoReflect.Descriptor instead.
+func (*Context) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{95}
+}
+
+func (x *Context) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Context) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *Context) GetValues() string {
+	if x != nil {
+		return x.Values
+	}
+	return ""
+}
+
+func (x *Context) GetSecrets() map[string]string {
+	if x != nil {
+		return x.Secrets
+	}
+	return nil
+}
+
+func (x *Context) GetServices() int32 {
+	if x != nil {
+		return x.Services
+	}
+	return 0
+}
+
+func (x *Context) GetUpdatedAt() int64 {
+	if x != nil {
+		return x.UpdatedAt
+	}
+	return 0
+}
+
+func (x *Context) GetUpdatedBy() string {
+	if x != nil {
+		return x.UpdatedBy
+	}
+	return ""
+}
+
+func (x *Context) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+type ListContextsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListContextsRequest) Reset() {
+	*x = ListContextsRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[96]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListContextsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListContextsRequest) ProtoMessage() {}
+
+func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[96]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListContextsRequest.ProtoReflect.Descriptor instead.
+func (*ListContextsRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{96}
+}
+
+type ListContextsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Contexts      []*Context             `protobuf:"bytes,1,rep,name=contexts,proto3" json:"contexts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListContextsResponse) Reset() {
+	*x = ListContextsResponse{}
+	mi := &file_hub_v1_hub_proto_msgTypes[97]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListContextsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListContextsResponse) ProtoMessage() {}
+
+func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[97]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListContextsResponse.ProtoReflect.Descriptor instead.
+func (*ListContextsResponse) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{97}
+}
+
+func (x *ListContextsResponse) GetContexts() []*Context {
+	if x != nil {
+		return x.Contexts
+	}
+	return nil
+}
+
+type GetContextRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetContextRequest) Reset() {
+	*x = GetContextRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[98]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetContextRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetContextRequest) ProtoMessage() {}
+
+func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[98]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetContextRequest.ProtoReflect.Descriptor instead.
+func (*GetContextRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{98}
+}
+
+func (x *GetContextRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type CreateContextRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Context       *Context               `protobuf:"bytes,1,opt,name=context,proto3" json:"context,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateContextRequest) Reset() {
+	*x = CreateContextRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[99]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateContextRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateContextRequest) ProtoMessage() {}
+
+func (x *CreateContextRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[99]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateContextRequest.ProtoReflect.Descriptor instead.
+func (*CreateContextRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{99}
+}
+
+func (x *CreateContextRequest) GetContext() *Context {
+	if x != nil {
+		return x.Context
+	}
+	return nil
+}
+
+type UpdateContextRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Context *Context               `protobuf:"bytes,1,opt,name=context,proto3" json:"context,omitempty"`
+	// Add to what is there, and remove the keys of unset.
+	Merge         bool     `protobuf:"varint,2,opt,name=merge,proto3" json:"merge,omitempty"`
+	Unset         []string `protobuf:"bytes,3,rep,name=unset,proto3" json:"unset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateContextRequest) Reset() {
+	*x = UpdateContextRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[100]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateContextRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateContextRequest) ProtoMessage() {}
+
+func (x *UpdateContextRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[100]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateContextRequest.ProtoReflect.Descriptor instead.
+func (*UpdateContextRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{100}
+}
+
+func (x *UpdateContextRequest) GetContext() *Context {
+	if x != nil {
+		return x.Context
+	}
+	return nil
+}
+
+func (x *UpdateContextRequest) GetMerge() bool {
+	if x != nil {
+		return x.Merge
+	}
+	return false
+}
+
+func (x *UpdateContextRequest) GetUnset() []string {
+	if x != nil {
+		return x.Unset
+	}
+	return nil
+}
+
+type DeleteContextRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteContextRequest) Reset() {
+	*x = DeleteContextRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[101]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteContextRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteContextRequest) ProtoMessage() {}
+
+func (x *DeleteContextRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[101]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteContextRequest.ProtoReflect.Descriptor instead.
+func (*DeleteContextRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{101}
+}
+
+func (x *DeleteContextRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type DeleteContextResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteContextResponse) Reset() {
+	*x = DeleteContextResponse{}
+	mi := &file_hub_v1_hub_proto_msgTypes[102]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteContextResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteContextResponse) ProtoMessage() {}
+
+func (x *DeleteContextResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[102]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteContextResponse.ProtoReflect.Descriptor instead.
+func (*DeleteContextResponse) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{102}
+}
+
+type ListOutputsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListOutputsRequest) Reset() {
+	*x = ListOutputsRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[103]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListOutputsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListOutputsRequest) ProtoMessage() {}
+
+func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[103]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListOutputsRequest.ProtoReflect.Descriptor instead.
+func (*ListOutputsRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{103}
+}
+
+type ListOutputsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Outputs       []*Context             `protobuf:"bytes,1,rep,name=outputs,proto3" json:"outputs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListOutputsResponse) Reset() {
+	*x = ListOutputsResponse{}
+	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListOutputsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListOutputsResponse) ProtoMessage() {}
+
+func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListOutputsResponse.ProtoReflect.Descriptor instead.
+func (*ListOutputsResponse) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{104}
+}
+
+func (x *ListOutputsResponse) GetOutputs() []*Context {
+	if x != nil {
+		return x.Outputs
+	}
+	return nil
+}
+
+type PutOutputsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Outputs       *Context               `protobuf:"bytes,1,opt,name=outputs,proto3" json:"outputs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutOutputsRequest) Reset() {
+	*x = PutOutputsRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutOutputsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutOutputsRequest) ProtoMessage() {}
+
+func (x *PutOutputsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutOutputsRequest.ProtoReflect.Descriptor instead.
+func (*PutOutputsRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{105}
+}
+
+func (x *PutOutputsRequest) GetOutputs() *Context {
+	if x != nil {
+		return x.Outputs
+	}
+	return nil
+}
+
+type DeleteOutputsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteOutputsRequest) Reset() {
+	*x = DeleteOutputsRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteOutputsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteOutputsRequest) ProtoMessage() {}
+
+func (x *DeleteOutputsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteOutputsRequest.ProtoReflect.Descriptor instead.
+func (*DeleteOutputsRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{106}
+}
+
+func (x *DeleteOutputsRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type DeleteOutputsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteOutputsResponse) Reset() {
+	*x = DeleteOutputsResponse{}
+	mi := &file_hub_v1_hub_proto_msgTypes[107]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteOutputsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteOutputsResponse) ProtoMessage() {}
+
+func (x *DeleteOutputsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[107]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteOutputsResponse.ProtoReflect.Descriptor instead.
+func (*DeleteOutputsResponse) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{107}
+}
+
+type Backend struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Name     string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Type     string                 `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	Default  bool                   `protobuf:"varint,3,opt,name=default,proto3" json:"default,omitempty"`
+	ReadOnly bool                   `protobuf:"varint,4,opt,name=read_only,json=readOnly,proto3" json:"read_only,omitempty"`
+	// Empty when it answers.
+	Problem string `protobuf:"bytes,5,opt,name=problem,proto3" json:"problem,omitempty"`
+	// How many documents of the hub lie there.
+	Documents     int64 `protobuf:"varint,6,opt,name=documents,proto3" json:"documents,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Backend) Reset() {
+	*x = Backend{}
+	mi := &file_hub_v1_hub_proto_msgTypes[108]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Backend) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Backend) ProtoMessage() {}
+
+func (x *Backend) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[108]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Backend.ProtoReflect.Descriptor instead.
+func (*Backend) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{108}
+}
+
+func (x *Backend) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Backend) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *Backend) GetDefault() bool {
+	if x != nil {
+		return x.Default
+	}
+	return false
+}
+
+func (x *Backend) GetReadOnly() bool {
+	if x != nil {
+		return x.ReadOnly
+	}
+	return false
+}
+
+func (x *Backend) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
+func (x *Backend) GetDocuments() int64 {
+	if x != nil {
+		return x.Documents
+	}
+	return 0
+}
+
+type ListBackendsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListBackendsRequest) Reset() {
+	*x = ListBackendsRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[109]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListBackendsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListBackendsRequest) ProtoMessage() {}
+
+func (x *ListBackendsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[109]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListBackendsRequest.ProtoReflect.Descriptor instead.
+func (*ListBackendsRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{109}
+}
+
+type ListBackendsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Backends      []*Backend             `protobuf:"bytes,1,rep,name=backends,proto3" json:"backends,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListBackendsResponse) Reset() {
+	*x = ListBackendsResponse{}
+	mi := &file_hub_v1_hub_proto_msgTypes[110]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListBackendsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListBackendsResponse) ProtoMessage() {}
+
+func (x *ListBackendsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[110]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListBackendsResponse.ProtoReflect.Descriptor instead.
+func (*ListBackendsResponse) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{110}
+}
+
+func (x *ListBackendsResponse) GetBackends() []*Backend {
+	if x != nil {
+		return x.Backends
+	}
+	return nil
+}
+
+type MigrateRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	From          string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	To            string                 `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MigrateRequest) Reset() {
+	*x = MigrateRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[111]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MigrateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MigrateRequest) ProtoMessage() {}
+
+func (x *MigrateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[111]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MigrateRequest.ProtoReflect.Descriptor instead.
+func (*MigrateRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{111}
+}
+
+func (x *MigrateRequest) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *MigrateRequest) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+type GetMigrationRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetMigrationRequest) Reset() {
+	*x = GetMigrationRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[112]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetMigrationRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetMigrationRequest) ProtoMessage() {}
+
+func (x *GetMigrationRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[112]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetMigrationRequest.ProtoReflect.Descriptor instead.
+func (*GetMigrationRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{112}
+}
+
+type Migration struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	From  string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	To    string                 `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	// none, copying, deleting or done.
+	Phase         string `protobuf:"bytes,3,opt,name=phase,proto3" json:"phase,omitempty"`
+	Copied        int64  `protobuf:"varint,4,opt,name=copied,proto3" json:"copied,omitempty"`
+	Deleted       int64  `protobuf:"varint,5,opt,name=deleted,proto3" json:"deleted,omitempty"`
+	Left          int64  `protobuf:"varint,6,opt,name=left,proto3" json:"left,omitempty"`
+	Problem       string `protobuf:"bytes,7,opt,name=problem,proto3" json:"problem,omitempty"`
+	StartedAt     int64  `protobuf:"varint,8,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	FinishedAt    int64  `protobuf:"varint,9,opt,name=finished_at,json=finishedAt,proto3" json:"finished_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Migration) Reset() {
+	*x = Migration{}
+	mi := &file_hub_v1_hub_proto_msgTypes[113]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Migration) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Migration) ProtoMessage() {}
+
+func (x *Migration) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[113]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Migration.ProtoReflect.Descriptor instead.
+func (*Migration) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{113}
+}
+
+func (x *Migration) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *Migration) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *Migration) GetPhase() string {
+	if x != nil {
+		return x.Phase
+	}
+	return ""
+}
+
+func (x *Migration) GetCopied() int64 {
+	if x != nil {
+		return x.Copied
+	}
+	return 0
+}
+
+func (x *Migration) GetDeleted() int64 {
+	if x != nil {
+		return x.Deleted
+	}
+	return 0
+}
+
+func (x *Migration) GetLeft() int64 {
+	if x != nil {
+		return x.Left
+	}
+	return 0
+}
+
+func (x *Migration) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
+func (x *Migration) GetStartedAt() int64 {
+	if x != nil {
+		return x.StartedAt
+	}
+	return 0
+}
+
+func (x *Migration) GetFinishedAt() int64 {
+	if x != nil {
+		return x.FinishedAt
+	}
+	return 0
+}
+
+type RotateKeyRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RotateKeyRequest) Reset() {
+	*x = RotateKeyRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[114]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RotateKeyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RotateKeyRequest) ProtoMessage() {}
+
+func (x *RotateKeyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[114]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RotateKeyRequest.ProtoReflect.Descriptor instead.
+func (*RotateKeyRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{114}
+}
+
+type RotateKeyResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Values        int64                  `protobuf:"varint,1,opt,name=values,proto3" json:"values,omitempty"`
+	KeyId         string                 `protobuf:"bytes,2,opt,name=key_id,json=keyId,proto3" json:"key_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RotateKeyResponse) Reset() {
+	*x = RotateKeyResponse{}
+	mi := &file_hub_v1_hub_proto_msgTypes[115]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RotateKeyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RotateKeyResponse) ProtoMessage() {}
+
+func (x *RotateKeyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[115]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RotateKeyResponse.ProtoReflect.Descriptor instead.
+func (*RotateKeyResponse) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{115}
+}
+
+func (x *RotateKeyResponse) GetValues() int64 {
+	if x != nil {
+		return x.Values
+	}
+	return 0
+}
+
+func (x *RotateKeyResponse) GetKeyId() string {
+	if x != nil {
+		return x.KeyId
+	}
+	return ""
+}
+
 var File_hub_v1_hub_proto protoreflect.FileDescriptor
 
 const file_hub_v1_hub_proto_rawDesc = "" +
@@ -6388,7 +8141,124 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"signs_from\x18\x02 \x01(\x03R\tsignsFrom\"\x17\n" +
 	"\x15ConfirmRestoreRequest\":\n" +
 	"\x16ConfirmRestoreResponse\x12 \n" +
-	"\vincarnation\x18\x01 \x01(\tR\vincarnation2\x86\x01\n" +
+	"\vincarnation\x18\x01 \x01(\tR\vincarnation\"\x16\n" +
+	"\x14UpgradeStatusRequest\"\xa5\x01\n" +
+	"\x13StartUpgradeRequest\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\tR\aversion\x12\x14\n" +
+	"\x05image\x18\x02 \x01(\tR\x05image\x12\x14\n" +
+	"\x05waves\x18\x03 \x03(\tR\x05waves\x12\x1f\n" +
+	"\vsoak_micros\x18\x04 \x01(\x03R\n" +
+	"soakMicros\x12'\n" +
+	"\x0fmax_unavailable\x18\x05 \x01(\tR\x0emaxUnavailable\"\x15\n" +
+	"\x13PauseUpgradeRequest\"\x16\n" +
+	"\x14ResumeUpgradeRequest\"\x15\n" +
+	"\x13AbortUpgradeRequest\"\xd8\x02\n" +
+	"\fAgentUpgrade\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\x12\x1a\n" +
+	"\bprevious\x18\x03 \x01(\tR\bprevious\x12\x14\n" +
+	"\x05phase\x18\x04 \x01(\tR\x05phase\x12\x12\n" +
+	"\x04wave\x18\x05 \x01(\x05R\x04wave\x12\x14\n" +
+	"\x05waves\x18\x06 \x03(\tR\x05waves\x12\x18\n" +
+	"\amessage\x18\a \x01(\tR\amessage\x12\x0e\n" +
+	"\x02by\x18\b \x01(\tR\x02by\x12\x1d\n" +
+	"\n" +
+	"created_at\x18\t \x01(\x03R\tcreatedAt\x12\x1d\n" +
+	"\n" +
+	"updated_at\x18\n" +
+	" \x01(\x03R\tupdatedAt\x129\n" +
+	"\atargets\x18\v \x03(\v2\x1f.axle.hub.v1.AgentUpgradeTargetR\atargets\x12\x1f\n" +
+	"\vhub_version\x18\f \x01(\tR\n" +
+	"hubVersion\"\xd3\x01\n" +
+	"\x12AgentUpgradeTarget\x12\x18\n" +
+	"\acluster\x18\x01 \x01(\tR\acluster\x12\x12\n" +
+	"\x04wave\x18\x02 \x01(\x05R\x04wave\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\tR\x05state\x12\x18\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\x12#\n" +
+	"\ragent_version\x18\x05 \x01(\tR\fagentVersion\x12\x1b\n" +
+	"\tplaced_at\x18\x06 \x01(\x03R\bplacedAt\x12\x1d\n" +
+	"\n" +
+	"good_since\x18\a \x01(\x03R\tgoodSince\"D\n" +
+	"\x17GetServiceConfigRequest\x12)\n" +
+	"\x03ref\x18\x01 \x01(\v2\x17.axle.hub.v1.ServiceRefR\x03ref\"]\n" +
+	"\rServiceConfig\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x03R\brevision\x120\n" +
+	"\x06values\x18\x02 \x03(\v2\x18.axle.hub.v1.ConfigValueR\x06values\"Q\n" +
+	"\vConfigValue\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
+	"\x06layers\x18\x02 \x03(\v2\x18.axle.hub.v1.ConfigLayerR\x06layers\"}\n" +
+	"\vConfigLayer\x12\x14\n" +
+	"\x05layer\x18\x01 \x01(\tR\x05layer\x12\x16\n" +
+	"\x06source\x18\x02 \x01(\tR\x06source\x12\x14\n" +
+	"\x05value\x18\x03 \x01(\tR\x05value\x12\x16\n" +
+	"\x06secret\x18\x04 \x01(\bR\x06secret\x12\x12\n" +
+	"\x04hash\x18\x05 \x01(\tR\x04hash\"\xbc\x02\n" +
+	"\aContext\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aproject\x18\x02 \x01(\tR\aproject\x12\x16\n" +
+	"\x06values\x18\x03 \x01(\tR\x06values\x12;\n" +
+	"\asecrets\x18\x04 \x03(\v2!.axle.hub.v1.Context.SecretsEntryR\asecrets\x12\x1a\n" +
+	"\bservices\x18\x05 \x01(\x05R\bservices\x12\x1d\n" +
+	"\n" +
+	"updated_at\x18\x06 \x01(\x03R\tupdatedAt\x12\x1d\n" +
+	"\n" +
+	"updated_by\x18\a \x01(\tR\tupdatedBy\x12\x18\n" +
+	"\aversion\x18\b \x01(\x03R\aversion\x1a:\n" +
+	"\fSecretsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x15\n" +
+	"\x13ListContextsRequest\"H\n" +
+	"\x14ListContextsResponse\x120\n" +
+	"\bcontexts\x18\x01 \x03(\v2\x14.axle.hub.v1.ContextR\bcontexts\"'\n" +
+	"\x11GetContextRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"F\n" +
+	"\x14CreateContextRequest\x12.\n" +
+	"\acontext\x18\x01 \x01(\v2\x14.axle.hub.v1.ContextR\acontext\"r\n" +
+	"\x14UpdateContextRequest\x12.\n" +
+	"\acontext\x18\x01 \x01(\v2\x14.axle.hub.v1.ContextR\acontext\x12\x14\n" +
+	"\x05merge\x18\x02 \x01(\bR\x05merge\x12\x14\n" +
+	"\x05unset\x18\x03 \x03(\tR\x05unset\"*\n" +
+	"\x14DeleteContextRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x17\n" +
+	"\x15DeleteContextResponse\"\x14\n" +
+	"\x12ListOutputsRequest\"E\n" +
+	"\x13ListOutputsResponse\x12.\n" +
+	"\aoutputs\x18\x01 \x03(\v2\x14.axle.hub.v1.ContextR\aoutputs\"C\n" +
+	"\x11PutOutputsRequest\x12.\n" +
+	"\aoutputs\x18\x01 \x01(\v2\x14.axle.hub.v1.ContextR\aoutputs\"*\n" +
+	"\x14DeleteOutputsRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x17\n" +
+	"\x15DeleteOutputsResponse\"\xa0\x01\n" +
+	"\aBackend\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12\x18\n" +
+	"\adefault\x18\x03 \x01(\bR\adefault\x12\x1b\n" +
+	"\tread_only\x18\x04 \x01(\bR\breadOnly\x12\x18\n" +
+	"\aproblem\x18\x05 \x01(\tR\aproblem\x12\x1c\n" +
+	"\tdocuments\x18\x06 \x01(\x03R\tdocuments\"\x15\n" +
+	"\x13ListBackendsRequest\"H\n" +
+	"\x14ListBackendsResponse\x120\n" +
+	"\bbackends\x18\x01 \x03(\v2\x14.axle.hub.v1.BackendR\bbackends\"4\n" +
+	"\x0eMigrateRequest\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\"\x15\n" +
+	"\x13GetMigrationRequest\"\xe5\x01\n" +
+	"\tMigration\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\x12\x14\n" +
+	"\x05phase\x18\x03 \x01(\tR\x05phase\x12\x16\n" +
+	"\x06copied\x18\x04 \x01(\x03R\x06copied\x12\x18\n" +
+	"\adeleted\x18\x05 \x01(\x03R\adeleted\x12\x12\n" +
+	"\x04left\x18\x06 \x01(\x03R\x04left\x12\x18\n" +
+	"\aproblem\x18\a \x01(\tR\aproblem\x12\x1d\n" +
+	"\n" +
+	"started_at\x18\b \x01(\x03R\tstartedAt\x12\x1f\n" +
+	"\vfinished_at\x18\t \x01(\x03R\n" +
+	"finishedAt\"\x12\n" +
+	"\x10RotateKeyRequest\"B\n" +
+	"\x11RotateKeyResponse\x12\x16\n" +
+	"\x06values\x18\x01 \x01(\x03R\x06values\x12\x15\n" +
+	"\x06key_id\x18\x02 \x01(\tR\x05keyId2\x86\x01\n" +
 	"\bSessions\x12=\n" +
 	"\x05Setup\x12\x19.axle.hub.v1.SetupRequest\x1a\x19.axle.hub.v1.CreatedToken\x12;\n" +
 	"\x06WhoAmI\x12\x1a.axle.hub.v1.WhoAmIRequest\x1a\x15.axle.hub.v1.Identity2\xa8\x02\n" +
@@ -6414,7 +8284,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\bWebhooks\x12K\n" +
 	"\x04List\x12 .axle.hub.v1.ListWebhooksRequest\x1a!.axle.hub.v1.ListWebhooksResponse\x12H\n" +
 	"\x06Create\x12!.axle.hub.v1.CreateWebhookRequest\x1a\x1b.axle.hub.v1.CreatedWebhook\x12O\n" +
-	"\x06Delete\x12!.axle.hub.v1.DeleteWebhookRequest\x1a\".axle.hub.v1.DeleteWebhookResponse2\xd5\x06\n" +
+	"\x06Delete\x12!.axle.hub.v1.DeleteWebhookRequest\x1a\".axle.hub.v1.DeleteWebhookResponse2\xa1\a\n" +
 	"\bServices\x12K\n" +
 	"\x04List\x12 .axle.hub.v1.ListServicesRequest\x1a!.axle.hub.v1.ListServicesResponse\x12;\n" +
 	"\x03Get\x12\x1e.axle.hub.v1.GetServiceRequest\x1a\x14.axle.hub.v1.Service\x12A\n" +
@@ -6427,14 +8297,36 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\bRollback\x12#.axle.hub.v1.RollbackServiceRequest\x1a\x14.axle.hub.v1.Service\x12V\n" +
 	"\rListRevisions\x12!.axle.hub.v1.ListRevisionsRequest\x1a\".axle.hub.v1.ListRevisionsResponse\x12F\n" +
 	"\fApprovePrune\x12 .axle.hub.v1.ApprovePruneRequest\x1a\x14.axle.hub.v1.Service\x12A\n" +
-	"\x06Delete\x12!.axle.hub.v1.DeleteServiceRequest\x1a\x14.axle.hub.v1.Service2\xbc\x02\n" +
+	"\x06Delete\x12!.axle.hub.v1.DeleteServiceRequest\x1a\x14.axle.hub.v1.Service\x12J\n" +
+	"\x06Config\x12$.axle.hub.v1.GetServiceConfigRequest\x1a\x1a.axle.hub.v1.ServiceConfig2\xeb\x02\n" +
+	"\bContexts\x12K\n" +
+	"\x04List\x12 .axle.hub.v1.ListContextsRequest\x1a!.axle.hub.v1.ListContextsResponse\x12;\n" +
+	"\x03Get\x12\x1e.axle.hub.v1.GetContextRequest\x1a\x14.axle.hub.v1.Context\x12A\n" +
+	"\x06Create\x12!.axle.hub.v1.CreateContextRequest\x1a\x14.axle.hub.v1.Context\x12A\n" +
+	"\x06Update\x12!.axle.hub.v1.UpdateContextRequest\x1a\x14.axle.hub.v1.Context\x12O\n" +
+	"\x06Delete\x12!.axle.hub.v1.DeleteContextRequest\x1a\".axle.hub.v1.DeleteContextResponse2\xe2\x01\n" +
+	"\aOutputs\x12I\n" +
+	"\x04List\x12\x1f.axle.hub.v1.ListOutputsRequest\x1a .axle.hub.v1.ListOutputsResponse\x12;\n" +
+	"\x03Put\x12\x1e.axle.hub.v1.PutOutputsRequest\x1a\x14.axle.hub.v1.Context\x12O\n" +
+	"\x06Delete\x12!.axle.hub.v1.DeleteOutputsRequest\x1a\".axle.hub.v1.DeleteOutputsResponse2\xad\x02\n" +
+	"\bBackends\x12K\n" +
+	"\x04List\x12 .axle.hub.v1.ListBackendsRequest\x1a!.axle.hub.v1.ListBackendsResponse\x12>\n" +
+	"\aMigrate\x12\x1b.axle.hub.v1.MigrateRequest\x1a\x16.axle.hub.v1.Migration\x12H\n" +
+	"\fGetMigration\x12 .axle.hub.v1.GetMigrationRequest\x1a\x16.axle.hub.v1.Migration\x12J\n" +
+	"\tRotateKey\x12\x1d.axle.hub.v1.RotateKeyRequest\x1a\x1e.axle.hub.v1.RotateKeyResponse2\xbc\x02\n" +
 	"\x06Tokens\x12G\n" +
 	"\x04List\x12\x1e.axle.hub.v1.ListTokensRequest\x1a\x1f.axle.hub.v1.ListTokensResponse\x12D\n" +
 	"\x06Create\x12\x1f.axle.hub.v1.CreateTokenRequest\x1a\x19.axle.hub.v1.CreatedToken\x12V\n" +
 	"\x0fCreateBootstrap\x12(.axle.hub.v1.CreateBootstrapTokenRequest\x1a\x19.axle.hub.v1.CreatedToken\x12K\n" +
 	"\x06Revoke\x12\x1f.axle.hub.v1.RevokeTokenRequest\x1a .axle.hub.v1.RevokeTokenResponse2Q\n" +
 	"\x06Events\x12G\n" +
-	"\x04List\x12\x1e.axle.hub.v1.ListEventsRequest\x1a\x1f.axle.hub.v1.ListEventsResponse2\xc2\x02\n" +
+	"\x04List\x12\x1e.axle.hub.v1.ListEventsRequest\x1a\x1f.axle.hub.v1.ListEventsResponse2\x8d\x03\n" +
+	"\x06Agents\x12M\n" +
+	"\rUpgradeStatus\x12!.axle.hub.v1.UpgradeStatusRequest\x1a\x19.axle.hub.v1.AgentUpgrade\x12K\n" +
+	"\fStartUpgrade\x12 .axle.hub.v1.StartUpgradeRequest\x1a\x19.axle.hub.v1.AgentUpgrade\x12K\n" +
+	"\fPauseUpgrade\x12 .axle.hub.v1.PauseUpgradeRequest\x1a\x19.axle.hub.v1.AgentUpgrade\x12M\n" +
+	"\rResumeUpgrade\x12!.axle.hub.v1.ResumeUpgradeRequest\x1a\x19.axle.hub.v1.AgentUpgrade\x12K\n" +
+	"\fAbortUpgrade\x12 .axle.hub.v1.AbortUpgradeRequest\x1a\x19.axle.hub.v1.AgentUpgrade2\xc2\x02\n" +
 	"\x03Hub\x12?\n" +
 	"\x06Status\x12\x1d.axle.hub.v1.HubStatusRequest\x1a\x16.axle.hub.v1.HubStatus\x12Y\n" +
 	"\x0eConfirmRestore\x12\".axle.hub.v1.ConfirmRestoreRequest\x1a#.axle.hub.v1.ConfirmRestoreResponse\x12>\n" +
@@ -6453,7 +8345,7 @@ func file_hub_v1_hub_proto_rawDescGZIP() []byte {
 	return file_hub_v1_hub_proto_rawDescData
 }
 
-var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 89)
+var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 122)
 var file_hub_v1_hub_proto_goTypes = []any{
 	(*ErrorDetail)(nil),                 // 0: axle.hub.v1.ErrorDetail
 	(*SetupRequest)(nil),                // 1: axle.hub.v1.SetupRequest
@@ -6539,149 +8431,229 @@ var file_hub_v1_hub_proto_goTypes = []any{
 	(*RotateSigningKeyResponse)(nil),    // 81: axle.hub.v1.RotateSigningKeyResponse
 	(*ConfirmRestoreRequest)(nil),       // 82: axle.hub.v1.ConfirmRestoreRequest
 	(*ConfirmRestoreResponse)(nil),      // 83: axle.hub.v1.ConfirmRestoreResponse
-	nil,                                 // 84: axle.hub.v1.Cluster.TagsEntry
-	nil,                                 // 85: axle.hub.v1.ListClustersRequest.TagsEntry
-	nil,                                 // 86: axle.hub.v1.CreateClusterRequest.TagsEntry
-	nil,                                 // 87: axle.hub.v1.UpdateClusterRequest.TagsEntry
-	nil,                                 // 88: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	(*ServiceSpec)(nil),                 // 89: axle.hub.v1.ServiceSpec
+	(*UpgradeStatusRequest)(nil),        // 84: axle.hub.v1.UpgradeStatusRequest
+	(*StartUpgradeRequest)(nil),         // 85: axle.hub.v1.StartUpgradeRequest
+	(*PauseUpgradeRequest)(nil),         // 86: axle.hub.v1.PauseUpgradeRequest
+	(*ResumeUpgradeRequest)(nil),        // 87: axle.hub.v1.ResumeUpgradeRequest
+	(*AbortUpgradeRequest)(nil),         // 88: axle.hub.v1.AbortUpgradeRequest
+	(*AgentUpgrade)(nil),                // 89: axle.hub.v1.AgentUpgrade
+	(*AgentUpgradeTarget)(nil),          // 90: axle.hub.v1.AgentUpgradeTarget
+	(*GetServiceConfigRequest)(nil),     // 91: axle.hub.v1.GetServiceConfigRequest
+	(*ServiceConfig)(nil),               // 92: axle.hub.v1.ServiceConfig
+	(*ConfigValue)(nil),                 // 93: axle.hub.v1.ConfigValue
+	(*ConfigLayer)(nil),                 // 94: axle.hub.v1.ConfigLayer
+	(*Context)(nil),                     // 95: axle.hub.v1.Context
+	(*ListContextsRequest)(nil),         // 96: axle.hub.v1.ListContextsRequest
+	(*ListContextsResponse)(nil),        // 97: axle.hub.v1.ListContextsResponse
+	(*GetContextRequest)(nil),           // 98: axle.hub.v1.GetContextRequest
+	(*CreateContextRequest)(nil),        // 99: axle.hub.v1.CreateContextRequest
+	(*UpdateContextRequest)(nil),        // 100: axle.hub.v1.UpdateContextRequest
+	(*DeleteContextRequest)(nil),        // 101: axle.hub.v1.DeleteContextRequest
+	(*DeleteContextResponse)(nil),       // 102: axle.hub.v1.DeleteContextResponse
+	(*ListOutputsRequest)(nil),          // 103: axle.hub.v1.ListOutputsRequest
+	(*ListOutputsResponse)(nil),         // 104: axle.hub.v1.ListOutputsResponse
+	(*PutOutputsRequest)(nil),           // 105: axle.hub.v1.PutOutputsRequest
+	(*DeleteOutputsRequest)(nil),        // 106: axle.hub.v1.DeleteOutputsRequest
+	(*DeleteOutputsResponse)(nil),       // 107: axle.hub.v1.DeleteOutputsResponse
+	(*Backend)(nil),                     // 108: axle.hub.v1.Backend
+	(*ListBackendsRequest)(nil),         // 109: axle.hub.v1.ListBackendsRequest
+	(*ListBackendsResponse)(nil),        // 110: axle.hub.v1.ListBackendsResponse
+	(*MigrateRequest)(nil),              // 111: axle.hub.v1.MigrateRequest
+	(*GetMigrationRequest)(nil),         // 112: axle.hub.v1.GetMigrationRequest
+	(*Migration)(nil),                   // 113: axle.hub.v1.Migration
+	(*RotateKeyRequest)(nil),            // 114: axle.hub.v1.RotateKeyRequest
+	(*RotateKeyResponse)(nil),           // 115: axle.hub.v1.RotateKeyResponse
+	nil,                                 // 116: axle.hub.v1.Cluster.TagsEntry
+	nil,                                 // 117: axle.hub.v1.ListClustersRequest.TagsEntry
+	nil,                                 // 118: axle.hub.v1.CreateClusterRequest.TagsEntry
+	nil,                                 // 119: axle.hub.v1.UpdateClusterRequest.TagsEntry
+	nil,                                 // 120: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	nil,                                 // 121: axle.hub.v1.Context.SecretsEntry
+	(*ServiceSpec)(nil),                 // 122: axle.hub.v1.ServiceSpec
 }
 var file_hub_v1_hub_proto_depIdxs = []int32{
-	4,  // 0: axle.hub.v1.ListProjectsResponse.projects:type_name -> axle.hub.v1.Project
-	84, // 1: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
-	85, // 2: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
-	11, // 3: axle.hub.v1.ListClustersResponse.clusters:type_name -> axle.hub.v1.Cluster
-	86, // 4: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
-	11, // 5: axle.hub.v1.CreateClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
-	87, // 6: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
-	24, // 7: axle.hub.v1.Repository.heads:type_name -> axle.hub.v1.Head
-	22, // 8: axle.hub.v1.Repository.options:type_name -> axle.hub.v1.RepositoryOptions
-	23, // 9: axle.hub.v1.RepositoryOptions.verify:type_name -> axle.hub.v1.Verification
-	21, // 10: axle.hub.v1.ListRepositoriesResponse.repositories:type_name -> axle.hub.v1.Repository
-	28, // 11: axle.hub.v1.CreateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
-	22, // 12: axle.hub.v1.CreateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
-	28, // 13: axle.hub.v1.UpdateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
-	22, // 14: axle.hub.v1.UpdateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
-	34, // 15: axle.hub.v1.ListWebhooksResponse.webhooks:type_name -> axle.hub.v1.Webhook
-	34, // 16: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
-	89, // 17: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
-	43, // 18: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
-	44, // 19: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
-	46, // 20: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
-	42, // 21: axle.hub.v1.Service.sources:type_name -> axle.hub.v1.ServiceSource
-	44, // 22: axle.hub.v1.ComponentList.components:type_name -> axle.hub.v1.Component
-	41, // 23: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
-	47, // 24: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	47, // 25: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	89, // 26: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	47, // 27: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	89, // 28: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	47, // 29: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	89, // 30: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	41, // 31: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
-	47, // 32: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	47, // 33: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	47, // 34: axle.hub.v1.ResumeServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	47, // 35: axle.hub.v1.RollbackServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	47, // 36: axle.hub.v1.ListRevisionsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	61, // 37: axle.hub.v1.ListRevisionsResponse.revisions:type_name -> axle.hub.v1.Revision
-	42, // 38: axle.hub.v1.Revision.sources:type_name -> axle.hub.v1.ServiceSource
-	47, // 39: axle.hub.v1.ApprovePruneRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	47, // 40: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	64, // 41: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
-	64, // 42: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
-	88, // 43: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	72, // 44: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
-	77, // 45: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
-	1,  // 46: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
-	2,  // 47: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
-	5,  // 48: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
-	7,  // 49: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
-	8,  // 50: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
-	9,  // 51: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
-	12, // 52: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
-	14, // 53: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
-	15, // 54: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
-	17, // 55: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
-	18, // 56: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
-	19, // 57: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
-	25, // 58: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
-	27, // 59: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
-	29, // 60: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
-	30, // 61: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
-	31, // 62: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
-	32, // 63: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
-	35, // 64: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
-	37, // 65: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
-	39, // 66: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
-	48, // 67: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
-	50, // 68: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
-	51, // 69: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
-	52, // 70: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
-	53, // 71: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
-	55, // 72: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
-	56, // 73: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
-	57, // 74: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
-	58, // 75: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
-	59, // 76: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
-	62, // 77: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
-	63, // 78: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
-	66, // 79: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
-	68, // 80: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
-	69, // 81: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
-	70, // 82: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
-	73, // 83: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
-	75, // 84: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
-	82, // 85: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
-	78, // 86: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
-	80, // 87: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
-	65, // 88: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
-	3,  // 89: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
-	6,  // 90: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
-	4,  // 91: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
-	4,  // 92: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
-	10, // 93: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
-	13, // 94: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
-	11, // 95: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
-	16, // 96: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
-	11, // 97: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
-	11, // 98: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
-	20, // 99: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
-	26, // 100: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
-	21, // 101: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
-	21, // 102: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
-	21, // 103: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
-	21, // 104: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
-	33, // 105: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
-	36, // 106: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
-	38, // 107: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
-	40, // 108: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
-	49, // 109: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
-	41, // 110: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
-	41, // 111: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
-	41, // 112: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
-	54, // 113: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
-	41, // 114: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
-	41, // 115: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
-	41, // 116: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
-	41, // 117: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
-	60, // 118: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
-	41, // 119: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
-	41, // 120: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
-	67, // 121: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
-	65, // 122: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
-	65, // 123: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
-	71, // 124: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
-	74, // 125: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
-	76, // 126: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
-	83, // 127: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
-	79, // 128: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
-	81, // 129: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
-	88, // [88:130] is the sub-list for method output_type
-	46, // [46:88] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	4,   // 0: axle.hub.v1.ListProjectsResponse.projects:type_name -> axle.hub.v1.Project
+	116, // 1: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
+	117, // 2: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
+	11,  // 3: axle.hub.v1.ListClustersResponse.clusters:type_name -> axle.hub.v1.Cluster
+	118, // 4: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
+	11,  // 5: axle.hub.v1.CreateClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
+	119, // 6: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
+	24,  // 7: axle.hub.v1.Repository.heads:type_name -> axle.hub.v1.Head
+	22,  // 8: axle.hub.v1.Repository.options:type_name -> axle.hub.v1.RepositoryOptions
+	23,  // 9: axle.hub.v1.RepositoryOptions.verify:type_name -> axle.hub.v1.Verification
+	21,  // 10: axle.hub.v1.ListRepositoriesResponse.repositories:type_name -> axle.hub.v1.Repository
+	28,  // 11: axle.hub.v1.CreateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
+	22,  // 12: axle.hub.v1.CreateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
+	28,  // 13: axle.hub.v1.UpdateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
+	22,  // 14: axle.hub.v1.UpdateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
+	34,  // 15: axle.hub.v1.ListWebhooksResponse.webhooks:type_name -> axle.hub.v1.Webhook
+	34,  // 16: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
+	122, // 17: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
+	43,  // 18: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
+	44,  // 19: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
+	46,  // 20: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
+	42,  // 21: axle.hub.v1.Service.sources:type_name -> axle.hub.v1.ServiceSource
+	44,  // 22: axle.hub.v1.ComponentList.components:type_name -> axle.hub.v1.Component
+	41,  // 23: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
+	47,  // 24: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	47,  // 25: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	122, // 26: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	47,  // 27: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	122, // 28: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	47,  // 29: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	122, // 30: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	41,  // 31: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
+	47,  // 32: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	47,  // 33: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	47,  // 34: axle.hub.v1.ResumeServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	47,  // 35: axle.hub.v1.RollbackServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	47,  // 36: axle.hub.v1.ListRevisionsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	61,  // 37: axle.hub.v1.ListRevisionsResponse.revisions:type_name -> axle.hub.v1.Revision
+	42,  // 38: axle.hub.v1.Revision.sources:type_name -> axle.hub.v1.ServiceSource
+	47,  // 39: axle.hub.v1.ApprovePruneRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	47,  // 40: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	64,  // 41: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
+	64,  // 42: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
+	120, // 43: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	72,  // 44: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
+	77,  // 45: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
+	90,  // 46: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
+	47,  // 47: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	93,  // 48: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
+	94,  // 49: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
+	121, // 50: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
+	95,  // 51: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
+	95,  // 52: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
+	95,  // 53: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
+	95,  // 54: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
+	95,  // 55: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
+	108, // 56: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
+	1,   // 57: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
+	2,   // 58: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
+	5,   // 59: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
+	7,   // 60: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
+	8,   // 61: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
+	9,   // 62: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
+	12,  // 63: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
+	14,  // 64: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
+	15,  // 65: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
+	17,  // 66: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
+	18,  // 67: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
+	19,  // 68: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
+	25,  // 69: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
+	27,  // 70: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
+	29,  // 71: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
+	30,  // 72: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
+	31,  // 73: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
+	32,  // 74: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
+	35,  // 75: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
+	37,  // 76: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
+	39,  // 77: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
+	48,  // 78: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
+	50,  // 79: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
+	51,  // 80: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
+	52,  // 81: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
+	53,  // 82: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
+	55,  // 83: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
+	56,  // 84: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
+	57,  // 85: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
+	58,  // 86: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
+	59,  // 87: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
+	62,  // 88: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
+	63,  // 89: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
+	91,  // 90: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
+	96,  // 91: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
+	98,  // 92: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
+	99,  // 93: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
+	100, // 94: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
+	101, // 95: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
+	103, // 96: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
+	105, // 97: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
+	106, // 98: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
+	109, // 99: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
+	111, // 100: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
+	112, // 101: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
+	114, // 102: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
+	66,  // 103: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
+	68,  // 104: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
+	69,  // 105: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
+	70,  // 106: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
+	73,  // 107: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
+	84,  // 108: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
+	85,  // 109: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
+	86,  // 110: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
+	87,  // 111: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
+	88,  // 112: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
+	75,  // 113: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
+	82,  // 114: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
+	78,  // 115: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
+	80,  // 116: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
+	65,  // 117: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
+	3,   // 118: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
+	6,   // 119: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
+	4,   // 120: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
+	4,   // 121: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
+	10,  // 122: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
+	13,  // 123: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
+	11,  // 124: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
+	16,  // 125: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
+	11,  // 126: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
+	11,  // 127: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
+	20,  // 128: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
+	26,  // 129: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
+	21,  // 130: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
+	21,  // 131: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
+	21,  // 132: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
+	21,  // 133: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
+	33,  // 134: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
+	36,  // 135: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
+	38,  // 136: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
+	40,  // 137: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
+	49,  // 138: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
+	41,  // 139: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
+	41,  // 140: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
+	41,  // 141: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
+	54,  // 142: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
+	41,  // 143: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
+	41,  // 144: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
+	41,  // 145: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
+	41,  // 146: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
+	60,  // 147: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
+	41,  // 148: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
+	41,  // 149: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
+	92,  // 150: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
+	97,  // 151: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
+	95,  // 152: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
+	95,  // 153: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
+	95,  // 154: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
+	102, // 155: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
+	104, // 156: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
+	95,  // 157: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
+	107, // 158: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
+	110, // 159: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
+	113, // 160: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
+	113, // 161: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
+	115, // 162: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
+	67,  // 163: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
+	65,  // 164: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
+	65,  // 165: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
+	71,  // 166: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
+	74,  // 167: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
+	89,  // 168: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
+	89,  // 169: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	89,  // 170: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	89,  // 171: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	89,  // 172: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	76,  // 173: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
+	83,  // 174: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
+	79,  // 175: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
+	81,  // 176: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
+	117, // [117:177] is the sub-list for method output_type
+	57,  // [57:117] is the sub-list for method input_type
+	57,  // [57:57] is the sub-list for extension type_name
+	57,  // [57:57] is the sub-list for extension extendee
+	0,   // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_hub_proto_init() }
@@ -6696,9 +8668,9 @@ func file_hub_v1_hub_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_hub_proto_rawDesc), len(file_hub_v1_hub_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   89,
+			NumMessages:   122,
 			NumExtensions: 0,
-			NumServices:   9,
+			NumServices:   13,
 		},
 		GoTypes:           file_hub_v1_hub_proto_goTypes,
 		DependencyIndexes: file_hub_v1_hub_proto_depIdxs,

@@ -54,8 +54,10 @@ type ServiceSpec struct {
 	// "report" (default) or "strict".
 	Drift          string `protobuf:"bytes,20,opt,name=drift,proto3" json:"drift,omitempty"`
 	ServiceAccount string `protobuf:"bytes,21,opt,name=service_account,json=serviceAccount,proto3" json:"service_account,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Values read from a backend when the configuration is made, by key.
+	SecretRefs    map[string]*SecretRef `protobuf:"bytes,30,rep,name=secret_refs,json=secretRefs,proto3" json:"secret_refs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ServiceSpec) Reset() {
@@ -235,6 +237,76 @@ func (x *ServiceSpec) GetServiceAccount() string {
 	return ""
 }
 
+func (x *ServiceSpec) GetSecretRefs() map[string]*SecretRef {
+	if x != nil {
+		return x.SecretRefs
+	}
+	return nil
+}
+
+// SecretRef points at one value of one secret of a backend of the hub.
+type SecretRef struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Backend by name; empty is the default one.
+	Backend string `protobuf:"bytes,1,opt,name=backend,proto3" json:"backend,omitempty"`
+	Path    string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	// The value's name there; empty is the key's own.
+	Key           string `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SecretRef) Reset() {
+	*x = SecretRef{}
+	mi := &file_hub_v1_spec_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SecretRef) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SecretRef) ProtoMessage() {}
+
+func (x *SecretRef) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_spec_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SecretRef.ProtoReflect.Descriptor instead.
+func (*SecretRef) Descriptor() ([]byte, []int) {
+	return file_hub_v1_spec_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *SecretRef) GetBackend() string {
+	if x != nil {
+		return x.Backend
+	}
+	return ""
+}
+
+func (x *SecretRef) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *SecretRef) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
 type Git struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Branch, tag or commit.
@@ -252,7 +324,7 @@ type Git struct {
 
 func (x *Git) Reset() {
 	*x = Git{}
-	mi := &file_hub_v1_spec_proto_msgTypes[1]
+	mi := &file_hub_v1_spec_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -264,7 +336,7 @@ func (x *Git) String() string {
 func (*Git) ProtoMessage() {}
 
 func (x *Git) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_spec_proto_msgTypes[1]
+	mi := &file_hub_v1_spec_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -277,7 +349,7 @@ func (x *Git) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Git.ProtoReflect.Descriptor instead.
 func (*Git) Descriptor() ([]byte, []int) {
-	return file_hub_v1_spec_proto_rawDescGZIP(), []int{1}
+	return file_hub_v1_spec_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Git) GetRef() string {
@@ -340,7 +412,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_hub_v1_spec_proto_msgTypes[2]
+	mi := &file_hub_v1_spec_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -352,7 +424,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_spec_proto_msgTypes[2]
+	mi := &file_hub_v1_spec_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -365,7 +437,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_hub_v1_spec_proto_rawDescGZIP(), []int{2}
+	return file_hub_v1_spec_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Source) GetPath() string {
@@ -433,7 +505,7 @@ type Helm struct {
 
 func (x *Helm) Reset() {
 	*x = Helm{}
-	mi := &file_hub_v1_spec_proto_msgTypes[3]
+	mi := &file_hub_v1_spec_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -445,7 +517,7 @@ func (x *Helm) String() string {
 func (*Helm) ProtoMessage() {}
 
 func (x *Helm) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_spec_proto_msgTypes[3]
+	mi := &file_hub_v1_spec_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -458,7 +530,7 @@ func (x *Helm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Helm.ProtoReflect.Descriptor instead.
 func (*Helm) Descriptor() ([]byte, []int) {
-	return file_hub_v1_spec_proto_rawDescGZIP(), []int{3}
+	return file_hub_v1_spec_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Helm) GetUrl() string {
@@ -570,7 +642,7 @@ type Kustomize struct {
 
 func (x *Kustomize) Reset() {
 	*x = Kustomize{}
-	mi := &file_hub_v1_spec_proto_msgTypes[4]
+	mi := &file_hub_v1_spec_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -582,7 +654,7 @@ func (x *Kustomize) String() string {
 func (*Kustomize) ProtoMessage() {}
 
 func (x *Kustomize) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_spec_proto_msgTypes[4]
+	mi := &file_hub_v1_spec_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -595,7 +667,7 @@ func (x *Kustomize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kustomize.ProtoReflect.Descriptor instead.
 func (*Kustomize) Descriptor() ([]byte, []int) {
-	return file_hub_v1_spec_proto_rawDescGZIP(), []int{4}
+	return file_hub_v1_spec_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Kustomize) GetPath() string {
@@ -622,16 +694,22 @@ func (x *Kustomize) GetEnvsubst() bool {
 type Renderer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Path  string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
-	// AUTO, RAW, HELM or KUSTOMIZE.
-	Type          string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
-	Helm          *Helm  `protobuf:"bytes,3,opt,name=helm,proto3" json:"helm,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// AUTO, RAW, HELM, KUSTOMIZE, JSONNET, CUE, EXEC or WASM.
+	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	Helm *Helm  `protobuf:"bytes,3,opt,name=helm,proto3" json:"helm,omitempty"`
+	// A folder with a kustomization that changes what this renders.
+	KustomizePostrender string   `protobuf:"bytes,4,opt,name=kustomize_postrender,json=kustomizePostrender,proto3" json:"kustomize_postrender,omitempty"`
+	Jsonnet             *Jsonnet `protobuf:"bytes,5,opt,name=jsonnet,proto3" json:"jsonnet,omitempty"`
+	Cue                 *Cue     `protobuf:"bytes,6,opt,name=cue,proto3" json:"cue,omitempty"`
+	Exec                *Exec    `protobuf:"bytes,7,opt,name=exec,proto3" json:"exec,omitempty"`
+	Wasm                *Wasm    `protobuf:"bytes,8,opt,name=wasm,proto3" json:"wasm,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *Renderer) Reset() {
 	*x = Renderer{}
-	mi := &file_hub_v1_spec_proto_msgTypes[5]
+	mi := &file_hub_v1_spec_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -643,7 +721,7 @@ func (x *Renderer) String() string {
 func (*Renderer) ProtoMessage() {}
 
 func (x *Renderer) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_spec_proto_msgTypes[5]
+	mi := &file_hub_v1_spec_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -656,7 +734,7 @@ func (x *Renderer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renderer.ProtoReflect.Descriptor instead.
 func (*Renderer) Descriptor() ([]byte, []int) {
-	return file_hub_v1_spec_proto_rawDescGZIP(), []int{5}
+	return file_hub_v1_spec_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Renderer) GetPath() string {
@@ -680,6 +758,353 @@ func (x *Renderer) GetHelm() *Helm {
 	return nil
 }
 
+func (x *Renderer) GetKustomizePostrender() string {
+	if x != nil {
+		return x.KustomizePostrender
+	}
+	return ""
+}
+
+func (x *Renderer) GetJsonnet() *Jsonnet {
+	if x != nil {
+		return x.Jsonnet
+	}
+	return nil
+}
+
+func (x *Renderer) GetCue() *Cue {
+	if x != nil {
+		return x.Cue
+	}
+	return nil
+}
+
+func (x *Renderer) GetExec() *Exec {
+	if x != nil {
+		return x.Exec
+	}
+	return nil
+}
+
+func (x *Renderer) GetWasm() *Wasm {
+	if x != nil {
+		return x.Wasm
+	}
+	return nil
+}
+
+// Jsonnet is how Jsonnet files are evaluated. The service's configuration,
+// cluster and service are external variables of these names.
+type Jsonnet struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty is main.jsonnet, else every *.jsonnet file of the folder.
+	File    string             `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`
+	Tlas    []*JsonnetVariable `protobuf:"bytes,2,rep,name=tlas,proto3" json:"tlas,omitempty"`
+	ExtVars []*JsonnetVariable `protobuf:"bytes,3,rep,name=ext_vars,json=extVars,proto3" json:"ext_vars,omitempty"`
+	// Folders to import from, of the service's folder or of its files' root.
+	Libs          []string `protobuf:"bytes,4,rep,name=libs,proto3" json:"libs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Jsonnet) Reset() {
+	*x = Jsonnet{}
+	mi := &file_hub_v1_spec_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Jsonnet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Jsonnet) ProtoMessage() {}
+
+func (x *Jsonnet) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_spec_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Jsonnet.ProtoReflect.Descriptor instead.
+func (*Jsonnet) Descriptor() ([]byte, []int) {
+	return file_hub_v1_spec_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Jsonnet) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *Jsonnet) GetTlas() []*JsonnetVariable {
+	if x != nil {
+		return x.Tlas
+	}
+	return nil
+}
+
+func (x *Jsonnet) GetExtVars() []*JsonnetVariable {
+	if x != nil {
+		return x.ExtVars
+	}
+	return nil
+}
+
+func (x *Jsonnet) GetLibs() []string {
+	if x != nil {
+		return x.Libs
+	}
+	return nil
+}
+
+type JsonnetVariable struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Value string                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	// The value is Jsonnet, not a text.
+	Code          bool `protobuf:"varint,3,opt,name=code,proto3" json:"code,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JsonnetVariable) Reset() {
+	*x = JsonnetVariable{}
+	mi := &file_hub_v1_spec_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JsonnetVariable) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JsonnetVariable) ProtoMessage() {}
+
+func (x *JsonnetVariable) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_spec_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JsonnetVariable.ProtoReflect.Descriptor instead.
+func (*JsonnetVariable) Descriptor() ([]byte, []int) {
+	return file_hub_v1_spec_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *JsonnetVariable) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *JsonnetVariable) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *JsonnetVariable) GetCode() bool {
+	if x != nil {
+		return x.Code
+	}
+	return false
+}
+
+// Cue is how a CUE package is evaluated.
+type Cue struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Needed when the folder holds several packages.
+	Package string `protobuf:"bytes,1,opt,name=package,proto3" json:"package,omitempty"`
+	// Where to look for objects; empty is all that the package exports.
+	Expression string `protobuf:"bytes,2,opt,name=expression,proto3" json:"expression,omitempty"`
+	// Values of @tag attributes, beside the service's configuration.
+	Tags          map[string]string `protobuf:"bytes,3,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cue) Reset() {
+	*x = Cue{}
+	mi := &file_hub_v1_spec_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cue) ProtoMessage() {}
+
+func (x *Cue) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_spec_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cue.ProtoReflect.Descriptor instead.
+func (*Cue) Descriptor() ([]byte, []int) {
+	return file_hub_v1_spec_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Cue) GetPackage() string {
+	if x != nil {
+		return x.Package
+	}
+	return ""
+}
+
+func (x *Cue) GetExpression() string {
+	if x != nil {
+		return x.Expression
+	}
+	return ""
+}
+
+func (x *Cue) GetTags() map[string]string {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+// Exec is a command that the agent's administrator declared.
+type Exec struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tool          string                 `protobuf:"bytes,1,opt,name=tool,proto3" json:"tool,omitempty"`
+	Parameters    map[string]string      `protobuf:"bytes,2,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Exec) Reset() {
+	*x = Exec{}
+	mi := &file_hub_v1_spec_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Exec) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Exec) ProtoMessage() {}
+
+func (x *Exec) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_spec_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Exec.ProtoReflect.Descriptor instead.
+func (*Exec) Descriptor() ([]byte, []int) {
+	return file_hub_v1_spec_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Exec) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *Exec) GetParameters() map[string]string {
+	if x != nil {
+		return x.Parameters
+	}
+	return nil
+}
+
+// Wasm is a WebAssembly module: a file of the service, or one that the agent's
+// administrator declared.
+type Wasm struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Module        string                 `protobuf:"bytes,1,opt,name=module,proto3" json:"module,omitempty"`
+	Tool          string                 `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
+	Parameters    map[string]string      `protobuf:"bytes,3,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Wasm) Reset() {
+	*x = Wasm{}
+	mi := &file_hub_v1_spec_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Wasm) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Wasm) ProtoMessage() {}
+
+func (x *Wasm) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_spec_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Wasm.ProtoReflect.Descriptor instead.
+func (*Wasm) Descriptor() ([]byte, []int) {
+	return file_hub_v1_spec_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Wasm) GetModule() string {
+	if x != nil {
+		return x.Module
+	}
+	return ""
+}
+
+func (x *Wasm) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *Wasm) GetParameters() map[string]string {
+	if x != nil {
+		return x.Parameters
+	}
+	return nil
+}
+
 type SyncConfig struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	CreateNamespace  *bool                  `protobuf:"varint,1,opt,name=create_namespace,json=createNamespace,proto3,oneof" json:"create_namespace,omitempty"`
@@ -695,7 +1120,7 @@ type SyncConfig struct {
 
 func (x *SyncConfig) Reset() {
 	*x = SyncConfig{}
-	mi := &file_hub_v1_spec_proto_msgTypes[6]
+	mi := &file_hub_v1_spec_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -707,7 +1132,7 @@ func (x *SyncConfig) String() string {
 func (*SyncConfig) ProtoMessage() {}
 
 func (x *SyncConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_spec_proto_msgTypes[6]
+	mi := &file_hub_v1_spec_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -720,7 +1145,7 @@ func (x *SyncConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncConfig.ProtoReflect.Descriptor instead.
 func (*SyncConfig) Descriptor() ([]byte, []int) {
-	return file_hub_v1_spec_proto_rawDescGZIP(), []int{6}
+	return file_hub_v1_spec_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SyncConfig) GetCreateNamespace() bool {
@@ -785,7 +1210,7 @@ type DiffNormalizer struct {
 
 func (x *DiffNormalizer) Reset() {
 	*x = DiffNormalizer{}
-	mi := &file_hub_v1_spec_proto_msgTypes[7]
+	mi := &file_hub_v1_spec_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -797,7 +1222,7 @@ func (x *DiffNormalizer) String() string {
 func (*DiffNormalizer) ProtoMessage() {}
 
 func (x *DiffNormalizer) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_spec_proto_msgTypes[7]
+	mi := &file_hub_v1_spec_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -810,7 +1235,7 @@ func (x *DiffNormalizer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffNormalizer.ProtoReflect.Descriptor instead.
 func (*DiffNormalizer) Descriptor() ([]byte, []int) {
-	return file_hub_v1_spec_proto_rawDescGZIP(), []int{7}
+	return file_hub_v1_spec_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DiffNormalizer) GetName() string {
@@ -858,7 +1283,7 @@ type Dependency struct {
 
 func (x *Dependency) Reset() {
 	*x = Dependency{}
-	mi := &file_hub_v1_spec_proto_msgTypes[8]
+	mi := &file_hub_v1_spec_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -870,7 +1295,7 @@ func (x *Dependency) String() string {
 func (*Dependency) ProtoMessage() {}
 
 func (x *Dependency) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_spec_proto_msgTypes[8]
+	mi := &file_hub_v1_spec_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -883,7 +1308,7 @@ func (x *Dependency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dependency.ProtoReflect.Descriptor instead.
 func (*Dependency) Descriptor() ([]byte, []int) {
-	return file_hub_v1_spec_proto_rawDescGZIP(), []int{8}
+	return file_hub_v1_spec_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Dependency) GetName() string {
@@ -909,7 +1334,7 @@ type Import struct {
 
 func (x *Import) Reset() {
 	*x = Import{}
-	mi := &file_hub_v1_spec_proto_msgTypes[9]
+	mi := &file_hub_v1_spec_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -921,7 +1346,7 @@ func (x *Import) String() string {
 func (*Import) ProtoMessage() {}
 
 func (x *Import) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_spec_proto_msgTypes[9]
+	mi := &file_hub_v1_spec_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -934,7 +1359,7 @@ func (x *Import) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Import.ProtoReflect.Descriptor instead.
 func (*Import) Descriptor() ([]byte, []int) {
-	return file_hub_v1_spec_proto_rawDescGZIP(), []int{9}
+	return file_hub_v1_spec_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Import) GetStack() string {
@@ -948,7 +1373,7 @@ var File_hub_v1_spec_proto protoreflect.FileDescriptor
 
 const file_hub_v1_spec_proto_rawDesc = "" +
 	"\n" +
-	"\x11hub/v1/spec.proto\x12\vaxle.hub.v1\"\xf3\a\n" +
+	"\x11hub/v1/spec.proto\x12\vaxle.hub.v1\"\x95\t\n" +
 	"\vServiceSpec\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1e\n" +
 	"\n" +
@@ -974,15 +1399,24 @@ const file_hub_v1_spec_proto_rawDesc = "" +
 	"\aversion\x18\x12 \x01(\tR\aversion\x12\x14\n" +
 	"\x05adopt\x18\x13 \x01(\bR\x05adopt\x12\x14\n" +
 	"\x05drift\x18\x14 \x01(\tR\x05drift\x12'\n" +
-	"\x0fservice_account\x18\x15 \x01(\tR\x0eserviceAccount\x1a@\n" +
+	"\x0fservice_account\x18\x15 \x01(\tR\x0eserviceAccount\x12I\n" +
+	"\vsecret_refs\x18\x1e \x03(\v2(.axle.hub.v1.ServiceSpec.SecretRefsEntryR\n" +
+	"secretRefs\x1a@\n" +
 	"\x12ConfigurationEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
 	"\fSecretsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aU\n" +
+	"\x0fSecretRefsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
+	"\x05value\x18\x02 \x01(\v2\x16.axle.hub.v1.SecretRefR\x05value:\x028\x01B\f\n" +
 	"\n" +
-	"_templated\"\x89\x01\n" +
+	"_templated\"K\n" +
+	"\tSecretRef\x12\x18\n" +
+	"\abackend\x18\x01 \x01(\tR\abackend\x12\x12\n" +
+	"\x04path\x18\x02 \x01(\tR\x04path\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\tR\x03key\"\x89\x01\n" +
 	"\x03Git\x12\x10\n" +
 	"\x03ref\x18\x01 \x01(\tR\x03ref\x12\x16\n" +
 	"\x06folder\x18\x02 \x01(\tR\x06folder\x12\x14\n" +
@@ -1026,11 +1460,51 @@ const file_hub_v1_spec_proto_rawDesc = "" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1f\n" +
 	"\venable_helm\x18\x02 \x01(\bR\n" +
 	"enableHelm\x12\x1a\n" +
-	"\benvsubst\x18\x03 \x01(\bR\benvsubst\"Y\n" +
+	"\benvsubst\x18\x03 \x01(\bR\benvsubst\"\xae\x02\n" +
 	"\bRenderer\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12%\n" +
-	"\x04helm\x18\x03 \x01(\v2\x11.axle.hub.v1.HelmR\x04helm\"\xbd\x04\n" +
+	"\x04helm\x18\x03 \x01(\v2\x11.axle.hub.v1.HelmR\x04helm\x121\n" +
+	"\x14kustomize_postrender\x18\x04 \x01(\tR\x13kustomizePostrender\x12.\n" +
+	"\ajsonnet\x18\x05 \x01(\v2\x14.axle.hub.v1.JsonnetR\ajsonnet\x12\"\n" +
+	"\x03cue\x18\x06 \x01(\v2\x10.axle.hub.v1.CueR\x03cue\x12%\n" +
+	"\x04exec\x18\a \x01(\v2\x11.axle.hub.v1.ExecR\x04exec\x12%\n" +
+	"\x04wasm\x18\b \x01(\v2\x11.axle.hub.v1.WasmR\x04wasm\"\x9c\x01\n" +
+	"\aJsonnet\x12\x12\n" +
+	"\x04file\x18\x01 \x01(\tR\x04file\x120\n" +
+	"\x04tlas\x18\x02 \x03(\v2\x1c.axle.hub.v1.JsonnetVariableR\x04tlas\x127\n" +
+	"\bext_vars\x18\x03 \x03(\v2\x1c.axle.hub.v1.JsonnetVariableR\aextVars\x12\x12\n" +
+	"\x04libs\x18\x04 \x03(\tR\x04libs\"O\n" +
+	"\x0fJsonnetVariable\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\x12\x12\n" +
+	"\x04code\x18\x03 \x01(\bR\x04code\"\xa8\x01\n" +
+	"\x03Cue\x12\x18\n" +
+	"\apackage\x18\x01 \x01(\tR\apackage\x12\x1e\n" +
+	"\n" +
+	"expression\x18\x02 \x01(\tR\n" +
+	"expression\x12.\n" +
+	"\x04tags\x18\x03 \x03(\v2\x1a.axle.hub.v1.Cue.TagsEntryR\x04tags\x1a7\n" +
+	"\tTagsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9c\x01\n" +
+	"\x04Exec\x12\x12\n" +
+	"\x04tool\x18\x01 \x01(\tR\x04tool\x12A\n" +
+	"\n" +
+	"parameters\x18\x02 \x03(\v2!.axle.hub.v1.Exec.ParametersEntryR\n" +
+	"parameters\x1a=\n" +
+	"\x0fParametersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb4\x01\n" +
+	"\x04Wasm\x12\x16\n" +
+	"\x06module\x18\x01 \x01(\tR\x06module\x12\x12\n" +
+	"\x04tool\x18\x02 \x01(\tR\x04tool\x12A\n" +
+	"\n" +
+	"parameters\x18\x03 \x03(\v2!.axle.hub.v1.Wasm.ParametersEntryR\n" +
+	"parameters\x1a=\n" +
+	"\x0fParametersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbd\x04\n" +
 	"\n" +
 	"SyncConfig\x12.\n" +
 	"\x10create_namespace\x18\x01 \x01(\bH\x00R\x0fcreateNamespace\x88\x01\x01\x12)\n" +
@@ -1073,45 +1547,66 @@ func file_hub_v1_spec_proto_rawDescGZIP() []byte {
 	return file_hub_v1_spec_proto_rawDescData
 }
 
-var file_hub_v1_spec_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_hub_v1_spec_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_hub_v1_spec_proto_goTypes = []any{
-	(*ServiceSpec)(nil),    // 0: axle.hub.v1.ServiceSpec
-	(*Git)(nil),            // 1: axle.hub.v1.Git
-	(*Source)(nil),         // 2: axle.hub.v1.Source
-	(*Helm)(nil),           // 3: axle.hub.v1.Helm
-	(*Kustomize)(nil),      // 4: axle.hub.v1.Kustomize
-	(*Renderer)(nil),       // 5: axle.hub.v1.Renderer
-	(*SyncConfig)(nil),     // 6: axle.hub.v1.SyncConfig
-	(*DiffNormalizer)(nil), // 7: axle.hub.v1.DiffNormalizer
-	(*Dependency)(nil),     // 8: axle.hub.v1.Dependency
-	(*Import)(nil),         // 9: axle.hub.v1.Import
-	nil,                    // 10: axle.hub.v1.ServiceSpec.ConfigurationEntry
-	nil,                    // 11: axle.hub.v1.ServiceSpec.SecretsEntry
-	nil,                    // 12: axle.hub.v1.SyncConfig.LabelsEntry
-	nil,                    // 13: axle.hub.v1.SyncConfig.AnnotationsEntry
+	(*ServiceSpec)(nil),     // 0: axle.hub.v1.ServiceSpec
+	(*SecretRef)(nil),       // 1: axle.hub.v1.SecretRef
+	(*Git)(nil),             // 2: axle.hub.v1.Git
+	(*Source)(nil),          // 3: axle.hub.v1.Source
+	(*Helm)(nil),            // 4: axle.hub.v1.Helm
+	(*Kustomize)(nil),       // 5: axle.hub.v1.Kustomize
+	(*Renderer)(nil),        // 6: axle.hub.v1.Renderer
+	(*Jsonnet)(nil),         // 7: axle.hub.v1.Jsonnet
+	(*JsonnetVariable)(nil), // 8: axle.hub.v1.JsonnetVariable
+	(*Cue)(nil),             // 9: axle.hub.v1.Cue
+	(*Exec)(nil),            // 10: axle.hub.v1.Exec
+	(*Wasm)(nil),            // 11: axle.hub.v1.Wasm
+	(*SyncConfig)(nil),      // 12: axle.hub.v1.SyncConfig
+	(*DiffNormalizer)(nil),  // 13: axle.hub.v1.DiffNormalizer
+	(*Dependency)(nil),      // 14: axle.hub.v1.Dependency
+	(*Import)(nil),          // 15: axle.hub.v1.Import
+	nil,                     // 16: axle.hub.v1.ServiceSpec.ConfigurationEntry
+	nil,                     // 17: axle.hub.v1.ServiceSpec.SecretsEntry
+	nil,                     // 18: axle.hub.v1.ServiceSpec.SecretRefsEntry
+	nil,                     // 19: axle.hub.v1.Cue.TagsEntry
+	nil,                     // 20: axle.hub.v1.Exec.ParametersEntry
+	nil,                     // 21: axle.hub.v1.Wasm.ParametersEntry
+	nil,                     // 22: axle.hub.v1.SyncConfig.LabelsEntry
+	nil,                     // 23: axle.hub.v1.SyncConfig.AnnotationsEntry
 }
 var file_hub_v1_spec_proto_depIdxs = []int32{
-	1,  // 0: axle.hub.v1.ServiceSpec.git:type_name -> axle.hub.v1.Git
-	2,  // 1: axle.hub.v1.ServiceSpec.sources:type_name -> axle.hub.v1.Source
-	3,  // 2: axle.hub.v1.ServiceSpec.helm:type_name -> axle.hub.v1.Helm
-	4,  // 3: axle.hub.v1.ServiceSpec.kustomize:type_name -> axle.hub.v1.Kustomize
-	5,  // 4: axle.hub.v1.ServiceSpec.renderers:type_name -> axle.hub.v1.Renderer
-	6,  // 5: axle.hub.v1.ServiceSpec.sync_config:type_name -> axle.hub.v1.SyncConfig
-	10, // 6: axle.hub.v1.ServiceSpec.configuration:type_name -> axle.hub.v1.ServiceSpec.ConfigurationEntry
-	11, // 7: axle.hub.v1.ServiceSpec.secrets:type_name -> axle.hub.v1.ServiceSpec.SecretsEntry
-	9,  // 8: axle.hub.v1.ServiceSpec.imports:type_name -> axle.hub.v1.Import
-	8,  // 9: axle.hub.v1.ServiceSpec.dependencies:type_name -> axle.hub.v1.Dependency
-	1,  // 10: axle.hub.v1.Source.git:type_name -> axle.hub.v1.Git
-	1,  // 11: axle.hub.v1.Helm.git:type_name -> axle.hub.v1.Git
-	3,  // 12: axle.hub.v1.Renderer.helm:type_name -> axle.hub.v1.Helm
-	12, // 13: axle.hub.v1.SyncConfig.labels:type_name -> axle.hub.v1.SyncConfig.LabelsEntry
-	13, // 14: axle.hub.v1.SyncConfig.annotations:type_name -> axle.hub.v1.SyncConfig.AnnotationsEntry
-	7,  // 15: axle.hub.v1.SyncConfig.diff_normalizers:type_name -> axle.hub.v1.DiffNormalizer
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	2,  // 0: axle.hub.v1.ServiceSpec.git:type_name -> axle.hub.v1.Git
+	3,  // 1: axle.hub.v1.ServiceSpec.sources:type_name -> axle.hub.v1.Source
+	4,  // 2: axle.hub.v1.ServiceSpec.helm:type_name -> axle.hub.v1.Helm
+	5,  // 3: axle.hub.v1.ServiceSpec.kustomize:type_name -> axle.hub.v1.Kustomize
+	6,  // 4: axle.hub.v1.ServiceSpec.renderers:type_name -> axle.hub.v1.Renderer
+	12, // 5: axle.hub.v1.ServiceSpec.sync_config:type_name -> axle.hub.v1.SyncConfig
+	16, // 6: axle.hub.v1.ServiceSpec.configuration:type_name -> axle.hub.v1.ServiceSpec.ConfigurationEntry
+	17, // 7: axle.hub.v1.ServiceSpec.secrets:type_name -> axle.hub.v1.ServiceSpec.SecretsEntry
+	15, // 8: axle.hub.v1.ServiceSpec.imports:type_name -> axle.hub.v1.Import
+	14, // 9: axle.hub.v1.ServiceSpec.dependencies:type_name -> axle.hub.v1.Dependency
+	18, // 10: axle.hub.v1.ServiceSpec.secret_refs:type_name -> axle.hub.v1.ServiceSpec.SecretRefsEntry
+	2,  // 11: axle.hub.v1.Source.git:type_name -> axle.hub.v1.Git
+	2,  // 12: axle.hub.v1.Helm.git:type_name -> axle.hub.v1.Git
+	4,  // 13: axle.hub.v1.Renderer.helm:type_name -> axle.hub.v1.Helm
+	7,  // 14: axle.hub.v1.Renderer.jsonnet:type_name -> axle.hub.v1.Jsonnet
+	9,  // 15: axle.hub.v1.Renderer.cue:type_name -> axle.hub.v1.Cue
+	10, // 16: axle.hub.v1.Renderer.exec:type_name -> axle.hub.v1.Exec
+	11, // 17: axle.hub.v1.Renderer.wasm:type_name -> axle.hub.v1.Wasm
+	8,  // 18: axle.hub.v1.Jsonnet.tlas:type_name -> axle.hub.v1.JsonnetVariable
+	8,  // 19: axle.hub.v1.Jsonnet.ext_vars:type_name -> axle.hub.v1.JsonnetVariable
+	19, // 20: axle.hub.v1.Cue.tags:type_name -> axle.hub.v1.Cue.TagsEntry
+	20, // 21: axle.hub.v1.Exec.parameters:type_name -> axle.hub.v1.Exec.ParametersEntry
+	21, // 22: axle.hub.v1.Wasm.parameters:type_name -> axle.hub.v1.Wasm.ParametersEntry
+	22, // 23: axle.hub.v1.SyncConfig.labels:type_name -> axle.hub.v1.SyncConfig.LabelsEntry
+	23, // 24: axle.hub.v1.SyncConfig.annotations:type_name -> axle.hub.v1.SyncConfig.AnnotationsEntry
+	13, // 25: axle.hub.v1.SyncConfig.diff_normalizers:type_name -> axle.hub.v1.DiffNormalizer
+	1,  // 26: axle.hub.v1.ServiceSpec.SecretRefsEntry.value:type_name -> axle.hub.v1.SecretRef
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_spec_proto_init() }
@@ -1120,14 +1615,14 @@ func file_hub_v1_spec_proto_init() {
 		return
 	}
 	file_hub_v1_spec_proto_msgTypes[0].OneofWrappers = []any{}
-	file_hub_v1_spec_proto_msgTypes[6].OneofWrappers = []any{}
+	file_hub_v1_spec_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_spec_proto_rawDesc), len(file_hub_v1_spec_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

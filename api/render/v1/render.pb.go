@@ -34,6 +34,7 @@ type ToChild struct {
 	//	*ToChild_File
 	//	*ToChild_Begin
 	//	*ToChild_Lookup
+	//	*ToChild_Tool
 	Message       isToChild_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -103,6 +104,15 @@ func (x *ToChild) GetLookup() *LookupAnswer {
 	return nil
 }
 
+func (x *ToChild) GetTool() *ToolOutput {
+	if x != nil {
+		if x, ok := x.Message.(*ToChild_Tool); ok {
+			return x.Tool
+		}
+	}
+	return nil
+}
+
 type isToChild_Message interface {
 	isToChild_Message()
 }
@@ -119,11 +129,17 @@ type ToChild_Lookup struct {
 	Lookup *LookupAnswer `protobuf:"bytes,3,opt,name=lookup,proto3,oneof"`
 }
 
+type ToChild_Tool struct {
+	Tool *ToolOutput `protobuf:"bytes,4,opt,name=tool,proto3,oneof"`
+}
+
 func (*ToChild_File) isToChild_Message() {}
 
 func (*ToChild_Begin) isToChild_Message() {}
 
 func (*ToChild_Lookup) isToChild_Message() {}
+
+func (*ToChild_Tool) isToChild_Message() {}
 
 type ToParent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -131,6 +147,7 @@ type ToParent struct {
 	//
 	//	*ToParent_Lookup
 	//	*ToParent_Result
+	//	*ToParent_Tool
 	Message       isToParent_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -191,6 +208,15 @@ func (x *ToParent) GetResult() *Result {
 	return nil
 }
 
+func (x *ToParent) GetTool() *Tool {
+	if x != nil {
+		if x, ok := x.Message.(*ToParent_Tool); ok {
+			return x.Tool
+		}
+	}
+	return nil
+}
+
 type isToParent_Message interface {
 	isToParent_Message()
 }
@@ -203,9 +229,15 @@ type ToParent_Result struct {
 	Result *Result `protobuf:"bytes,2,opt,name=result,proto3,oneof"`
 }
 
+type ToParent_Tool struct {
+	Tool *Tool `protobuf:"bytes,3,opt,name=tool,proto3,oneof"`
+}
+
 func (*ToParent_Lookup) isToParent_Message() {}
 
 func (*ToParent_Result) isToParent_Message() {}
+
+func (*ToParent_Tool) isToParent_Message() {}
 
 // File is one file of the service's tree.
 type File struct {
@@ -307,7 +339,10 @@ type Begin struct {
 	Service      string        `protobuf:"bytes,10,opt,name=service,proto3" json:"service,omitempty"`
 	Capabilities *Capabilities `protobuf:"bytes,11,opt,name=capabilities,proto3" json:"capabilities,omitempty"`
 	// Creation time of the revision, microseconds; what "now" means.
-	Now           int64 `protobuf:"varint,12,opt,name=now,proto3" json:"now,omitempty"`
+	Now int64 `protobuf:"varint,12,opt,name=now,proto3" json:"now,omitempty"`
+	// JSON objects of objects.
+	Contexts      string `protobuf:"bytes,20,opt,name=contexts,proto3" json:"contexts,omitempty"`
+	Imports       string `protobuf:"bytes,21,opt,name=imports,proto3" json:"imports,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -426,10 +461,24 @@ func (x *Begin) GetNow() int64 {
 	return 0
 }
 
+func (x *Begin) GetContexts() string {
+	if x != nil {
+		return x.Contexts
+	}
+	return ""
+}
+
+func (x *Begin) GetImports() string {
+	if x != nil {
+		return x.Imports
+	}
+	return ""
+}
+
 // Step is one renderer of a service, in order.
 type Step struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// AUTO, RAW, HELM or KUSTOMIZE.
+	// AUTO, RAW, HELM, KUSTOMIZE, JSONNET, CUE, EXEC or WASM.
 	Type                string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	Path                string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
 	Helm                *Helm  `protobuf:"bytes,3,opt,name=helm,proto3" json:"helm,omitempty"`
@@ -437,9 +486,17 @@ type Step struct {
 	KustomizeEnvsubst   bool   `protobuf:"varint,5,opt,name=kustomize_envsubst,json=kustomizeEnvsubst,proto3" json:"kustomize_envsubst,omitempty"`
 	// Where the step's folder really lies among the files, from their root, when
 	// that is not below the entry: files there may refer to others outside it.
-	RealPath      string `protobuf:"bytes,6,opt,name=real_path,json=realPath,proto3" json:"real_path,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	RealPath string `protobuf:"bytes,6,opt,name=real_path,json=realPath,proto3" json:"real_path,omitempty"`
+	// A folder with a kustomization that changes what the step renders, and where
+	// it really lies.
+	Postrender         string   `protobuf:"bytes,7,opt,name=postrender,proto3" json:"postrender,omitempty"`
+	PostrenderRealPath string   `protobuf:"bytes,8,opt,name=postrender_real_path,json=postrenderRealPath,proto3" json:"postrender_real_path,omitempty"`
+	Jsonnet            *Jsonnet `protobuf:"bytes,9,opt,name=jsonnet,proto3" json:"jsonnet,omitempty"`
+	Cue                *Cue     `protobuf:"bytes,10,opt,name=cue,proto3" json:"cue,omitempty"`
+	Exec               *Exec    `protobuf:"bytes,11,opt,name=exec,proto3" json:"exec,omitempty"`
+	Wasm               *Wasm    `protobuf:"bytes,12,opt,name=wasm,proto3" json:"wasm,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Step) Reset() {
@@ -512,6 +569,48 @@ func (x *Step) GetRealPath() string {
 		return x.RealPath
 	}
 	return ""
+}
+
+func (x *Step) GetPostrender() string {
+	if x != nil {
+		return x.Postrender
+	}
+	return ""
+}
+
+func (x *Step) GetPostrenderRealPath() string {
+	if x != nil {
+		return x.PostrenderRealPath
+	}
+	return ""
+}
+
+func (x *Step) GetJsonnet() *Jsonnet {
+	if x != nil {
+		return x.Jsonnet
+	}
+	return nil
+}
+
+func (x *Step) GetCue() *Cue {
+	if x != nil {
+		return x.Cue
+	}
+	return nil
+}
+
+func (x *Step) GetExec() *Exec {
+	if x != nil {
+		return x.Exec
+	}
+	return nil
+}
+
+func (x *Step) GetWasm() *Wasm {
+	if x != nil {
+		return x.Wasm
+	}
+	return nil
 }
 
 type Helm struct {
@@ -624,6 +723,327 @@ func (x *Helm) GetLuaFolder() string {
 	return ""
 }
 
+// Jsonnet is how Jsonnet files are evaluated. The service's configuration,
+// cluster and service are external variables of these names.
+type Jsonnet struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty is main.jsonnet, else every *.jsonnet file of the folder.
+	File    string             `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`
+	Tlas    []*JsonnetVariable `protobuf:"bytes,2,rep,name=tlas,proto3" json:"tlas,omitempty"`
+	ExtVars []*JsonnetVariable `protobuf:"bytes,3,rep,name=ext_vars,json=extVars,proto3" json:"ext_vars,omitempty"`
+	// Folders to import from, of the service's folder or of its files' root.
+	Libs          []string `protobuf:"bytes,4,rep,name=libs,proto3" json:"libs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Jsonnet) Reset() {
+	*x = Jsonnet{}
+	mi := &file_render_v1_render_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Jsonnet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Jsonnet) ProtoMessage() {}
+
+func (x *Jsonnet) ProtoReflect() protoreflect.Message {
+	mi := &file_render_v1_render_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Jsonnet.ProtoReflect.Descriptor instead.
+func (*Jsonnet) Descriptor() ([]byte, []int) {
+	return file_render_v1_render_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Jsonnet) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *Jsonnet) GetTlas() []*JsonnetVariable {
+	if x != nil {
+		return x.Tlas
+	}
+	return nil
+}
+
+func (x *Jsonnet) GetExtVars() []*JsonnetVariable {
+	if x != nil {
+		return x.ExtVars
+	}
+	return nil
+}
+
+func (x *Jsonnet) GetLibs() []string {
+	if x != nil {
+		return x.Libs
+	}
+	return nil
+}
+
+type JsonnetVariable struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Value string                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	// The value is Jsonnet, not a text.
+	Code          bool `protobuf:"varint,3,opt,name=code,proto3" json:"code,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JsonnetVariable) Reset() {
+	*x = JsonnetVariable{}
+	mi := &file_render_v1_render_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JsonnetVariable) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JsonnetVariable) ProtoMessage() {}
+
+func (x *JsonnetVariable) ProtoReflect() protoreflect.Message {
+	mi := &file_render_v1_render_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JsonnetVariable.ProtoReflect.Descriptor instead.
+func (*JsonnetVariable) Descriptor() ([]byte, []int) {
+	return file_render_v1_render_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *JsonnetVariable) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *JsonnetVariable) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *JsonnetVariable) GetCode() bool {
+	if x != nil {
+		return x.Code
+	}
+	return false
+}
+
+// Cue is how a CUE package is evaluated.
+type Cue struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Needed when the folder holds several packages.
+	Package string `protobuf:"bytes,1,opt,name=package,proto3" json:"package,omitempty"`
+	// Where to look for objects; empty is all that the package exports.
+	Expression string `protobuf:"bytes,2,opt,name=expression,proto3" json:"expression,omitempty"`
+	// Values of @tag attributes, beside the service's configuration.
+	Tags          map[string]string `protobuf:"bytes,3,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cue) Reset() {
+	*x = Cue{}
+	mi := &file_render_v1_render_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cue) ProtoMessage() {}
+
+func (x *Cue) ProtoReflect() protoreflect.Message {
+	mi := &file_render_v1_render_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cue.ProtoReflect.Descriptor instead.
+func (*Cue) Descriptor() ([]byte, []int) {
+	return file_render_v1_render_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Cue) GetPackage() string {
+	if x != nil {
+		return x.Package
+	}
+	return ""
+}
+
+func (x *Cue) GetExpression() string {
+	if x != nil {
+		return x.Expression
+	}
+	return ""
+}
+
+func (x *Cue) GetTags() map[string]string {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+// Exec is a command that the agent's administrator declared.
+type Exec struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tool          string                 `protobuf:"bytes,1,opt,name=tool,proto3" json:"tool,omitempty"`
+	Parameters    map[string]string      `protobuf:"bytes,2,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Exec) Reset() {
+	*x = Exec{}
+	mi := &file_render_v1_render_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Exec) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Exec) ProtoMessage() {}
+
+func (x *Exec) ProtoReflect() protoreflect.Message {
+	mi := &file_render_v1_render_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Exec.ProtoReflect.Descriptor instead.
+func (*Exec) Descriptor() ([]byte, []int) {
+	return file_render_v1_render_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Exec) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *Exec) GetParameters() map[string]string {
+	if x != nil {
+		return x.Parameters
+	}
+	return nil
+}
+
+// Wasm is a WebAssembly module: a file of the service, or one that the agent's
+// administrator declared.
+type Wasm struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Module     string                 `protobuf:"bytes,1,opt,name=module,proto3" json:"module,omitempty"`
+	Tool       string                 `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
+	Parameters map[string]string      `protobuf:"bytes,3,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The module itself, of a tool.
+	Code          []byte `protobuf:"bytes,4,opt,name=code,proto3" json:"code,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Wasm) Reset() {
+	*x = Wasm{}
+	mi := &file_render_v1_render_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Wasm) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Wasm) ProtoMessage() {}
+
+func (x *Wasm) ProtoReflect() protoreflect.Message {
+	mi := &file_render_v1_render_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Wasm.ProtoReflect.Descriptor instead.
+func (*Wasm) Descriptor() ([]byte, []int) {
+	return file_render_v1_render_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Wasm) GetModule() string {
+	if x != nil {
+		return x.Module
+	}
+	return ""
+}
+
+func (x *Wasm) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *Wasm) GetParameters() map[string]string {
+	if x != nil {
+		return x.Parameters
+	}
+	return nil
+}
+
+func (x *Wasm) GetCode() []byte {
+	if x != nil {
+		return x.Code
+	}
+	return nil
+}
+
 type Capabilities struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "v1.36.3".
@@ -636,7 +1056,7 @@ type Capabilities struct {
 
 func (x *Capabilities) Reset() {
 	*x = Capabilities{}
-	mi := &file_render_v1_render_proto_msgTypes[6]
+	mi := &file_render_v1_render_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -648,7 +1068,7 @@ func (x *Capabilities) String() string {
 func (*Capabilities) ProtoMessage() {}
 
 func (x *Capabilities) ProtoReflect() protoreflect.Message {
-	mi := &file_render_v1_render_proto_msgTypes[6]
+	mi := &file_render_v1_render_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -661,7 +1081,7 @@ func (x *Capabilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Capabilities.ProtoReflect.Descriptor instead.
 func (*Capabilities) Descriptor() ([]byte, []int) {
-	return file_render_v1_render_proto_rawDescGZIP(), []int{6}
+	return file_render_v1_render_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Capabilities) GetKubernetesVersion() string {
@@ -692,7 +1112,7 @@ type Lookup struct {
 
 func (x *Lookup) Reset() {
 	*x = Lookup{}
-	mi := &file_render_v1_render_proto_msgTypes[7]
+	mi := &file_render_v1_render_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -704,7 +1124,7 @@ func (x *Lookup) String() string {
 func (*Lookup) ProtoMessage() {}
 
 func (x *Lookup) ProtoReflect() protoreflect.Message {
-	mi := &file_render_v1_render_proto_msgTypes[7]
+	mi := &file_render_v1_render_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -717,7 +1137,7 @@ func (x *Lookup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lookup.ProtoReflect.Descriptor instead.
 func (*Lookup) Descriptor() ([]byte, []int) {
-	return file_render_v1_render_proto_rawDescGZIP(), []int{7}
+	return file_render_v1_render_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Lookup) GetApiVersion() string {
@@ -748,6 +1168,131 @@ func (x *Lookup) GetName() string {
 	return ""
 }
 
+// Tool asks for a run of the tool that a step of this pass names.
+type Tool struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Step  int32                  `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`
+	// What the tool reads from its standard input.
+	Input         []byte `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Tool) Reset() {
+	*x = Tool{}
+	mi := &file_render_v1_render_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Tool) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Tool) ProtoMessage() {}
+
+func (x *Tool) ProtoReflect() protoreflect.Message {
+	mi := &file_render_v1_render_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Tool.ProtoReflect.Descriptor instead.
+func (*Tool) Descriptor() ([]byte, []int) {
+	return file_render_v1_render_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Tool) GetStep() int32 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *Tool) GetInput() []byte {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+type ToolOutput struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Output []byte                 `protobuf:"bytes,1,opt,name=output,proto3" json:"output,omitempty"`
+	// What the tool said on its standard error, cut.
+	Words string `protobuf:"bytes,2,opt,name=words,proto3" json:"words,omitempty"`
+	// Why there is no output; the pass must fail.
+	Error string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	// Another run may give other values, passwords for one.
+	Generates     bool `protobuf:"varint,4,opt,name=generates,proto3" json:"generates,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ToolOutput) Reset() {
+	*x = ToolOutput{}
+	mi := &file_render_v1_render_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ToolOutput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ToolOutput) ProtoMessage() {}
+
+func (x *ToolOutput) ProtoReflect() protoreflect.Message {
+	mi := &file_render_v1_render_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ToolOutput.ProtoReflect.Descriptor instead.
+func (*ToolOutput) Descriptor() ([]byte, []int) {
+	return file_render_v1_render_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ToolOutput) GetOutput() []byte {
+	if x != nil {
+		return x.Output
+	}
+	return nil
+}
+
+func (x *ToolOutput) GetWords() string {
+	if x != nil {
+		return x.Words
+	}
+	return ""
+}
+
+func (x *ToolOutput) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *ToolOutput) GetGenerates() bool {
+	if x != nil {
+		return x.Generates
+	}
+	return false
+}
+
 type LookupAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// JSON of the object or list; empty when there is none.
@@ -760,7 +1305,7 @@ type LookupAnswer struct {
 
 func (x *LookupAnswer) Reset() {
 	*x = LookupAnswer{}
-	mi := &file_render_v1_render_proto_msgTypes[8]
+	mi := &file_render_v1_render_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -772,7 +1317,7 @@ func (x *LookupAnswer) String() string {
 func (*LookupAnswer) ProtoMessage() {}
 
 func (x *LookupAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_render_v1_render_proto_msgTypes[8]
+	mi := &file_render_v1_render_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -785,7 +1330,7 @@ func (x *LookupAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupAnswer.ProtoReflect.Descriptor instead.
 func (*LookupAnswer) Descriptor() ([]byte, []int) {
-	return file_render_v1_render_proto_rawDescGZIP(), []int{8}
+	return file_render_v1_render_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LookupAnswer) GetObject() []byte {
@@ -812,13 +1357,16 @@ type Result struct {
 	Failure *Failure `protobuf:"bytes,3,opt,name=failure,proto3" json:"failure,omitempty"`
 	// API versions that templates asked for.
 	ApiVersionsAsked []string `protobuf:"bytes,4,rep,name=api_versions_asked,json=apiVersionsAsked,proto3" json:"api_versions_asked,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Set when a step wants a maker that this program does not have. There is
+	// nothing else then; the pass is to be given to the program that has all.
+	Rare          bool `protobuf:"varint,5,opt,name=rare,proto3" json:"rare,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_render_v1_render_proto_msgTypes[9]
+	mi := &file_render_v1_render_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -830,7 +1378,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_render_v1_render_proto_msgTypes[9]
+	mi := &file_render_v1_render_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -843,7 +1391,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_render_v1_render_proto_rawDescGZIP(), []int{9}
+	return file_render_v1_render_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Result) GetObjects() []*Object {
@@ -874,6 +1422,13 @@ func (x *Result) GetApiVersionsAsked() []string {
 	return nil
 }
 
+func (x *Result) GetRare() bool {
+	if x != nil {
+		return x.Rare
+	}
+	return false
+}
+
 type Object struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Json  []byte                 `protobuf:"bytes,1,opt,name=json,proto3" json:"json,omitempty"`
@@ -890,7 +1445,7 @@ type Object struct {
 
 func (x *Object) Reset() {
 	*x = Object{}
-	mi := &file_render_v1_render_proto_msgTypes[10]
+	mi := &file_render_v1_render_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -902,7 +1457,7 @@ func (x *Object) String() string {
 func (*Object) ProtoMessage() {}
 
 func (x *Object) ProtoReflect() protoreflect.Message {
-	mi := &file_render_v1_render_proto_msgTypes[10]
+	mi := &file_render_v1_render_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -915,7 +1470,7 @@ func (x *Object) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Object.ProtoReflect.Descriptor instead.
 func (*Object) Descriptor() ([]byte, []int) {
-	return file_render_v1_render_proto_rawDescGZIP(), []int{10}
+	return file_render_v1_render_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Object) GetJson() []byte {
@@ -958,7 +1513,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_render_v1_render_proto_msgTypes[11]
+	mi := &file_render_v1_render_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -970,7 +1525,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_render_v1_render_proto_msgTypes[11]
+	mi := &file_render_v1_render_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -983,7 +1538,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_render_v1_render_proto_rawDescGZIP(), []int{11}
+	return file_render_v1_render_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Failure) GetMessage() string {
@@ -1011,15 +1566,17 @@ var File_render_v1_render_proto protoreflect.FileDescriptor
 
 const file_render_v1_render_proto_rawDesc = "" +
 	"\n" +
-	"\x16render/v1/render.proto\x12\x0eaxle.render.v1\"\xa7\x01\n" +
+	"\x16render/v1/render.proto\x12\x0eaxle.render.v1\"\xd9\x01\n" +
 	"\aToChild\x12*\n" +
 	"\x04file\x18\x01 \x01(\v2\x14.axle.render.v1.FileH\x00R\x04file\x12-\n" +
 	"\x05begin\x18\x02 \x01(\v2\x15.axle.render.v1.BeginH\x00R\x05begin\x126\n" +
-	"\x06lookup\x18\x03 \x01(\v2\x1c.axle.render.v1.LookupAnswerH\x00R\x06lookupB\t\n" +
-	"\amessage\"y\n" +
+	"\x06lookup\x18\x03 \x01(\v2\x1c.axle.render.v1.LookupAnswerH\x00R\x06lookup\x120\n" +
+	"\x04tool\x18\x04 \x01(\v2\x1a.axle.render.v1.ToolOutputH\x00R\x04toolB\t\n" +
+	"\amessage\"\xa5\x01\n" +
 	"\bToParent\x120\n" +
 	"\x06lookup\x18\x01 \x01(\v2\x16.axle.render.v1.LookupH\x00R\x06lookup\x120\n" +
-	"\x06result\x18\x02 \x01(\v2\x16.axle.render.v1.ResultH\x00R\x06resultB\t\n" +
+	"\x06result\x18\x02 \x01(\v2\x16.axle.render.v1.ResultH\x00R\x06result\x12*\n" +
+	"\x04tool\x18\x03 \x01(\v2\x14.axle.render.v1.ToolH\x00R\x04toolB\t\n" +
 	"\amessage\"\x8d\x01\n" +
 	"\x04File\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +
@@ -1028,7 +1585,7 @@ const file_render_v1_render_proto_rawDesc = "" +
 	"executable\x18\x03 \x01(\bR\n" +
 	"executable\x12\x12\n" +
 	"\x04link\x18\x04 \x01(\tR\x04link\x12#\n" +
-	"\romitted_bytes\x18\x05 \x01(\x03R\fomittedBytes\"\xe6\x03\n" +
+	"\romitted_bytes\x18\x05 \x01(\x03R\fomittedBytes\"\x9c\x04\n" +
 	"\x05Begin\x12\x12\n" +
 	"\x04pass\x18\x01 \x01(\tR\x04pass\x12\x1d\n" +
 	"\n" +
@@ -1043,17 +1600,28 @@ const file_render_v1_render_proto_rawDesc = "" +
 	"\aservice\x18\n" +
 	" \x01(\tR\aservice\x12@\n" +
 	"\fcapabilities\x18\v \x01(\v2\x1c.axle.render.v1.CapabilitiesR\fcapabilities\x12\x10\n" +
-	"\x03now\x18\f \x01(\x03R\x03now\x1a@\n" +
+	"\x03now\x18\f \x01(\x03R\x03now\x12\x1a\n" +
+	"\bcontexts\x18\x14 \x01(\tR\bcontexts\x12\x18\n" +
+	"\aimports\x18\x15 \x01(\tR\aimports\x1a@\n" +
 	"\x12ConfigurationEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd8\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd8\x03\n" +
 	"\x04Step\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12(\n" +
 	"\x04helm\x18\x03 \x01(\v2\x14.axle.render.v1.HelmR\x04helm\x122\n" +
 	"\x15kustomize_enable_helm\x18\x04 \x01(\bR\x13kustomizeEnableHelm\x12-\n" +
 	"\x12kustomize_envsubst\x18\x05 \x01(\bR\x11kustomizeEnvsubst\x12\x1b\n" +
-	"\treal_path\x18\x06 \x01(\tR\brealPath\"\xa2\x02\n" +
+	"\treal_path\x18\x06 \x01(\tR\brealPath\x12\x1e\n" +
+	"\n" +
+	"postrender\x18\a \x01(\tR\n" +
+	"postrender\x120\n" +
+	"\x14postrender_real_path\x18\b \x01(\tR\x12postrenderRealPath\x121\n" +
+	"\ajsonnet\x18\t \x01(\v2\x17.axle.render.v1.JsonnetR\ajsonnet\x12%\n" +
+	"\x03cue\x18\n" +
+	" \x01(\v2\x13.axle.render.v1.CueR\x03cue\x12(\n" +
+	"\x04exec\x18\v \x01(\v2\x14.axle.render.v1.ExecR\x04exec\x12(\n" +
+	"\x04wasm\x18\f \x01(\v2\x14.axle.render.v1.WasmR\x04wasm\"\xa2\x02\n" +
 	"\x04Helm\x12\x18\n" +
 	"\arelease\x18\x01 \x01(\tR\arelease\x12\x16\n" +
 	"\x06values\x18\x02 \x01(\tR\x06values\x12!\n" +
@@ -1066,7 +1634,43 @@ const file_render_v1_render_proto_rawDesc = "" +
 	"lua_script\x18\a \x01(\tR\tluaScript\x12\x19\n" +
 	"\blua_file\x18\b \x01(\tR\aluaFile\x12\x1d\n" +
 	"\n" +
-	"lua_folder\x18\t \x01(\tR\tluaFolder\"`\n" +
+	"lua_folder\x18\t \x01(\tR\tluaFolder\"\xa2\x01\n" +
+	"\aJsonnet\x12\x12\n" +
+	"\x04file\x18\x01 \x01(\tR\x04file\x123\n" +
+	"\x04tlas\x18\x02 \x03(\v2\x1f.axle.render.v1.JsonnetVariableR\x04tlas\x12:\n" +
+	"\bext_vars\x18\x03 \x03(\v2\x1f.axle.render.v1.JsonnetVariableR\aextVars\x12\x12\n" +
+	"\x04libs\x18\x04 \x03(\tR\x04libs\"O\n" +
+	"\x0fJsonnetVariable\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\x12\x12\n" +
+	"\x04code\x18\x03 \x01(\bR\x04code\"\xab\x01\n" +
+	"\x03Cue\x12\x18\n" +
+	"\apackage\x18\x01 \x01(\tR\apackage\x12\x1e\n" +
+	"\n" +
+	"expression\x18\x02 \x01(\tR\n" +
+	"expression\x121\n" +
+	"\x04tags\x18\x03 \x03(\v2\x1d.axle.render.v1.Cue.TagsEntryR\x04tags\x1a7\n" +
+	"\tTagsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9f\x01\n" +
+	"\x04Exec\x12\x12\n" +
+	"\x04tool\x18\x01 \x01(\tR\x04tool\x12D\n" +
+	"\n" +
+	"parameters\x18\x02 \x03(\v2$.axle.render.v1.Exec.ParametersEntryR\n" +
+	"parameters\x1a=\n" +
+	"\x0fParametersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcb\x01\n" +
+	"\x04Wasm\x12\x16\n" +
+	"\x06module\x18\x01 \x01(\tR\x06module\x12\x12\n" +
+	"\x04tool\x18\x02 \x01(\tR\x04tool\x12D\n" +
+	"\n" +
+	"parameters\x18\x03 \x03(\v2$.axle.render.v1.Wasm.ParametersEntryR\n" +
+	"parameters\x12\x12\n" +
+	"\x04code\x18\x04 \x01(\fR\x04code\x1a=\n" +
+	"\x0fParametersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"`\n" +
 	"\fCapabilities\x12-\n" +
 	"\x12kubernetes_version\x18\x01 \x01(\tR\x11kubernetesVersion\x12!\n" +
 	"\fapi_versions\x18\x02 \x03(\tR\vapiVersions\"o\n" +
@@ -1075,15 +1679,25 @@ const file_render_v1_render_proto_rawDesc = "" +
 	"apiVersion\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x1c\n" +
 	"\tnamespace\x18\x03 \x01(\tR\tnamespace\x12\x12\n" +
-	"\x04name\x18\x04 \x01(\tR\x04name\"<\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\"0\n" +
+	"\x04Tool\x12\x12\n" +
+	"\x04step\x18\x01 \x01(\x05R\x04step\x12\x14\n" +
+	"\x05input\x18\x02 \x01(\fR\x05input\"n\n" +
+	"\n" +
+	"ToolOutput\x12\x16\n" +
+	"\x06output\x18\x01 \x01(\fR\x06output\x12\x14\n" +
+	"\x05words\x18\x02 \x01(\tR\x05words\x12\x14\n" +
+	"\x05error\x18\x03 \x01(\tR\x05error\x12\x1c\n" +
+	"\tgenerates\x18\x04 \x01(\bR\tgenerates\"<\n" +
 	"\fLookupAnswer\x12\x16\n" +
 	"\x06object\x18\x01 \x01(\fR\x06object\x12\x14\n" +
-	"\x05error\x18\x02 \x01(\tR\x05error\"\xb7\x01\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\"\xcb\x01\n" +
 	"\x06Result\x120\n" +
 	"\aobjects\x18\x01 \x03(\v2\x16.axle.render.v1.ObjectR\aobjects\x12\x1a\n" +
 	"\bwarnings\x18\x02 \x03(\tR\bwarnings\x121\n" +
 	"\afailure\x18\x03 \x01(\v2\x17.axle.render.v1.FailureR\afailure\x12,\n" +
-	"\x12api_versions_asked\x18\x04 \x03(\tR\x10apiVersionsAsked\"b\n" +
+	"\x12api_versions_asked\x18\x04 \x03(\tR\x10apiVersionsAsked\x12\x12\n" +
+	"\x04rare\x18\x05 \x01(\bR\x04rare\"b\n" +
 	"\x06Object\x12\x12\n" +
 	"\x04json\x18\x01 \x01(\fR\x04json\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x10\n" +
@@ -1106,39 +1720,60 @@ func file_render_v1_render_proto_rawDescGZIP() []byte {
 	return file_render_v1_render_proto_rawDescData
 }
 
-var file_render_v1_render_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_render_v1_render_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_render_v1_render_proto_goTypes = []any{
-	(*ToChild)(nil),      // 0: axle.render.v1.ToChild
-	(*ToParent)(nil),     // 1: axle.render.v1.ToParent
-	(*File)(nil),         // 2: axle.render.v1.File
-	(*Begin)(nil),        // 3: axle.render.v1.Begin
-	(*Step)(nil),         // 4: axle.render.v1.Step
-	(*Helm)(nil),         // 5: axle.render.v1.Helm
-	(*Capabilities)(nil), // 6: axle.render.v1.Capabilities
-	(*Lookup)(nil),       // 7: axle.render.v1.Lookup
-	(*LookupAnswer)(nil), // 8: axle.render.v1.LookupAnswer
-	(*Result)(nil),       // 9: axle.render.v1.Result
-	(*Object)(nil),       // 10: axle.render.v1.Object
-	(*Failure)(nil),      // 11: axle.render.v1.Failure
-	nil,                  // 12: axle.render.v1.Begin.ConfigurationEntry
+	(*ToChild)(nil),         // 0: axle.render.v1.ToChild
+	(*ToParent)(nil),        // 1: axle.render.v1.ToParent
+	(*File)(nil),            // 2: axle.render.v1.File
+	(*Begin)(nil),           // 3: axle.render.v1.Begin
+	(*Step)(nil),            // 4: axle.render.v1.Step
+	(*Helm)(nil),            // 5: axle.render.v1.Helm
+	(*Jsonnet)(nil),         // 6: axle.render.v1.Jsonnet
+	(*JsonnetVariable)(nil), // 7: axle.render.v1.JsonnetVariable
+	(*Cue)(nil),             // 8: axle.render.v1.Cue
+	(*Exec)(nil),            // 9: axle.render.v1.Exec
+	(*Wasm)(nil),            // 10: axle.render.v1.Wasm
+	(*Capabilities)(nil),    // 11: axle.render.v1.Capabilities
+	(*Lookup)(nil),          // 12: axle.render.v1.Lookup
+	(*Tool)(nil),            // 13: axle.render.v1.Tool
+	(*ToolOutput)(nil),      // 14: axle.render.v1.ToolOutput
+	(*LookupAnswer)(nil),    // 15: axle.render.v1.LookupAnswer
+	(*Result)(nil),          // 16: axle.render.v1.Result
+	(*Object)(nil),          // 17: axle.render.v1.Object
+	(*Failure)(nil),         // 18: axle.render.v1.Failure
+	nil,                     // 19: axle.render.v1.Begin.ConfigurationEntry
+	nil,                     // 20: axle.render.v1.Cue.TagsEntry
+	nil,                     // 21: axle.render.v1.Exec.ParametersEntry
+	nil,                     // 22: axle.render.v1.Wasm.ParametersEntry
 }
 var file_render_v1_render_proto_depIdxs = []int32{
 	2,  // 0: axle.render.v1.ToChild.file:type_name -> axle.render.v1.File
 	3,  // 1: axle.render.v1.ToChild.begin:type_name -> axle.render.v1.Begin
-	8,  // 2: axle.render.v1.ToChild.lookup:type_name -> axle.render.v1.LookupAnswer
-	7,  // 3: axle.render.v1.ToParent.lookup:type_name -> axle.render.v1.Lookup
-	9,  // 4: axle.render.v1.ToParent.result:type_name -> axle.render.v1.Result
-	4,  // 5: axle.render.v1.Begin.steps:type_name -> axle.render.v1.Step
-	12, // 6: axle.render.v1.Begin.configuration:type_name -> axle.render.v1.Begin.ConfigurationEntry
-	6,  // 7: axle.render.v1.Begin.capabilities:type_name -> axle.render.v1.Capabilities
-	5,  // 8: axle.render.v1.Step.helm:type_name -> axle.render.v1.Helm
-	10, // 9: axle.render.v1.Result.objects:type_name -> axle.render.v1.Object
-	11, // 10: axle.render.v1.Result.failure:type_name -> axle.render.v1.Failure
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	15, // 2: axle.render.v1.ToChild.lookup:type_name -> axle.render.v1.LookupAnswer
+	14, // 3: axle.render.v1.ToChild.tool:type_name -> axle.render.v1.ToolOutput
+	12, // 4: axle.render.v1.ToParent.lookup:type_name -> axle.render.v1.Lookup
+	16, // 5: axle.render.v1.ToParent.result:type_name -> axle.render.v1.Result
+	13, // 6: axle.render.v1.ToParent.tool:type_name -> axle.render.v1.Tool
+	4,  // 7: axle.render.v1.Begin.steps:type_name -> axle.render.v1.Step
+	19, // 8: axle.render.v1.Begin.configuration:type_name -> axle.render.v1.Begin.ConfigurationEntry
+	11, // 9: axle.render.v1.Begin.capabilities:type_name -> axle.render.v1.Capabilities
+	5,  // 10: axle.render.v1.Step.helm:type_name -> axle.render.v1.Helm
+	6,  // 11: axle.render.v1.Step.jsonnet:type_name -> axle.render.v1.Jsonnet
+	8,  // 12: axle.render.v1.Step.cue:type_name -> axle.render.v1.Cue
+	9,  // 13: axle.render.v1.Step.exec:type_name -> axle.render.v1.Exec
+	10, // 14: axle.render.v1.Step.wasm:type_name -> axle.render.v1.Wasm
+	7,  // 15: axle.render.v1.Jsonnet.tlas:type_name -> axle.render.v1.JsonnetVariable
+	7,  // 16: axle.render.v1.Jsonnet.ext_vars:type_name -> axle.render.v1.JsonnetVariable
+	20, // 17: axle.render.v1.Cue.tags:type_name -> axle.render.v1.Cue.TagsEntry
+	21, // 18: axle.render.v1.Exec.parameters:type_name -> axle.render.v1.Exec.ParametersEntry
+	22, // 19: axle.render.v1.Wasm.parameters:type_name -> axle.render.v1.Wasm.ParametersEntry
+	17, // 20: axle.render.v1.Result.objects:type_name -> axle.render.v1.Object
+	18, // 21: axle.render.v1.Result.failure:type_name -> axle.render.v1.Failure
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_render_v1_render_proto_init() }
@@ -1150,10 +1785,12 @@ func file_render_v1_render_proto_init() {
 		(*ToChild_File)(nil),
 		(*ToChild_Begin)(nil),
 		(*ToChild_Lookup)(nil),
+		(*ToChild_Tool)(nil),
 	}
 	file_render_v1_render_proto_msgTypes[1].OneofWrappers = []any{
 		(*ToParent_Lookup)(nil),
 		(*ToParent_Result)(nil),
+		(*ToParent_Tool)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1161,7 +1798,7 @@ func file_render_v1_render_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_render_v1_render_proto_rawDesc), len(file_render_v1_render_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -42,10 +42,18 @@ const (
 	WebhooksName = "axle.hub.v1.Webhooks"
 	// ServicesName is the fully-qualified name of the Services service.
 	ServicesName = "axle.hub.v1.Services"
+	// ContextsName is the fully-qualified name of the Contexts service.
+	ContextsName = "axle.hub.v1.Contexts"
+	// OutputsName is the fully-qualified name of the Outputs service.
+	OutputsName = "axle.hub.v1.Outputs"
+	// BackendsName is the fully-qualified name of the Backends service.
+	BackendsName = "axle.hub.v1.Backends"
 	// TokensName is the fully-qualified name of the Tokens service.
 	TokensName = "axle.hub.v1.Tokens"
 	// EventsName is the fully-qualified name of the Events service.
 	EventsName = "axle.hub.v1.Events"
+	// AgentsName is the fully-qualified name of the Agents service.
+	AgentsName = "axle.hub.v1.Agents"
 	// HubName is the fully-qualified name of the Hub service.
 	HubName = "axle.hub.v1.Hub"
 )
@@ -124,6 +132,32 @@ const (
 	ServicesApprovePruneProcedure = "/axle.hub.v1.Services/ApprovePrune"
 	// ServicesDeleteProcedure is the fully-qualified name of the Services's Delete RPC.
 	ServicesDeleteProcedure = "/axle.hub.v1.Services/Delete"
+	// ServicesConfigProcedure is the fully-qualified name of the Services's Config RPC.
+	ServicesConfigProcedure = "/axle.hub.v1.Services/Config"
+	// ContextsListProcedure is the fully-qualified name of the Contexts's List RPC.
+	ContextsListProcedure = "/axle.hub.v1.Contexts/List"
+	// ContextsGetProcedure is the fully-qualified name of the Contexts's Get RPC.
+	ContextsGetProcedure = "/axle.hub.v1.Contexts/Get"
+	// ContextsCreateProcedure is the fully-qualified name of the Contexts's Create RPC.
+	ContextsCreateProcedure = "/axle.hub.v1.Contexts/Create"
+	// ContextsUpdateProcedure is the fully-qualified name of the Contexts's Update RPC.
+	ContextsUpdateProcedure = "/axle.hub.v1.Contexts/Update"
+	// ContextsDeleteProcedure is the fully-qualified name of the Contexts's Delete RPC.
+	ContextsDeleteProcedure = "/axle.hub.v1.Contexts/Delete"
+	// OutputsListProcedure is the fully-qualified name of the Outputs's List RPC.
+	OutputsListProcedure = "/axle.hub.v1.Outputs/List"
+	// OutputsPutProcedure is the fully-qualified name of the Outputs's Put RPC.
+	OutputsPutProcedure = "/axle.hub.v1.Outputs/Put"
+	// OutputsDeleteProcedure is the fully-qualified name of the Outputs's Delete RPC.
+	OutputsDeleteProcedure = "/axle.hub.v1.Outputs/Delete"
+	// BackendsListProcedure is the fully-qualified name of the Backends's List RPC.
+	BackendsListProcedure = "/axle.hub.v1.Backends/List"
+	// BackendsMigrateProcedure is the fully-qualified name of the Backends's Migrate RPC.
+	BackendsMigrateProcedure = "/axle.hub.v1.Backends/Migrate"
+	// BackendsGetMigrationProcedure is the fully-qualified name of the Backends's GetMigration RPC.
+	BackendsGetMigrationProcedure = "/axle.hub.v1.Backends/GetMigration"
+	// BackendsRotateKeyProcedure is the fully-qualified name of the Backends's RotateKey RPC.
+	BackendsRotateKeyProcedure = "/axle.hub.v1.Backends/RotateKey"
 	// TokensListProcedure is the fully-qualified name of the Tokens's List RPC.
 	TokensListProcedure = "/axle.hub.v1.Tokens/List"
 	// TokensCreateProcedure is the fully-qualified name of the Tokens's Create RPC.
@@ -134,6 +168,16 @@ const (
 	TokensRevokeProcedure = "/axle.hub.v1.Tokens/Revoke"
 	// EventsListProcedure is the fully-qualified name of the Events's List RPC.
 	EventsListProcedure = "/axle.hub.v1.Events/List"
+	// AgentsUpgradeStatusProcedure is the fully-qualified name of the Agents's UpgradeStatus RPC.
+	AgentsUpgradeStatusProcedure = "/axle.hub.v1.Agents/UpgradeStatus"
+	// AgentsStartUpgradeProcedure is the fully-qualified name of the Agents's StartUpgrade RPC.
+	AgentsStartUpgradeProcedure = "/axle.hub.v1.Agents/StartUpgrade"
+	// AgentsPauseUpgradeProcedure is the fully-qualified name of the Agents's PauseUpgrade RPC.
+	AgentsPauseUpgradeProcedure = "/axle.hub.v1.Agents/PauseUpgrade"
+	// AgentsResumeUpgradeProcedure is the fully-qualified name of the Agents's ResumeUpgrade RPC.
+	AgentsResumeUpgradeProcedure = "/axle.hub.v1.Agents/ResumeUpgrade"
+	// AgentsAbortUpgradeProcedure is the fully-qualified name of the Agents's AbortUpgrade RPC.
+	AgentsAbortUpgradeProcedure = "/axle.hub.v1.Agents/AbortUpgrade"
 	// HubStatusProcedure is the fully-qualified name of the Hub's Status RPC.
 	HubStatusProcedure = "/axle.hub.v1.Hub/Status"
 	// HubConfirmRestoreProcedure is the fully-qualified name of the Hub's ConfirmRestore RPC.
@@ -937,6 +981,9 @@ type ServicesClient interface {
 	ListRevisions(context.Context, *connect.Request[v1.ListRevisionsRequest]) (*connect.Response[v1.ListRevisionsResponse], error)
 	ApprovePrune(context.Context, *connect.Request[v1.ApprovePruneRequest]) (*connect.Response[v1.Service], error)
 	Delete(context.Context, *connect.Request[v1.DeleteServiceRequest]) (*connect.Response[v1.Service], error)
+	// Config tells what templates see as configuration, and where each value
+	// comes from.
+	Config(context.Context, *connect.Request[v1.GetServiceConfigRequest]) (*connect.Response[v1.ServiceConfig], error)
 }
 
 // NewServicesClient constructs a client for the axle.hub.v1.Services service. By default, it uses
@@ -1022,6 +1069,12 @@ func NewServicesClient(httpClient connect.HTTPClient, baseURL string, opts ...co
 			connect.WithSchema(servicesMethods.ByName("Delete")),
 			connect.WithClientOptions(opts...),
 		),
+		config: connect.NewClient[v1.GetServiceConfigRequest, v1.ServiceConfig](
+			httpClient,
+			baseURL+ServicesConfigProcedure,
+			connect.WithSchema(servicesMethods.ByName("Config")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -1039,6 +1092,7 @@ type servicesClient struct {
 	listRevisions *connect.Client[v1.ListRevisionsRequest, v1.ListRevisionsResponse]
 	approvePrune  *connect.Client[v1.ApprovePruneRequest, v1.Service]
 	delete        *connect.Client[v1.DeleteServiceRequest, v1.Service]
+	config        *connect.Client[v1.GetServiceConfigRequest, v1.ServiceConfig]
 }
 
 // List calls axle.hub.v1.Services.List.
@@ -1101,6 +1155,11 @@ func (c *servicesClient) Delete(ctx context.Context, req *connect.Request[v1.Del
 	return c.delete.CallUnary(ctx, req)
 }
 
+// Config calls axle.hub.v1.Services.Config.
+func (c *servicesClient) Config(ctx context.Context, req *connect.Request[v1.GetServiceConfigRequest]) (*connect.Response[v1.ServiceConfig], error) {
+	return c.config.CallUnary(ctx, req)
+}
+
 // ServicesHandler is an implementation of the axle.hub.v1.Services service.
 type ServicesHandler interface {
 	List(context.Context, *connect.Request[v1.ListServicesRequest]) (*connect.Response[v1.ListServicesResponse], error)
@@ -1118,6 +1177,9 @@ type ServicesHandler interface {
 	ListRevisions(context.Context, *connect.Request[v1.ListRevisionsRequest]) (*connect.Response[v1.ListRevisionsResponse], error)
 	ApprovePrune(context.Context, *connect.Request[v1.ApprovePruneRequest]) (*connect.Response[v1.Service], error)
 	Delete(context.Context, *connect.Request[v1.DeleteServiceRequest]) (*connect.Response[v1.Service], error)
+	// Config tells what templates see as configuration, and where each value
+	// comes from.
+	Config(context.Context, *connect.Request[v1.GetServiceConfigRequest]) (*connect.Response[v1.ServiceConfig], error)
 }
 
 // NewServicesHandler builds an HTTP handler from the service implementation. It returns the path on
@@ -1199,6 +1261,12 @@ func NewServicesHandler(svc ServicesHandler, opts ...connect.HandlerOption) (str
 		connect.WithSchema(servicesMethods.ByName("Delete")),
 		connect.WithHandlerOptions(opts...),
 	)
+	servicesConfigHandler := connect.NewUnaryHandler(
+		ServicesConfigProcedure,
+		svc.Config,
+		connect.WithSchema(servicesMethods.ByName("Config")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/axle.hub.v1.Services/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ServicesListProcedure:
@@ -1225,6 +1293,8 @@ func NewServicesHandler(svc ServicesHandler, opts ...connect.HandlerOption) (str
 			servicesApprovePruneHandler.ServeHTTP(w, r)
 		case ServicesDeleteProcedure:
 			servicesDeleteHandler.ServeHTTP(w, r)
+		case ServicesConfigProcedure:
+			servicesConfigHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -1280,6 +1350,464 @@ func (UnimplementedServicesHandler) ApprovePrune(context.Context, *connect.Reque
 
 func (UnimplementedServicesHandler) Delete(context.Context, *connect.Request[v1.DeleteServiceRequest]) (*connect.Response[v1.Service], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Services.Delete is not implemented"))
+}
+
+func (UnimplementedServicesHandler) Config(context.Context, *connect.Request[v1.GetServiceConfigRequest]) (*connect.Response[v1.ServiceConfig], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Services.Config is not implemented"))
+}
+
+// ContextsClient is a client for the axle.hub.v1.Contexts service.
+type ContextsClient interface {
+	List(context.Context, *connect.Request[v1.ListContextsRequest]) (*connect.Response[v1.ListContextsResponse], error)
+	Get(context.Context, *connect.Request[v1.GetContextRequest]) (*connect.Response[v1.Context], error)
+	Create(context.Context, *connect.Request[v1.CreateContextRequest]) (*connect.Response[v1.Context], error)
+	// Update replaces what the request names, or everything.
+	Update(context.Context, *connect.Request[v1.UpdateContextRequest]) (*connect.Response[v1.Context], error)
+	Delete(context.Context, *connect.Request[v1.DeleteContextRequest]) (*connect.Response[v1.DeleteContextResponse], error)
+}
+
+// NewContextsClient constructs a client for the axle.hub.v1.Contexts service. By default, it uses
+// the Connect protocol with the binary Protobuf Codec, asks for gzipped responses, and sends
+// uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the connect.WithGRPC() or
+// connect.WithGRPCWeb() options.
+//
+// The URL supplied here should be the base URL for the Connect or gRPC server (for example,
+// http://api.acme.com or https://acme.com/grpc).
+func NewContextsClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) ContextsClient {
+	baseURL = strings.TrimRight(baseURL, "/")
+	contextsMethods := v1.File_hub_v1_hub_proto.Services().ByName("Contexts").Methods()
+	return &contextsClient{
+		list: connect.NewClient[v1.ListContextsRequest, v1.ListContextsResponse](
+			httpClient,
+			baseURL+ContextsListProcedure,
+			connect.WithSchema(contextsMethods.ByName("List")),
+			connect.WithClientOptions(opts...),
+		),
+		get: connect.NewClient[v1.GetContextRequest, v1.Context](
+			httpClient,
+			baseURL+ContextsGetProcedure,
+			connect.WithSchema(contextsMethods.ByName("Get")),
+			connect.WithClientOptions(opts...),
+		),
+		create: connect.NewClient[v1.CreateContextRequest, v1.Context](
+			httpClient,
+			baseURL+ContextsCreateProcedure,
+			connect.WithSchema(contextsMethods.ByName("Create")),
+			connect.WithClientOptions(opts...),
+		),
+		update: connect.NewClient[v1.UpdateContextRequest, v1.Context](
+			httpClient,
+			baseURL+ContextsUpdateProcedure,
+			connect.WithSchema(contextsMethods.ByName("Update")),
+			connect.WithClientOptions(opts...),
+		),
+		delete: connect.NewClient[v1.DeleteContextRequest, v1.DeleteContextResponse](
+			httpClient,
+			baseURL+ContextsDeleteProcedure,
+			connect.WithSchema(contextsMethods.ByName("Delete")),
+			connect.WithClientOptions(opts...),
+		),
+	}
+}
+
+// contextsClient implements ContextsClient.
+type contextsClient struct {
+	list   *connect.Client[v1.ListContextsRequest, v1.ListContextsResponse]
+	get    *connect.Client[v1.GetContextRequest, v1.Context]
+	create *connect.Client[v1.CreateContextRequest, v1.Context]
+	update *connect.Client[v1.UpdateContextRequest, v1.Context]
+	delete *connect.Client[v1.DeleteContextRequest, v1.DeleteContextResponse]
+}
+
+// List calls axle.hub.v1.Contexts.List.
+func (c *contextsClient) List(ctx context.Context, req *connect.Request[v1.ListContextsRequest]) (*connect.Response[v1.ListContextsResponse], error) {
+	return c.list.CallUnary(ctx, req)
+}
+
+// Get calls axle.hub.v1.Contexts.Get.
+func (c *contextsClient) Get(ctx context.Context, req *connect.Request[v1.GetContextRequest]) (*connect.Response[v1.Context], error) {
+	return c.get.CallUnary(ctx, req)
+}
+
+// Create calls axle.hub.v1.Contexts.Create.
+func (c *contextsClient) Create(ctx context.Context, req *connect.Request[v1.CreateContextRequest]) (*connect.Response[v1.Context], error) {
+	return c.create.CallUnary(ctx, req)
+}
+
+// Update calls axle.hub.v1.Contexts.Update.
+func (c *contextsClient) Update(ctx context.Context, req *connect.Request[v1.UpdateContextRequest]) (*connect.Response[v1.Context], error) {
+	return c.update.CallUnary(ctx, req)
+}
+
+// Delete calls axle.hub.v1.Contexts.Delete.
+func (c *contextsClient) Delete(ctx context.Context, req *connect.Request[v1.DeleteContextRequest]) (*connect.Response[v1.DeleteContextResponse], error) {
+	return c.delete.CallUnary(ctx, req)
+}
+
+// ContextsHandler is an implementation of the axle.hub.v1.Contexts service.
+type ContextsHandler interface {
+	List(context.Context, *connect.Request[v1.ListContextsRequest]) (*connect.Response[v1.ListContextsResponse], error)
+	Get(context.Context, *connect.Request[v1.GetContextRequest]) (*connect.Response[v1.Context], error)
+	Create(context.Context, *connect.Request[v1.CreateContextRequest]) (*connect.Response[v1.Context], error)
+	// Update replaces what the request names, or everything.
+	Update(context.Context, *connect.Request[v1.UpdateContextRequest]) (*connect.Response[v1.Context], error)
+	Delete(context.Context, *connect.Request[v1.DeleteContextRequest]) (*connect.Response[v1.DeleteContextResponse], error)
+}
+
+// NewContextsHandler builds an HTTP handler from the service implementation. It returns the path on
+// which to mount the handler and the handler itself.
+//
+// By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
+// and JSON codecs. They also support gzip compression.
+func NewContextsHandler(svc ContextsHandler, opts ...connect.HandlerOption) (string, http.Handler) {
+	contextsMethods := v1.File_hub_v1_hub_proto.Services().ByName("Contexts").Methods()
+	contextsListHandler := connect.NewUnaryHandler(
+		ContextsListProcedure,
+		svc.List,
+		connect.WithSchema(contextsMethods.ByName("List")),
+		connect.WithHandlerOptions(opts...),
+	)
+	contextsGetHandler := connect.NewUnaryHandler(
+		ContextsGetProcedure,
+		svc.Get,
+		connect.WithSchema(contextsMethods.ByName("Get")),
+		connect.WithHandlerOptions(opts...),
+	)
+	contextsCreateHandler := connect.NewUnaryHandler(
+		ContextsCreateProcedure,
+		svc.Create,
+		connect.WithSchema(contextsMethods.ByName("Create")),
+		connect.WithHandlerOptions(opts...),
+	)
+	contextsUpdateHandler := connect.NewUnaryHandler(
+		ContextsUpdateProcedure,
+		svc.Update,
+		connect.WithSchema(contextsMethods.ByName("Update")),
+		connect.WithHandlerOptions(opts...),
+	)
+	contextsDeleteHandler := connect.NewUnaryHandler(
+		ContextsDeleteProcedure,
+		svc.Delete,
+		connect.WithSchema(contextsMethods.ByName("Delete")),
+		connect.WithHandlerOptions(opts...),
+	)
+	return "/axle.hub.v1.Contexts/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case ContextsListProcedure:
+			contextsListHandler.ServeHTTP(w, r)
+		case ContextsGetProcedure:
+			contextsGetHandler.ServeHTTP(w, r)
+		case ContextsCreateProcedure:
+			contextsCreateHandler.ServeHTTP(w, r)
+		case ContextsUpdateProcedure:
+			contextsUpdateHandler.ServeHTTP(w, r)
+		case ContextsDeleteProcedure:
+			contextsDeleteHandler.ServeHTTP(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}
+
+// UnimplementedContextsHandler returns CodeUnimplemented from all methods.
+type UnimplementedContextsHandler struct{}
+
+func (UnimplementedContextsHandler) List(context.Context, *connect.Request[v1.ListContextsRequest]) (*connect.Response[v1.ListContextsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Contexts.List is not implemented"))
+}
+
+func (UnimplementedContextsHandler) Get(context.Context, *connect.Request[v1.GetContextRequest]) (*connect.Response[v1.Context], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Contexts.Get is not implemented"))
+}
+
+func (UnimplementedContextsHandler) Create(context.Context, *connect.Request[v1.CreateContextRequest]) (*connect.Response[v1.Context], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Contexts.Create is not implemented"))
+}
+
+func (UnimplementedContextsHandler) Update(context.Context, *connect.Request[v1.UpdateContextRequest]) (*connect.Response[v1.Context], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Contexts.Update is not implemented"))
+}
+
+func (UnimplementedContextsHandler) Delete(context.Context, *connect.Request[v1.DeleteContextRequest]) (*connect.Response[v1.DeleteContextResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Contexts.Delete is not implemented"))
+}
+
+// OutputsClient is a client for the axle.hub.v1.Outputs service.
+type OutputsClient interface {
+	List(context.Context, *connect.Request[v1.ListOutputsRequest]) (*connect.Response[v1.ListOutputsResponse], error)
+	// Put stores the outputs of a name in place of what was there.
+	Put(context.Context, *connect.Request[v1.PutOutputsRequest]) (*connect.Response[v1.Context], error)
+	Delete(context.Context, *connect.Request[v1.DeleteOutputsRequest]) (*connect.Response[v1.DeleteOutputsResponse], error)
+}
+
+// NewOutputsClient constructs a client for the axle.hub.v1.Outputs service. By default, it uses the
+// Connect protocol with the binary Protobuf Codec, asks for gzipped responses, and sends
+// uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the connect.WithGRPC() or
+// connect.WithGRPCWeb() options.
+//
+// The URL supplied here should be the base URL for the Connect or gRPC server (for example,
+// http://api.acme.com or https://acme.com/grpc).
+func NewOutputsClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) OutputsClient {
+	baseURL = strings.TrimRight(baseURL, "/")
+	outputsMethods := v1.File_hub_v1_hub_proto.Services().ByName("Outputs").Methods()
+	return &outputsClient{
+		list: connect.NewClient[v1.ListOutputsRequest, v1.ListOutputsResponse](
+			httpClient,
+			baseURL+OutputsListProcedure,
+			connect.WithSchema(outputsMethods.ByName("List")),
+			connect.WithClientOptions(opts...),
+		),
+		put: connect.NewClient[v1.PutOutputsRequest, v1.Context](
+			httpClient,
+			baseURL+OutputsPutProcedure,
+			connect.WithSchema(outputsMethods.ByName("Put")),
+			connect.WithClientOptions(opts...),
+		),
+		delete: connect.NewClient[v1.DeleteOutputsRequest, v1.DeleteOutputsResponse](
+			httpClient,
+			baseURL+OutputsDeleteProcedure,
+			connect.WithSchema(outputsMethods.ByName("Delete")),
+			connect.WithClientOptions(opts...),
+		),
+	}
+}
+
+// outputsClient implements OutputsClient.
+type outputsClient struct {
+	list   *connect.Client[v1.ListOutputsRequest, v1.ListOutputsResponse]
+	put    *connect.Client[v1.PutOutputsRequest, v1.Context]
+	delete *connect.Client[v1.DeleteOutputsRequest, v1.DeleteOutputsResponse]
+}
+
+// List calls axle.hub.v1.Outputs.List.
+func (c *outputsClient) List(ctx context.Context, req *connect.Request[v1.ListOutputsRequest]) (*connect.Response[v1.ListOutputsResponse], error) {
+	return c.list.CallUnary(ctx, req)
+}
+
+// Put calls axle.hub.v1.Outputs.Put.
+func (c *outputsClient) Put(ctx context.Context, req *connect.Request[v1.PutOutputsRequest]) (*connect.Response[v1.Context], error) {
+	return c.put.CallUnary(ctx, req)
+}
+
+// Delete calls axle.hub.v1.Outputs.Delete.
+func (c *outputsClient) Delete(ctx context.Context, req *connect.Request[v1.DeleteOutputsRequest]) (*connect.Response[v1.DeleteOutputsResponse], error) {
+	return c.delete.CallUnary(ctx, req)
+}
+
+// OutputsHandler is an implementation of the axle.hub.v1.Outputs service.
+type OutputsHandler interface {
+	List(context.Context, *connect.Request[v1.ListOutputsRequest]) (*connect.Response[v1.ListOutputsResponse], error)
+	// Put stores the outputs of a name in place of what was there.
+	Put(context.Context, *connect.Request[v1.PutOutputsRequest]) (*connect.Response[v1.Context], error)
+	Delete(context.Context, *connect.Request[v1.DeleteOutputsRequest]) (*connect.Response[v1.DeleteOutputsResponse], error)
+}
+
+// NewOutputsHandler builds an HTTP handler from the service implementation. It returns the path on
+// which to mount the handler and the handler itself.
+//
+// By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
+// and JSON codecs. They also support gzip compression.
+func NewOutputsHandler(svc OutputsHandler, opts ...connect.HandlerOption) (string, http.Handler) {
+	outputsMethods := v1.File_hub_v1_hub_proto.Services().ByName("Outputs").Methods()
+	outputsListHandler := connect.NewUnaryHandler(
+		OutputsListProcedure,
+		svc.List,
+		connect.WithSchema(outputsMethods.ByName("List")),
+		connect.WithHandlerOptions(opts...),
+	)
+	outputsPutHandler := connect.NewUnaryHandler(
+		OutputsPutProcedure,
+		svc.Put,
+		connect.WithSchema(outputsMethods.ByName("Put")),
+		connect.WithHandlerOptions(opts...),
+	)
+	outputsDeleteHandler := connect.NewUnaryHandler(
+		OutputsDeleteProcedure,
+		svc.Delete,
+		connect.WithSchema(outputsMethods.ByName("Delete")),
+		connect.WithHandlerOptions(opts...),
+	)
+	return "/axle.hub.v1.Outputs/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case OutputsListProcedure:
+			outputsListHandler.ServeHTTP(w, r)
+		case OutputsPutProcedure:
+			outputsPutHandler.ServeHTTP(w, r)
+		case OutputsDeleteProcedure:
+			outputsDeleteHandler.ServeHTTP(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}
+
+// UnimplementedOutputsHandler returns CodeUnimplemented from all methods.
+type UnimplementedOutputsHandler struct{}
+
+func (UnimplementedOutputsHandler) List(context.Context, *connect.Request[v1.ListOutputsRequest]) (*connect.Response[v1.ListOutputsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Outputs.List is not implemented"))
+}
+
+func (UnimplementedOutputsHandler) Put(context.Context, *connect.Request[v1.PutOutputsRequest]) (*connect.Response[v1.Context], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Outputs.Put is not implemented"))
+}
+
+func (UnimplementedOutputsHandler) Delete(context.Context, *connect.Request[v1.DeleteOutputsRequest]) (*connect.Response[v1.DeleteOutputsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Outputs.Delete is not implemented"))
+}
+
+// BackendsClient is a client for the axle.hub.v1.Backends service.
+type BackendsClient interface {
+	List(context.Context, *connect.Request[v1.ListBackendsRequest]) (*connect.Response[v1.ListBackendsResponse], error)
+	// Migrate moves all values from one backend to another, or goes on with it.
+	Migrate(context.Context, *connect.Request[v1.MigrateRequest]) (*connect.Response[v1.Migration], error)
+	// GetMigration tells how the last migration is.
+	GetMigration(context.Context, *connect.Request[v1.GetMigrationRequest]) (*connect.Response[v1.Migration], error)
+	// RotateKey seals all values of the built-in backend by the hub's first key.
+	RotateKey(context.Context, *connect.Request[v1.RotateKeyRequest]) (*connect.Response[v1.RotateKeyResponse], error)
+}
+
+// NewBackendsClient constructs a client for the axle.hub.v1.Backends service. By default, it uses
+// the Connect protocol with the binary Protobuf Codec, asks for gzipped responses, and sends
+// uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the connect.WithGRPC() or
+// connect.WithGRPCWeb() options.
+//
+// The URL supplied here should be the base URL for the Connect or gRPC server (for example,
+// http://api.acme.com or https://acme.com/grpc).
+func NewBackendsClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) BackendsClient {
+	baseURL = strings.TrimRight(baseURL, "/")
+	backendsMethods := v1.File_hub_v1_hub_proto.Services().ByName("Backends").Methods()
+	return &backendsClient{
+		list: connect.NewClient[v1.ListBackendsRequest, v1.ListBackendsResponse](
+			httpClient,
+			baseURL+BackendsListProcedure,
+			connect.WithSchema(backendsMethods.ByName("List")),
+			connect.WithClientOptions(opts...),
+		),
+		migrate: connect.NewClient[v1.MigrateRequest, v1.Migration](
+			httpClient,
+			baseURL+BackendsMigrateProcedure,
+			connect.WithSchema(backendsMethods.ByName("Migrate")),
+			connect.WithClientOptions(opts...),
+		),
+		getMigration: connect.NewClient[v1.GetMigrationRequest, v1.Migration](
+			httpClient,
+			baseURL+BackendsGetMigrationProcedure,
+			connect.WithSchema(backendsMethods.ByName("GetMigration")),
+			connect.WithClientOptions(opts...),
+		),
+		rotateKey: connect.NewClient[v1.RotateKeyRequest, v1.RotateKeyResponse](
+			httpClient,
+			baseURL+BackendsRotateKeyProcedure,
+			connect.WithSchema(backendsMethods.ByName("RotateKey")),
+			connect.WithClientOptions(opts...),
+		),
+	}
+}
+
+// backendsClient implements BackendsClient.
+type backendsClient struct {
+	list         *connect.Client[v1.ListBackendsRequest, v1.ListBackendsResponse]
+	migrate      *connect.Client[v1.MigrateRequest, v1.Migration]
+	getMigration *connect.Client[v1.GetMigrationRequest, v1.Migration]
+	rotateKey    *connect.Client[v1.RotateKeyRequest, v1.RotateKeyResponse]
+}
+
+// List calls axle.hub.v1.Backends.List.
+func (c *backendsClient) List(ctx context.Context, req *connect.Request[v1.ListBackendsRequest]) (*connect.Response[v1.ListBackendsResponse], error) {
+	return c.list.CallUnary(ctx, req)
+}
+
+// Migrate calls axle.hub.v1.Backends.Migrate.
+func (c *backendsClient) Migrate(ctx context.Context, req *connect.Request[v1.MigrateRequest]) (*connect.Response[v1.Migration], error) {
+	return c.migrate.CallUnary(ctx, req)
+}
+
+// GetMigration calls axle.hub.v1.Backends.GetMigration.
+func (c *backendsClient) GetMigration(ctx context.Context, req *connect.Request[v1.GetMigrationRequest]) (*connect.Response[v1.Migration], error) {
+	return c.getMigration.CallUnary(ctx, req)
+}
+
+// RotateKey calls axle.hub.v1.Backends.RotateKey.
+func (c *backendsClient) RotateKey(ctx context.Context, req *connect.Request[v1.RotateKeyRequest]) (*connect.Response[v1.RotateKeyResponse], error) {
+	return c.rotateKey.CallUnary(ctx, req)
+}
+
+// BackendsHandler is an implementation of the axle.hub.v1.Backends service.
+type BackendsHandler interface {
+	List(context.Context, *connect.Request[v1.ListBackendsRequest]) (*connect.Response[v1.ListBackendsResponse], error)
+	// Migrate moves all values from one backend to another, or goes on with it.
+	Migrate(context.Context, *connect.Request[v1.MigrateRequest]) (*connect.Response[v1.Migration], error)
+	// GetMigration tells how the last migration is.
+	GetMigration(context.Context, *connect.Request[v1.GetMigrationRequest]) (*connect.Response[v1.Migration], error)
+	// RotateKey seals all values of the built-in backend by the hub's first key.
+	RotateKey(context.Context, *connect.Request[v1.RotateKeyRequest]) (*connect.Response[v1.RotateKeyResponse], error)
+}
+
+// NewBackendsHandler builds an HTTP handler from the service implementation. It returns the path on
+// which to mount the handler and the handler itself.
+//
+// By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
+// and JSON codecs. They also support gzip compression.
+func NewBackendsHandler(svc BackendsHandler, opts ...connect.HandlerOption) (string, http.Handler) {
+	backendsMethods := v1.File_hub_v1_hub_proto.Services().ByName("Backends").Methods()
+	backendsListHandler := connect.NewUnaryHandler(
+		BackendsListProcedure,
+		svc.List,
+		connect.WithSchema(backendsMethods.ByName("List")),
+		connect.WithHandlerOptions(opts...),
+	)
+	backendsMigrateHandler := connect.NewUnaryHandler(
+		BackendsMigrateProcedure,
+		svc.Migrate,
+		connect.WithSchema(backendsMethods.ByName("Migrate")),
+		connect.WithHandlerOptions(opts...),
+	)
+	backendsGetMigrationHandler := connect.NewUnaryHandler(
+		BackendsGetMigrationProcedure,
+		svc.GetMigration,
+		connect.WithSchema(backendsMethods.ByName("GetMigration")),
+		connect.WithHandlerOptions(opts...),
+	)
+	backendsRotateKeyHandler := connect.NewUnaryHandler(
+		BackendsRotateKeyProcedure,
+		svc.RotateKey,
+		connect.WithSchema(backendsMethods.ByName("RotateKey")),
+		connect.WithHandlerOptions(opts...),
+	)
+	return "/axle.hub.v1.Backends/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case BackendsListProcedure:
+			backendsListHandler.ServeHTTP(w, r)
+		case BackendsMigrateProcedure:
+			backendsMigrateHandler.ServeHTTP(w, r)
+		case BackendsGetMigrationProcedure:
+			backendsGetMigrationHandler.ServeHTTP(w, r)
+		case BackendsRotateKeyProcedure:
+			backendsRotateKeyHandler.ServeHTTP(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}
+
+// UnimplementedBackendsHandler returns CodeUnimplemented from all methods.
+type UnimplementedBackendsHandler struct{}
+
+func (UnimplementedBackendsHandler) List(context.Context, *connect.Request[v1.ListBackendsRequest]) (*connect.Response[v1.ListBackendsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Backends.List is not implemented"))
+}
+
+func (UnimplementedBackendsHandler) Migrate(context.Context, *connect.Request[v1.MigrateRequest]) (*connect.Response[v1.Migration], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Backends.Migrate is not implemented"))
+}
+
+func (UnimplementedBackendsHandler) GetMigration(context.Context, *connect.Request[v1.GetMigrationRequest]) (*connect.Response[v1.Migration], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Backends.GetMigration is not implemented"))
+}
+
+func (UnimplementedBackendsHandler) RotateKey(context.Context, *connect.Request[v1.RotateKeyRequest]) (*connect.Response[v1.RotateKeyResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Backends.RotateKey is not implemented"))
 }
 
 // TokensClient is a client for the axle.hub.v1.Tokens service.
@@ -1498,6 +2026,190 @@ type UnimplementedEventsHandler struct{}
 
 func (UnimplementedEventsHandler) List(context.Context, *connect.Request[v1.ListEventsRequest]) (*connect.Response[v1.ListEventsResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Events.List is not implemented"))
+}
+
+// AgentsClient is a client for the axle.hub.v1.Agents service.
+type AgentsClient interface {
+	// UpgradeStatus returns the last upgrade with what each cluster does.
+	UpgradeStatus(context.Context, *connect.Request[v1.UpgradeStatusRequest]) (*connect.Response[v1.AgentUpgrade], error)
+	// StartUpgrade brings every agent to a version; empty is the hub's own.
+	StartUpgrade(context.Context, *connect.Request[v1.StartUpgradeRequest]) (*connect.Response[v1.AgentUpgrade], error)
+	// PauseUpgrade lets no further agent begin.
+	PauseUpgrade(context.Context, *connect.Request[v1.PauseUpgradeRequest]) (*connect.Response[v1.AgentUpgrade], error)
+	// ResumeUpgrade goes on after a pause, or after a stop that was looked into.
+	ResumeUpgrade(context.Context, *connect.Request[v1.ResumeUpgradeRequest]) (*connect.Response[v1.AgentUpgrade], error)
+	// AbortUpgrade brings the agents back to the version before.
+	AbortUpgrade(context.Context, *connect.Request[v1.AbortUpgradeRequest]) (*connect.Response[v1.AgentUpgrade], error)
+}
+
+// NewAgentsClient constructs a client for the axle.hub.v1.Agents service. By default, it uses the
+// Connect protocol with the binary Protobuf Codec, asks for gzipped responses, and sends
+// uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the connect.WithGRPC() or
+// connect.WithGRPCWeb() options.
+//
+// The URL supplied here should be the base URL for the Connect or gRPC server (for example,
+// http://api.acme.com or https://acme.com/grpc).
+func NewAgentsClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) AgentsClient {
+	baseURL = strings.TrimRight(baseURL, "/")
+	agentsMethods := v1.File_hub_v1_hub_proto.Services().ByName("Agents").Methods()
+	return &agentsClient{
+		upgradeStatus: connect.NewClient[v1.UpgradeStatusRequest, v1.AgentUpgrade](
+			httpClient,
+			baseURL+AgentsUpgradeStatusProcedure,
+			connect.WithSchema(agentsMethods.ByName("UpgradeStatus")),
+			connect.WithClientOptions(opts...),
+		),
+		startUpgrade: connect.NewClient[v1.StartUpgradeRequest, v1.AgentUpgrade](
+			httpClient,
+			baseURL+AgentsStartUpgradeProcedure,
+			connect.WithSchema(agentsMethods.ByName("StartUpgrade")),
+			connect.WithClientOptions(opts...),
+		),
+		pauseUpgrade: connect.NewClient[v1.PauseUpgradeRequest, v1.AgentUpgrade](
+			httpClient,
+			baseURL+AgentsPauseUpgradeProcedure,
+			connect.WithSchema(agentsMethods.ByName("PauseUpgrade")),
+			connect.WithClientOptions(opts...),
+		),
+		resumeUpgrade: connect.NewClient[v1.ResumeUpgradeRequest, v1.AgentUpgrade](
+			httpClient,
+			baseURL+AgentsResumeUpgradeProcedure,
+			connect.WithSchema(agentsMethods.ByName("ResumeUpgrade")),
+			connect.WithClientOptions(opts...),
+		),
+		abortUpgrade: connect.NewClient[v1.AbortUpgradeRequest, v1.AgentUpgrade](
+			httpClient,
+			baseURL+AgentsAbortUpgradeProcedure,
+			connect.WithSchema(agentsMethods.ByName("AbortUpgrade")),
+			connect.WithClientOptions(opts...),
+		),
+	}
+}
+
+// agentsClient implements AgentsClient.
+type agentsClient struct {
+	upgradeStatus *connect.Client[v1.UpgradeStatusRequest, v1.AgentUpgrade]
+	startUpgrade  *connect.Client[v1.StartUpgradeRequest, v1.AgentUpgrade]
+	pauseUpgrade  *connect.Client[v1.PauseUpgradeRequest, v1.AgentUpgrade]
+	resumeUpgrade *connect.Client[v1.ResumeUpgradeRequest, v1.AgentUpgrade]
+	abortUpgrade  *connect.Client[v1.AbortUpgradeRequest, v1.AgentUpgrade]
+}
+
+// UpgradeStatus calls axle.hub.v1.Agents.UpgradeStatus.
+func (c *agentsClient) UpgradeStatus(ctx context.Context, req *connect.Request[v1.UpgradeStatusRequest]) (*connect.Response[v1.AgentUpgrade], error) {
+	return c.upgradeStatus.CallUnary(ctx, req)
+}
+
+// StartUpgrade calls axle.hub.v1.Agents.StartUpgrade.
+func (c *agentsClient) StartUpgrade(ctx context.Context, req *connect.Request[v1.StartUpgradeRequest]) (*connect.Response[v1.AgentUpgrade], error) {
+	return c.startUpgrade.CallUnary(ctx, req)
+}
+
+// PauseUpgrade calls axle.hub.v1.Agents.PauseUpgrade.
+func (c *agentsClient) PauseUpgrade(ctx context.Context, req *connect.Request[v1.PauseUpgradeRequest]) (*connect.Response[v1.AgentUpgrade], error) {
+	return c.pauseUpgrade.CallUnary(ctx, req)
+}
+
+// ResumeUpgrade calls axle.hub.v1.Agents.ResumeUpgrade.
+func (c *agentsClient) ResumeUpgrade(ctx context.Context, req *connect.Request[v1.ResumeUpgradeRequest]) (*connect.Response[v1.AgentUpgrade], error) {
+	return c.resumeUpgrade.CallUnary(ctx, req)
+}
+
+// AbortUpgrade calls axle.hub.v1.Agents.AbortUpgrade.
+func (c *agentsClient) AbortUpgrade(ctx context.Context, req *connect.Request[v1.AbortUpgradeRequest]) (*connect.Response[v1.AgentUpgrade], error) {
+	return c.abortUpgrade.CallUnary(ctx, req)
+}
+
+// AgentsHandler is an implementation of the axle.hub.v1.Agents service.
+type AgentsHandler interface {
+	// UpgradeStatus returns the last upgrade with what each cluster does.
+	UpgradeStatus(context.Context, *connect.Request[v1.UpgradeStatusRequest]) (*connect.Response[v1.AgentUpgrade], error)
+	// StartUpgrade brings every agent to a version; empty is the hub's own.
+	StartUpgrade(context.Context, *connect.Request[v1.StartUpgradeRequest]) (*connect.Response[v1.AgentUpgrade], error)
+	// PauseUpgrade lets no further agent begin.
+	PauseUpgrade(context.Context, *connect.Request[v1.PauseUpgradeRequest]) (*connect.Response[v1.AgentUpgrade], error)
+	// ResumeUpgrade goes on after a pause, or after a stop that was looked into.
+	ResumeUpgrade(context.Context, *connect.Request[v1.ResumeUpgradeRequest]) (*connect.Response[v1.AgentUpgrade], error)
+	// AbortUpgrade brings the agents back to the version before.
+	AbortUpgrade(context.Context, *connect.Request[v1.AbortUpgradeRequest]) (*connect.Response[v1.AgentUpgrade], error)
+}
+
+// NewAgentsHandler builds an HTTP handler from the service implementation. It returns the path on
+// which to mount the handler and the handler itself.
+//
+// By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
+// and JSON codecs. They also support gzip compression.
+func NewAgentsHandler(svc AgentsHandler, opts ...connect.HandlerOption) (string, http.Handler) {
+	agentsMethods := v1.File_hub_v1_hub_proto.Services().ByName("Agents").Methods()
+	agentsUpgradeStatusHandler := connect.NewUnaryHandler(
+		AgentsUpgradeStatusProcedure,
+		svc.UpgradeStatus,
+		connect.WithSchema(agentsMethods.ByName("UpgradeStatus")),
+		connect.WithHandlerOptions(opts...),
+	)
+	agentsStartUpgradeHandler := connect.NewUnaryHandler(
+		AgentsStartUpgradeProcedure,
+		svc.StartUpgrade,
+		connect.WithSchema(agentsMethods.ByName("StartUpgrade")),
+		connect.WithHandlerOptions(opts...),
+	)
+	agentsPauseUpgradeHandler := connect.NewUnaryHandler(
+		AgentsPauseUpgradeProcedure,
+		svc.PauseUpgrade,
+		connect.WithSchema(agentsMethods.ByName("PauseUpgrade")),
+		connect.WithHandlerOptions(opts...),
+	)
+	agentsResumeUpgradeHandler := connect.NewUnaryHandler(
+		AgentsResumeUpgradeProcedure,
+		svc.ResumeUpgrade,
+		connect.WithSchema(agentsMethods.ByName("ResumeUpgrade")),
+		connect.WithHandlerOptions(opts...),
+	)
+	agentsAbortUpgradeHandler := connect.NewUnaryHandler(
+		AgentsAbortUpgradeProcedure,
+		svc.AbortUpgrade,
+		connect.WithSchema(agentsMethods.ByName("AbortUpgrade")),
+		connect.WithHandlerOptions(opts...),
+	)
+	return "/axle.hub.v1.Agents/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case AgentsUpgradeStatusProcedure:
+			agentsUpgradeStatusHandler.ServeHTTP(w, r)
+		case AgentsStartUpgradeProcedure:
+			agentsStartUpgradeHandler.ServeHTTP(w, r)
+		case AgentsPauseUpgradeProcedure:
+			agentsPauseUpgradeHandler.ServeHTTP(w, r)
+		case AgentsResumeUpgradeProcedure:
+			agentsResumeUpgradeHandler.ServeHTTP(w, r)
+		case AgentsAbortUpgradeProcedure:
+			agentsAbortUpgradeHandler.ServeHTTP(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}
+
+// UnimplementedAgentsHandler returns CodeUnimplemented from all methods.
+type UnimplementedAgentsHandler struct{}
+
+func (UnimplementedAgentsHandler) UpgradeStatus(context.Context, *connect.Request[v1.UpgradeStatusRequest]) (*connect.Response[v1.AgentUpgrade], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Agents.UpgradeStatus is not implemented"))
+}
+
+func (UnimplementedAgentsHandler) StartUpgrade(context.Context, *connect.Request[v1.StartUpgradeRequest]) (*connect.Response[v1.AgentUpgrade], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Agents.StartUpgrade is not implemented"))
+}
+
+func (UnimplementedAgentsHandler) PauseUpgrade(context.Context, *connect.Request[v1.PauseUpgradeRequest]) (*connect.Response[v1.AgentUpgrade], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Agents.PauseUpgrade is not implemented"))
+}
+
+func (UnimplementedAgentsHandler) ResumeUpgrade(context.Context, *connect.Request[v1.ResumeUpgradeRequest]) (*connect.Response[v1.AgentUpgrade], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Agents.ResumeUpgrade is not implemented"))
+}
+
+func (UnimplementedAgentsHandler) AbortUpgrade(context.Context, *connect.Request[v1.AbortUpgradeRequest]) (*connect.Response[v1.AgentUpgrade], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Agents.AbortUpgrade is not implemented"))
 }
 
 // HubClient is a client for the axle.hub.v1.Hub service.
