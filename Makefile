@@ -62,6 +62,10 @@ check-generated: generate ## fail when a generated file was not committed
 bench: kubedev build ## measure; results as a table and as JSON in docs/benchmarks
 	@go run ./cmd/dev bench $(ARGS)
 
+bench-apply: kubedev ## a real agent beside Flux's engine on one API server (SERVICES CRDS CHATTY NAME)
+	@go run ./cmd/dev bench-apply --services $(or $(SERVICES),500) --crds $(or $(CRDS),0) --chatty $(or $(CHATTY),0) \
+	  $(if $(NAME),--name $(NAME)) $(ARGS)
+
 bench-fleet: ## hub under a fleet (CLUSTERS SERVICES REPLICAS DURATION POLL COMMITS TOUCH DATABASE=postgres ALL=1 KILL=1 NAME)
 	@go build -o bin/dev ./cmd/dev
 	@bin/dev bench-fleet --clusters $(or $(CLUSTERS),1100) --services $(or $(SERVICES),10) --replicas $(or $(REPLICAS),1) \
@@ -81,4 +85,4 @@ fuzz: ## run every fuzz test for FUZZTIME (30s)
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo test build images deps kubedev generate lint check-generated bench bench-fleet bench-fleet-all fuzz clean
+.PHONY: help demo test build images deps kubedev generate lint check-generated bench bench-apply bench-fleet bench-fleet-all fuzz clean

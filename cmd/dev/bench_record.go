@@ -131,6 +131,9 @@ wall and ratios of them do not.
 		}
 		page.WriteString("\n" + strings.TrimSpace(string(text)) + "\n")
 	}
+	if err := applyPage(&page, filepath.Join(b.out, "apply")); err != nil {
+		return err
+	}
 	if err := fleetPage(&page, filepath.Join(b.out, "fleet")); err != nil {
 		return err
 	}

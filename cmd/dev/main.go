@@ -22,7 +22,7 @@ func main() {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(demoCommand(), imagesCommand(), seedCommand(), benchCommand(), benchFleetCommand(), fleetPlayerCommand())
+	root.AddCommand(demoCommand(), imagesCommand(), seedCommand(), benchCommand(), benchFleetCommand(), benchApplyCommand(), fleetPlayerCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		stop()

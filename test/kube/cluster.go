@@ -162,6 +162,16 @@ func (c *Cluster) Config() *rest.Config { return c.config(c.token) }
 // Kubeconfig is the path of the administrator's kubeconfig file.
 func (c *Cluster) Kubeconfig() string { return c.kubeconfigPath("admin") }
 
+// APIServerPID is the API server's process, zero while there is none.
+func (c *Cluster) APIServerPID() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.api == nil {
+		return 0
+	}
+	return c.api.cmd.Process.Pid
+}
+
 // Stop ends the API server at once, as a crash would. The data stays.
 func (c *Cluster) Stop() {
 	c.mu.Lock()

@@ -97,6 +97,8 @@ type installation struct {
 	InstallConfig
 	*Seeded
 	agent *world.Agent
+	// files of one service, by path; nil is installApp.
+	files func(n int) map[string]string
 }
 
 // prepare registers the agent and declares the services while it is away.
@@ -122,6 +124,10 @@ func (i *installation) prepare(ctx context.Context) (err error) {
 	}
 	files := map[string]string{}
 	for n := range i.Services {
+		if i.files != nil {
+			maps.Copy(files, i.files(n))
+			continue
+		}
 		maps.Copy(files, installApp(n))
 	}
 	if err := i.repository(ctx, "fleet", files); err != nil {

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/axle-cd/axle/internal/atomicfile"
+	"github.com/axle-cd/axle/test/scale"
+)
+
+// benchApply is one run of the bench-apply command.
+type benchApply struct {
+	config  scale.ApplyConfig
+	out     string
+	name    string
+	alone   bool
+	started time.Time
+}
+
+func benchApplyCommand() *cobra.Command {
+	var b benchApply
+	c := &cobra.Command{
+		Use:   "bench-apply",
+		Short: "Measure a real agent beside Flux's engine",
+		Long: `Let a real agent install services of 4 objects on a real API server, idle, pass
+over all, upgrade one field of each and heal deleted objects; then let Flux's
+engine, driven as kustomize-controller drives it, do the same on the same API
+server. Prints a table and, as its last line, one JSON object. With --name the
+result is recorded.`,
+		Example: `  dev bench-apply --services 100
+  dev bench-apply --services 2000 --crds 250 --name 2000-crds
+  dev bench-apply --chatty 200 --alone`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			b.started = time.Now()
+			return b.run(c.Context())
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&b.config.Services, "services", 500, "services of 4 objects")
+	f.IntVar(&b.config.CRDs, "crds", 0, "custom resource definitions that nobody uses")
+	f.IntVar(&b.config.Chatty, "chatty", 0, "custom resources among the objects whose status changes each 10 s while the agent idles")
+	f.DurationVar(&b.config.Idle, "idle", time.Minute, "how long the idle agent is watched")
+	f.DurationVar(&b.config.Limit, "limit", 10*time.Minute, "bound of each phase")
+	f.BoolVar(&b.alone, "alone", false, "without Flux's engine")
+	f.StringVar(&b.name, "name", "", "record the result under this name")
+	f.StringVar(&b.out, "out", filepath.Join("docs", "benchmarks"), "folder of the records")
+	return c
+}
+
+func (b *benchApply) say(format string, args ...any) {
+	fmt.Printf("[%6.1fs] %s\n", time.Since(b.started).Seconds(), fmt.Sprintf(format, args...))
+}
+
+func (b *benchApply) run(ctx context.Context) error {
+	b.config.Progress = b.say
+	if !b.alone {
+		peer, remove, err := buildPeer(ctx, b.say)
+		if err != nil {
+			return err
+		}
+		defer remove()
+		b.config.Peer = peer
+	}
+	commit := revision(ctx)
+	found, err := scale.Apply(ctx, b.config)
+	if err != nil {
+		return err
+	}
+	r := &applyRecord{
+		Name: b.name, Date: b.started.UTC().Format(time.RFC3339), Commit: commit, Machine: thisMachine(),
+		CRDs: b.config.CRDs, Chatty: b.config.Chatty, Result: found,
+	}
+	if b.name != "" {
+		if err := errors.Join(r.write(filepath.Join(b.out, "apply")), (&bench{out: b.out}).index()); err != nil {
+			return err
+		}
+	}
+	if err := r.print(); err != nil {
+		return err
+	}
+	line, err := json.Marshal(found)
+	if err != nil {
+		return err
+	}
+	fmt.Println(string(line))
+	return nil
+}
+
+// buildPeer builds Flux's engine, which is a module of its own so that the
+// product links none of it.
+func buildPeer(ctx context.Context, say func(string, ...any)) (program string, remove func(), err error) {
+	say("building Flux's engine (some minutes the first time)")
+	dir, err := os.MkdirTemp("", "axle-peer-")
+	if err != nil {
+		return "", nil, err
+	}
+	program = filepath.Join(dir, "flux")
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, ".")
+	build.Dir = filepath.Join("test", "peers", "flux")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", nil, errors.Join(fmt.Errorf("build %s: %w\n%s", build.Dir, err, out), os.RemoveAll(dir))
+	}
+	return program, func() { _ = os.RemoveAll(dir) }, nil
+}
+
+// applyRecord is what is kept of one run.
+type applyRecord struct {
+	Name    string        `json:"name"`
+	Date    string        `json:"date"`
+	Commit  string        `json:"commit"`
+	Machine machine       `json:"machine"`
+	CRDs    int           `json:"crds"`
+	Chatty  int           `json:"chatty"`
+	Result  scale.Applied `json:"result"`
+}
+
+func (r *applyRecord) write(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(dir, r.Name+".json"), append(text, '\n'), 0o644)
+}
+
+// values sets each number beside its budget and beside Flux's.
+func (r *applyRecord) values() []value {
+	a, flux := r.Result, r.Result.Flux
+	if flux == nil {
+		flux = &scale.Applied{}
+	}
+	beside := func(ours, theirs float64) string {
+		if r.Result.Flux == nil || theirs == 0 {
+			return ""
+		}
+		return fmt.Sprintf("Flux's engine %s, %s of it", decimal(theirs), decimal(ours/theirs))
+	}
+	of := func(what, unit string, ours, theirs float64) value {
+		return value{What: what, Value: ours, Unit: unit, Reference: beside(ours, theirs)}
+	}
+	all := []value{
+		most(of("install: requests a service", "", a.Install.RequestsPerService, flux.Install.RequestsPerService), 8),
+		most(of("install: CPU a service, agent and render children", "s", a.Install.CPUPerService, flux.Install.CPUPerService), 0.015),
+		of("install: CPU of the API server", "s", a.Install.APIServerCPU, flux.Install.APIServerCPU),
+		of("install: until all are healthy", "s", a.Install.Wall, flux.Install.Wall),
+		of("pass over all, nothing to change: requests a service", "", a.Noop.RequestsPerService, flux.Noop.RequestsPerService),
+		of("pass over all, nothing to change: CPU a service", "s", a.Noop.CPUPerService, flux.Noop.CPUPerService),
+		of("upgrade of a field: requests a service", "", a.Upgrade.RequestsPerService, flux.Upgrade.RequestsPerService),
+		of("upgrade of a field: CPU a service", "s", a.Upgrade.CPUPerService, flux.Upgrade.CPUPerService),
+		of("upgrade of a field: until all are healthy", "s", a.Upgrade.Wall, flux.Upgrade.Wall),
+		most(value{What: "idle: requests", Value: float64(a.Idle.Requests)}, 0),
+		most(value{What: "idle: cores", Value: a.Idle.Cores}, 0.01),
+		most(of("heal of a deleted object, median", "ms", a.HealMS, 0), 1000),
+		most(of("agent's memory, idle", "MiB", a.RSSIdle, flux.RSSIdle), r.memory()),
+		most(of("agent's memory, largest", "MiB", a.RSSPeak, flux.RSSPeak), r.memory()),
+		of("render children's memory together, largest", "MiB", a.ChildPeak, 0),
+	}
+	if a.Services == installServices && r.CRDs == 0 && r.Chatty == 0 {
+		all[3] = most(all[3], 40)
+	}
+	return all
+}
+
+// memory is the agent's budget: that of 2,000 objects, larger for chatty ones,
+// and none is promised for more.
+func (r *applyRecord) memory() float64 {
+	switch {
+	case r.Chatty > 0:
+		return 128
+	case r.Result.Services > installServices:
+		return 512
+	}
+	return 112
+}
+
+func (r *applyRecord) print() error {
+	fmt.Printf("\n%d services of 4 objects, %d unused CRDs, %d chatty resources\n", r.Result.Services, r.CRDs, r.Chatty)
+	w := tabwriter.NewWriter(os.Stdout, 0, 4, 3, ' ', 0)
+	fmt.Fprintln(w, "MEASURED\tVALUE\tBUDGET\tBESIDE\t")
+	for _, v := range r.values() {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t\n", v.What, v.number(), v.budget(), v.Reference)
+	}
+	return w.Flush()
+}
+
+// applyPage writes the tables of all recorded runs.
+func applyPage(page *bytes.Buffer, dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	slices.Sort(files)
+	page.WriteString(`
+## apply
+
+Measured by ` + "`make bench-apply`" + `: a real agent, its render children counted with it, on
+a real API server, and then Flux's engine (fluxcd/pkg/ssa 0.78) driven as
+kustomize-controller 1.10 drives it on the same API server, in the same run.
+Flux's fetching, building, status and inventory are left out, so that it costs
+more than this. An upgrade of ours begins with the push, and waits for the polls
+of repository (5 s) and agent (10 s); Flux's begins with the manifests on disk.
+`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		var r applyRecord
+		if err := json.Unmarshal(text, &r); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		m := r.Machine
+		fmt.Fprintf(page, "\n### %s\n\n%d services of 4 objects, %d unused CRDs, %d chatty resources; %s, commit %.12s; %s, %d cores, load %s.\n\n| measured | value | budget | beside |\n|---|---|---|---|\n",
+			r.Name, r.Result.Services, r.CRDs, r.Chatty, r.Date, r.Commit, m.CPU, m.Cores, m.Load)
+		for _, v := range r.values() {
+			fmt.Fprintf(page, "| %s | %s | %s | %s |\n", v.What, strings.TrimSpace(v.number()), v.budget(), v.Reference)
+		}
+	}
+	return nil
+}

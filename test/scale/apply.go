@@ -1,0 +1,274 @@
+package scale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"connectrpc.com/connect"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/test/world"
+)
+
+// ApplyConfig says what Apply measures.
+type ApplyConfig struct {
+	// Services of 4 objects each; zero is 500.
+	Services int
+	// CRDs that are installed beforehand and that nobody uses.
+	CRDs int
+	// Chatty custom resources, in services of 4, get a status update each 10 s
+	// while the agent idles.
+	Chatty int
+	// Peer is the program of test/peers/flux; empty measures the agent alone.
+	Peer string
+	// Idle is how long the idle agent is watched; zero is a minute.
+	Idle time.Duration
+	// Limit bounds each phase; zero is 10 minutes.
+	Limit    time.Duration
+	Progress func(format string, args ...any)
+}
+
+// Cost is one phase, in the units of its fields' names.
+type Cost struct {
+	RequestsPerService float64 `json:"requests_per_service"`
+	// CPUPerService is that of the agent and its render children.
+	CPUPerService float64 `json:"agent_cpu_s_per_service"`
+	APIServerCPU  float64 `json:"apiserver_cpu_s"`
+	Wall          float64 `json:"wall_s"`
+}
+
+// Applied is what one engine took.
+type Applied struct {
+	Services int `json:"services"`
+	// Install ends when every service is healthy. Noop is one pass over every
+	// service, asked for, with nothing to change; Upgrade changes one field of
+	// each in one commit.
+	Install Cost `json:"install"`
+	Noop    Cost `json:"noop"`
+	Upgrade Cost `json:"upgrade"`
+	// Idle is a minute in which nothing changes: whole numbers, not those of a
+	// service.
+	Idle struct {
+		Requests int     `json:"requests"`
+		Cores    float64 `json:"cores"`
+	} `json:"idle"`
+	// HealMS is the median from the deletion of an object to its return; zero
+	// is an engine that only looks at its next interval.
+	HealMS float64 `json:"heal_ms"`
+	// Memory of the agent idle and at its peak, and of its render children
+	// together at their peak, in MiB.
+	RSSIdle   float64 `json:"rss_idle_mb"`
+	RSSPeak   float64 `json:"rss_peak_mb"`
+	ChildPeak float64 `json:"child_peak_mb"`
+	// Flux is the peer in the same run; nil was not asked for.
+	Flux *Applied `json:"flux,omitempty"`
+}
+
+// heals are the deletions that HealMS is the median of.
+const heals = 20
+
+// Apply lets a real agent install, leave alone, upgrade and heal services on a
+// real API server, and then a peer's engine on the same one.
+func Apply(ctx context.Context, cfg ApplyConfig) (_ Applied, err error) {
+	if cfg.Services <= 0 {
+		cfg.Services = 500
+	}
+	if cfg.Idle <= 0 {
+		cfg.Idle = time.Minute
+	}
+	if cfg.Limit <= 0 {
+		cfg.Limit = 10 * time.Minute
+	}
+	if cfg.Progress == nil {
+		cfg.Progress = func(string, ...any) {}
+	}
+	w, err := world.Start(ctx, world.Config{
+		Clusters: []string{installCluster}, Pods: true, Audit: true, Hub: []string{"--repo-poll-interval", "5s", "--log-level", "warn"}, Progress: cfg.Progress,
+	})
+	if err != nil {
+		return Applied{}, err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	run := &application{
+		ApplyConfig: cfg,
+		installation: &installation{
+			InstallConfig: InstallConfig{Services: cfg.Services, Idle: cfg.Idle, Limit: cfg.Limit, Progress: cfg.Progress},
+			Seeded:        &Seeded{World: w, say: cfg.Progress},
+		},
+	}
+	run.files = run.app
+	if err := run.crds(ctx); err != nil {
+		return Applied{}, err
+	}
+	if err := run.prepare(ctx); err != nil {
+		return Applied{}, err
+	}
+	out, err := run.play(ctx)
+	if err == nil && cfg.Peer != "" {
+		out.Flux, err = run.peer(ctx)
+	}
+	return out, err
+}
+
+type application struct {
+	ApplyConfig
+	*installation
+	revision string // that every service must have applied
+}
+
+// app is one service's files; the first services hold the custom resources.
+func (a *application) app(n int) map[string]string {
+	files := installApp(n)
+	if n*installObjects >= a.Chatty {
+		return files
+	}
+	name := installName(n)
+	text := ""
+	for k := range installObjects {
+		text += fmt.Sprintf("---\napiVersion: chatty.example.test/v1\nkind: Report\nmetadata:\n  name: %s-%d\nspec:\n  of: %s\n", name, k, name)
+	}
+	return map[string]string{"apps/" + name + "/reports.yaml": text, "apps/" + name + "/config.yaml": files["apps/"+name+"/config.yaml"]}
+}
+
+// play runs the agent's phases.
+func (a *application) play(ctx context.Context) (out Applied, err error) {
+	out.Services = a.installation.Services
+	a.say("a real agent installs %d services of %d objects each", out.Services, installObjects)
+	if err := a.step(ctx, &out, &out.Install, func(ctx context.Context) error {
+		return errors.Join(a.agent.Start(), a.allHealthy(ctx))
+	}); err != nil {
+		return out, fmt.Errorf("install: %w", err)
+	}
+	if err := a.quiet(ctx); err != nil {
+		return out, err
+	}
+	if err := a.idle(ctx, &out); err != nil {
+		return out, fmt.Errorf("idle: %w", err)
+	}
+	a.say("a pass over every service, with nothing to change")
+	if err := a.step(ctx, &out, &out.Noop, a.syncAll); err != nil {
+		return out, fmt.Errorf("noop: %w", err)
+	}
+	if err := a.quiet(ctx); err != nil {
+		return out, err
+	}
+	a.say("one commit changes a field of every service")
+	if err := a.upgrade(ctx, &out); err != nil {
+		return out, fmt.Errorf("upgrade: %w", err)
+	}
+	if err := a.quiet(ctx); err != nil {
+		return out, err
+	}
+	a.say("deleting %d objects, one after the other", heals)
+	out.HealMS, err = a.heal(ctx)
+	return out, err
+}
+
+// step measures one phase of the agent.
+func (a *application) step(ctx context.Context, out *Applied, cost *Cost, do func(context.Context) error) error {
+	api, err := a.apiServerCPU()
+	if err != nil {
+		return err
+	}
+	p, err := a.phase(ctx, do)
+	if err != nil {
+		return err
+	}
+	after, err := a.apiServerCPU()
+	services := float64(out.Services)
+	*cost = Cost{RequestsPerService: float64(p.Requests) / services, CPUPerService: p.CPU / services, APIServerCPU: after - api, Wall: p.Seconds}
+	out.RSSPeak, out.ChildPeak = max(out.RSSPeak, mib(p.RSS)), max(out.ChildPeak, mib(p.ChildRSS))
+	return err
+}
+
+// idle watches an agent to which nothing happens, while custom resources
+// chatter if there are any.
+func (a *application) idle(ctx context.Context, out *Applied) error {
+	a.say("watching it idle for %s", a.ApplyConfig.Idle)
+	var updates atomic.Int64
+	p, err := a.phase(ctx, func(ctx context.Context) error {
+		ctx, stop := context.WithTimeout(ctx, a.ApplyConfig.Idle)
+		defer stop()
+		var chatter sync.WaitGroup
+		chatter.Go(func() { a.chatter(ctx, &updates) })
+		err := jitter.Wait(ctx, 2*a.ApplyConfig.Idle)
+		chatter.Wait()
+		if errors.Is(err, context.DeadlineExceeded) {
+			return nil
+		}
+		return err
+	})
+	if a.Chatty > 0 {
+		a.say("%d status updates meanwhile", updates.Load())
+	}
+	out.Idle.Requests, out.Idle.Cores, out.RSSIdle = p.Requests, p.CPU/p.Seconds, mib(p.RSS)
+	return err
+}
+
+// syncAll asks for a pass over every service and waits for all.
+func (a *application) syncAll(ctx context.Context) error {
+	err := a.each(ctx, func(ctx context.Context, n int) error {
+		_, err := a.API.Services.Sync(ctx, connect.NewRequest(&hubv1.SyncServiceRequest{Ref: serviceRef(installCluster, installName(n))}))
+		return err
+	})
+	return errors.Join(err, a.allHealthy(ctx), a.quiet(ctx))
+}
+
+// upgrade changes one field of each service. The phase begins when the hub
+// offers the new revision, since how long that takes is the repository's poll.
+func (a *application) upgrade(ctx context.Context, out *Applied) error {
+	files := map[string]string{}
+	for n := range a.installation.Services {
+		maps.Copy(files, upgraded(installName(n)))
+	}
+	return a.step(ctx, out, &out.Upgrade, func(ctx context.Context) error {
+		commit, err := a.World.Git.Commit(ctx, "fleet", "main", "upgrade", files)
+		if err != nil {
+			return err
+		}
+		a.revision = commit
+		return eventually.Wait(ctx, a.ApplyConfig.Limit, func() error {
+			services, err := a.services(ctx)
+			if err != nil {
+				return err
+			}
+			for _, one := range services {
+				if !strings.HasPrefix(one.GetAppliedRevision(), commit) {
+					return fmt.Errorf("%s has applied %s, not %s", one.GetName(), one.GetAppliedRevision(), commit)
+				}
+				if err := healthy(one); err != nil {
+					return fmt.Errorf("%s: %w", one.GetName(), err)
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// upgraded is a service's file with one field changed.
+func upgraded(name string) map[string]string {
+	file := "apps/" + name + "/config.yaml"
+	return map[string]string{file: app(name, "upgraded")[file]}
+}
+
+// apiServerCPU is what the API server took so far, in seconds.
+func (a *application) apiServerCPU() (float64, error) {
+	u, err := usageOf(a.World.Cluster(installCluster).APIServerPID())
+	return u.cpu.Seconds(), err
+}
+
+func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+
+// folder is where the peer's manifests of one phase lie.
+func (a *application) folder(phase string) string {
+	return filepath.Join(a.World.Dir, "peer", phase)
+}
