@@ -128,7 +128,8 @@ func specOf(r RenderRequest) (*agentv1.ServiceSpec, error) {
 	spec.Render = &agentv1.Render{Templated: d.Spec.Templated}
 	if h := d.Spec.Helm; h != nil {
 		spec.Render.Helm = &agentv1.Helm{Release: or(h.Release, ""), ValuesFiles: h.ValuesFiles, IgnoreHooks: is(h.IgnoreHooks), IgnoreCrds: is(h.IgnoreCrds),
-			LuaScript: or(h.LuaScript, ""), LuaFile: or(h.LuaFile, ""), LuaFolder: or(h.LuaFolder, "")}
+			LuaScript: or(h.LuaScript, ""), LuaFile: or(h.LuaFile, ""), LuaFolder: or(h.LuaFolder, ""),
+			KustomizePostrender: or(h.KustomizePostrender, "")}
 		if h.Values != nil {
 			spec.Render.Helm.Values = string(h.Values.Raw)
 		}
@@ -137,7 +138,7 @@ func specOf(r RenderRequest) (*agentv1.ServiceSpec, error) {
 		spec.Render.Kustomize = &agentv1.Kustomize{Path: k.Path, EnableHelm: is(k.EnableHelm), Envsubst: is(k.Envsubst)}
 	}
 	for _, one := range d.Spec.Renderers {
-		renderer := &agentv1.Renderer{Path: one.Path, Type: one.Type}
+		renderer := rendererOf(one)
 		if h := one.Helm; h != nil {
 			renderer.Helm = &agentv1.Helm{Release: or(h.Release, ""), ValuesFiles: h.ValuesFiles, IgnoreHooks: is(h.IgnoreHooks)}
 			if h.Values != nil {
@@ -147,6 +148,32 @@ func specOf(r RenderRequest) (*agentv1.ServiceSpec, error) {
 		spec.Render.Renderers = append(spec.Render.Renderers, renderer)
 	}
 	return spec, nil
+}
+
+// rendererOf is what a renderer says for other makers than Helm.
+func rendererOf(r v1alpha1.Renderer) *agentv1.Renderer {
+	out := &agentv1.Renderer{Path: r.Path, Type: r.Type, KustomizePostrender: or(r.KustomizePostrender, "")}
+	if j := r.Jsonnet; j != nil {
+		out.Jsonnet = &agentv1.Jsonnet{File: or(j.File, ""), Tlas: variablesOf(j.TLAs), ExtVars: variablesOf(j.ExtVars), Libs: j.Libs}
+	}
+	if c := r.Cue; c != nil {
+		out.Cue = &agentv1.Cue{Package: or(c.Package, ""), Expression: or(c.Expression, ""), Tags: c.Tags}
+	}
+	if e := r.Exec; e != nil {
+		out.Exec = &agentv1.Exec{Tool: e.Tool, Parameters: e.Parameters}
+	}
+	if w := r.Wasm; w != nil {
+		out.Wasm = &agentv1.Wasm{Module: or(w.Module, ""), Tool: or(w.Tool, ""), Parameters: w.Parameters}
+	}
+	return out
+}
+
+func variablesOf(all []v1alpha1.JsonnetVariable) []*agentv1.JsonnetVariable {
+	var out []*agentv1.JsonnetVariable
+	for _, v := range all {
+		out = append(out, &agentv1.JsonnetVariable{Name: v.Name, Value: v.Value, Code: is(v.Code)})
+	}
+	return out
 }
 
 func or(value *string, otherwise string) string {

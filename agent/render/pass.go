@@ -55,35 +55,6 @@ type Pass struct {
 	Lookup Lookup
 }
 
-// Step is one renderer.
-type Step struct {
-	// Type is AUTO, RAW, HELM or KUSTOMIZE; empty is AUTO.
-	Type string
-	// Path is relative to the pass's entry.
-	Path string
-	// Helm applies when the step renders a chart.
-	Helm Helm
-	// KustomizeEnableHelm and KustomizeEnvsubst apply to a kustomization.
-	KustomizeEnableHelm, KustomizeEnvsubst bool
-}
-
-// Helm is how a chart is rendered.
-type Helm struct {
-	// Release is the release's name; empty is the service's name.
-	Release string
-	// Values is YAML and wins over ValuesFiles, which win over the chart's.
-	Values      string
-	ValuesFiles []string
-	// OwnValuesFirst looks for ValuesFiles in the service's folder before the
-	// chart, which comes from elsewhere.
-	OwnValuesFirst bool
-	// LuaScript, LuaFile and LuaFolder make values that win over all others.
-	LuaScript, LuaFile, LuaFolder string
-
-	IgnoreHooks bool
-	IgnoreCRDs  bool
-}
-
 // Capabilities are what a chart may ask about its cluster.
 type Capabilities struct {
 	// KubernetesVersion is such as "v1.36.3".
@@ -132,15 +103,7 @@ func (p Pass) begin(l layout) *renderv1.Begin {
 		Now: p.Now.UnixMicro(),
 	}
 	for _, s := range p.Steps {
-		b.Steps = append(b.Steps, &renderv1.Step{
-			Type: s.Type, Path: s.Path, RealPath: l.real(s.Path),
-			Helm: &renderv1.Helm{
-				Release: s.Helm.Release, Values: s.Helm.Values, ValuesFiles: s.Helm.ValuesFiles,
-				IgnoreHooks: s.Helm.IgnoreHooks, IgnoreCrds: s.Helm.IgnoreCRDs, OwnValuesFirst: s.Helm.OwnValuesFirst,
-				LuaScript: s.Helm.LuaScript, LuaFile: s.Helm.LuaFile, LuaFolder: s.Helm.LuaFolder,
-			},
-			KustomizeEnableHelm: s.KustomizeEnableHelm, KustomizeEnvsubst: s.KustomizeEnvsubst,
-		})
+		b.Steps = append(b.Steps, s.message(l))
 	}
 	return b
 }

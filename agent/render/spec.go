@@ -11,7 +11,7 @@ import (
 // stepsOf lists the renderers of a service: its own folder first, then the
 // entries in order. An entry for the service's own folder replaces the first.
 func stepsOf(r *agentv1.Render) []Step {
-	root := Step{Helm: helmOf(r.GetHelm())}
+	root := Step{Helm: helmOf(r.GetHelm()), Postrender: r.GetHelm().GetKustomizePostrender()}
 	if k := r.GetKustomize(); k != nil {
 		root.Type, root.Path = "KUSTOMIZE", k.GetPath()
 		root.KustomizeEnableHelm, root.KustomizeEnvsubst = k.GetEnableHelm(), k.GetEnvsubst()
@@ -21,27 +21,20 @@ func stepsOf(r *agentv1.Render) []Step {
 		// The service's folder holds the chart's values files, not manifests.
 		helm := root.Helm
 		helm.OwnValuesFirst = true
-		steps = []Step{{Type: "HELM", Path: chart, Helm: helm}}
+		steps = []Step{{Type: "HELM", Path: chart, Helm: helm, Postrender: root.Postrender}}
+		root.Postrender = ""
 		if r.GetKustomize() != nil {
 			steps = append(steps, root)
 		}
 	}
 	for _, entry := range r.GetRenderers() {
-		step := Step{Type: entry.GetType(), Path: entry.GetPath(), Helm: helmOf(entry.GetHelm())}
+		step := stepOf(entry)
 		if path.Clean(step.Path) == path.Clean(root.Path) && len(steps) > 0 && steps[0].Path == root.Path {
 			steps = steps[1:]
 		}
 		steps = append(steps, step)
 	}
 	return steps
-}
-
-func helmOf(h *agentv1.Helm) Helm {
-	return Helm{
-		Release: h.GetRelease(), Values: h.GetValues(), ValuesFiles: h.GetValuesFiles(),
-		IgnoreHooks: h.GetIgnoreHooks(), IgnoreCRDs: h.GetIgnoreCrds(),
-		LuaScript: h.GetLuaScript(), LuaFile: h.GetLuaFile(), LuaFolder: h.GetLuaFolder(),
-	}
 }
 
 // clusterBinding is what templates see as cluster.

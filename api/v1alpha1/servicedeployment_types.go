@@ -125,10 +125,85 @@ type Source struct {
 // Renderer makes manifests of one folder of the delivered tree.
 type Renderer struct {
 	Path string `json:"path"`
-	// +kubebuilder:validation:Enum=AUTO;RAW;HELM;KUSTOMIZE
+	// +kubebuilder:validation:Enum=AUTO;RAW;HELM;KUSTOMIZE;JSONNET;CUE;EXEC;WASM
 	Type string `json:"type"`
 	// +optional
 	Helm *HelmMinimal `json:"helm,omitempty"`
+	// KustomizePostrender is a folder with a kustomization that changes what
+	// this renders.
+	// +optional
+	KustomizePostrender *string `json:"kustomizePostrender,omitempty"`
+	// +optional
+	Jsonnet *RendererJsonnet `json:"jsonnet,omitempty"`
+	// +optional
+	Cue *RendererCue `json:"cue,omitempty"`
+	// +optional
+	Exec *RendererExec `json:"exec,omitempty"`
+	// +optional
+	Wasm *RendererWasm `json:"wasm,omitempty"`
+}
+
+// RendererJsonnet says how Jsonnet is evaluated. The service's configuration,
+// cluster and service are external variables of these names.
+type RendererJsonnet struct {
+	// File in the renderer's folder; unset is main.jsonnet, else every
+	// *.jsonnet file of the folder.
+	// +optional
+	File *string `json:"file,omitempty"`
+	// TLAs are top level arguments.
+	// +optional
+	TLAs []JsonnetVariable `json:"tlas,omitempty"`
+	// ExtVars are external variables.
+	// +optional
+	ExtVars []JsonnetVariable `json:"extVars,omitempty"`
+	// Libs are folders to import from.
+	// +optional
+	Libs []string `json:"libs,omitempty"`
+}
+
+// JsonnetVariable is one value given to Jsonnet.
+type JsonnetVariable struct {
+	Name string `json:"name"`
+	// +optional
+	Value string `json:"value,omitempty"`
+	// Code says that the value is Jsonnet and not a text.
+	// +optional
+	Code *bool `json:"code,omitempty"`
+}
+
+// RendererCue says how a CUE package is evaluated.
+type RendererCue struct {
+	// Package, when the folder holds several.
+	// +optional
+	Package *string `json:"package,omitempty"`
+	// Expression to look for objects in; unset is all that is exported.
+	// +optional
+	Expression *string `json:"expression,omitempty"`
+	// Tags are values of @tag attributes, beside the configuration.
+	// +optional
+	Tags map[string]string `json:"tags,omitempty"`
+}
+
+// RendererExec names a tool that the agent's administrator declared.
+type RendererExec struct {
+	Tool string `json:"tool"`
+	// Parameters are given to the tool on its standard input.
+	// +optional
+	Parameters map[string]string `json:"parameters,omitempty"`
+}
+
+// RendererWasm names a module: a file of the service, or one that the agent's
+// administrator declared.
+type RendererWasm struct {
+	// Module is a file in the renderer's folder.
+	// +optional
+	Module *string `json:"module,omitempty"`
+	// Tool is a module of the agent's.
+	// +optional
+	Tool *string `json:"tool,omitempty"`
+	// Parameters are given to the module on its standard input.
+	// +optional
+	Parameters map[string]string `json:"parameters,omitempty"`
 }
 
 // HelmMinimal is what a renderer may set of Helm.
@@ -197,7 +272,8 @@ type ServiceHelm struct {
 	// LuaFolder is a folder of such scripts.
 	// +optional
 	LuaFolder *string `json:"luaFolder,omitempty"`
-	// KustomizePostrender is a kustomization over the output. Does not act yet.
+	// KustomizePostrender is a folder with a kustomization that changes what is
+	// rendered.
 	// +optional
 	KustomizePostrender *string `json:"kustomizePostrender,omitempty"`
 }

@@ -34,7 +34,7 @@ func renderMessage(spec fleet.Spec, parts []fleet.Part) *agentv1.Render {
 		out.Kustomize = &agentv1.Kustomize{Path: k.Path, EnableHelm: k.EnableHelm, Envsubst: k.Envsubst}
 	}
 	for _, r := range spec.Renderers {
-		out.Renderers = append(out.Renderers, &agentv1.Renderer{Path: r.Path, Type: r.Type, Helm: helmMessage(r.Helm)})
+		out.Renderers = append(out.Renderers, rendererMessage(r))
 	}
 	return out
 }
@@ -45,8 +45,33 @@ func helmMessage(h *fleet.Helm) *agentv1.Helm {
 	}
 	return &agentv1.Helm{
 		Release: h.Release, Values: h.Values, ValuesFiles: h.ValuesFiles, IgnoreHooks: h.IgnoreHooks, IgnoreCrds: h.IgnoreCRDs,
-		LuaScript: h.LuaScript, LuaFile: h.LuaFile, LuaFolder: h.LuaFolder,
+		LuaScript: h.LuaScript, LuaFile: h.LuaFile, LuaFolder: h.LuaFolder, KustomizePostrender: h.KustomizePostrender,
 	}
+}
+
+func rendererMessage(r fleet.Renderer) *agentv1.Renderer {
+	out := &agentv1.Renderer{Path: r.Path, Type: r.Type, Helm: helmMessage(r.Helm), KustomizePostrender: r.KustomizePostrender}
+	if j := r.Jsonnet; j != nil {
+		out.Jsonnet = &agentv1.Jsonnet{File: j.File, Tlas: jsonnetMessages(j.TLAs), ExtVars: jsonnetMessages(j.ExtVars), Libs: j.Libs}
+	}
+	if c := r.Cue; c != nil {
+		out.Cue = &agentv1.Cue{Package: c.Package, Expression: c.Expression, Tags: c.Tags}
+	}
+	if e := r.Exec; e != nil {
+		out.Exec = &agentv1.Exec{Tool: e.Tool, Parameters: e.Parameters}
+	}
+	if w := r.Wasm; w != nil {
+		out.Wasm = &agentv1.Wasm{Module: w.Module, Tool: w.Tool, Parameters: w.Parameters}
+	}
+	return out
+}
+
+func jsonnetMessages(all []fleet.JsonnetVariable) []*agentv1.JsonnetVariable {
+	out := make([]*agentv1.JsonnetVariable, 0, len(all))
+	for _, v := range all {
+		out = append(out, &agentv1.JsonnetVariable{Name: v.Name, Value: v.Value, Code: v.Code})
+	}
+	return out
 }
 
 func syncMessage(c *fleet.SyncConfig) *agentv1.SyncConfig {

@@ -18,7 +18,6 @@ func NotActing(s Spec) []string {
 		add("helm.chart", h.Chart != "" && !elsewhere)
 		add("helm.version", h.Version != "" && !elsewhere)
 		add("helm.git", h.Git != nil && elsewhere)
-		changesNotActing("helm", h, add)
 	}
 	for i, r := range s.Renderers {
 		if h := r.Helm; h != nil {
@@ -28,21 +27,12 @@ func NotActing(s Spec) []string {
 			add(at+".version", h.Version != "")
 			add(at+".repository", h.Repository != "")
 			add(at+".git", h.Git != nil)
-			changesNotActing(at, h, add)
 		}
 	}
 	add("syncConfig.diffNormalizers", s.SyncConfig != nil && len(s.SyncConfig.DiffNormalizers) > 0)
-	add("contexts", len(s.Contexts) > 0)
-	add("imports", len(s.Imports) > 0)
 	for i, d := range s.Dependencies {
 		add(fmt.Sprintf("dependencies[%d].cluster", i), d.Cluster != "")
 	}
 	add("docsPath", s.DocsPath != "")
 	return paths
-}
-
-// changesNotActing adds what of a Helm block would change what the chart
-// renders.
-func changesNotActing(at string, h *Helm, add func(string, bool)) {
-	add(at+".kustomizePostrender", h.KustomizePostrender != "")
 }

@@ -18,10 +18,13 @@ type Spec struct {
 	Configuration map[string]string `json:"configuration,omitempty"`
 	// Secrets are write only: reads give the keys with empty values, and an
 	// empty value of a known key keeps what is stored.
-	Secrets      map[string]string `json:"secrets,omitempty"`
-	Contexts     []string          `json:"contexts,omitempty"`
-	Imports      []Import          `json:"imports,omitempty"`
-	Dependencies []Dependency      `json:"dependencies,omitempty"`
+	Secrets map[string]string `json:"secrets,omitempty"`
+	// SecretRefs are values read from backends, by key.
+	SecretRefs map[string]SecretRef `json:"secretRefs,omitempty"`
+	// Contexts are bound in order: of two that have a key the later counts.
+	Contexts     []string     `json:"contexts,omitempty"`
+	Imports      []Import     `json:"imports,omitempty"`
+	Dependencies []Dependency `json:"dependencies,omitempty"`
 	// Templated is true when nil.
 	Templated *bool `json:"templated,omitempty"`
 	// Protect refuses deletion.
@@ -93,9 +96,52 @@ type Kustomize struct {
 // Renderer is one further render step.
 type Renderer struct {
 	Path string `json:"path,omitempty"`
-	// Type is AUTO, RAW, HELM or KUSTOMIZE.
+	// Type is AUTO, RAW, HELM, KUSTOMIZE, JSONNET, CUE, EXEC or WASM.
 	Type string `json:"type,omitempty"`
 	Helm *Helm  `json:"helm,omitempty"`
+	// KustomizePostrender is a folder with a kustomization that changes what
+	// this step renders.
+	KustomizePostrender string   `json:"kustomizePostrender,omitempty"`
+	Jsonnet             *Jsonnet `json:"jsonnet,omitempty"`
+	Cue                 *Cue     `json:"cue,omitempty"`
+	Exec                *Exec    `json:"exec,omitempty"`
+	Wasm                *Wasm    `json:"wasm,omitempty"`
+}
+
+// Jsonnet says how Jsonnet is evaluated.
+type Jsonnet struct {
+	File    string            `json:"file,omitempty"`
+	TLAs    []JsonnetVariable `json:"tlas,omitempty"`
+	ExtVars []JsonnetVariable `json:"extVars,omitempty"`
+	Libs    []string          `json:"libs,omitempty"`
+}
+
+// JsonnetVariable is a value given to Jsonnet, a text unless it is code.
+type JsonnetVariable struct {
+	Name  string `json:"name,omitempty"`
+	Value string `json:"value,omitempty"`
+	Code  bool   `json:"code,omitempty"`
+}
+
+// Cue says how a CUE package is evaluated.
+type Cue struct {
+	Package    string            `json:"package,omitempty"`
+	Expression string            `json:"expression,omitempty"`
+	Tags       map[string]string `json:"tags,omitempty"`
+}
+
+// Exec names a tool that the agent's administrator declared.
+type Exec struct {
+	Tool       string            `json:"tool,omitempty"`
+	Parameters map[string]string `json:"parameters,omitempty"`
+}
+
+// Wasm names a module: a file of the service, or one that the agent's
+// administrator declared.
+type Wasm struct {
+	Module     string            `json:"module,omitempty"`
+	Tool       string            `json:"tool,omitempty"`
+	Parameters map[string]string `json:"parameters,omitempty"`
 }
 
 // SyncConfig says how objects are applied.
@@ -125,6 +171,15 @@ type Dependency struct {
 	Name string `json:"name,omitempty"`
 	// Cluster is another cluster by name; empty is the same.
 	Cluster string `json:"cluster,omitempty"`
+}
+
+// SecretRef points at one value in a backend of the hub.
+type SecretRef struct {
+	// Backend by name; empty is the default one.
+	Backend string `json:"backend,omitempty"`
+	Path    string `json:"path,omitempty"`
+	// Key is the value's name there; empty is the key's own.
+	Key string `json:"key,omitempty"`
 }
 
 // Import takes the outputs of a stack.

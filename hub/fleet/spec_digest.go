@@ -19,8 +19,10 @@ const specDigestPrefix = "s1:"
 // specInputs are all that a spec digest covers.
 type specInputs struct {
 	service Service
-	// spec is what is delivered; secrets are its opened values.
-	spec    Spec
+	// spec is what is delivered; values names its documents.
+	spec   Spec
+	values version
+	// secrets are the opened values of a row from before documents.
 	secrets map[string]string
 	cluster ClusterData
 }
@@ -41,6 +43,14 @@ func specDigest(key []byte, in specInputs) (string, error) {
 	for i, p := range in.service.Parts {
 		at := "parts/" + strconv.Itoa(i) + "/"
 		fields[at+"path"], fields[at+"digest"], fields[at+"entry"] = text(p.Path), text(p.Digest), text(p.Entry)
+	}
+	if in.values.Own != "" {
+		fields["values/own"] = text(in.values.Own)
+	}
+	for at, ids := range map[string]map[string]string{"values/contexts/": in.values.Contexts, "values/imports/": in.values.Imports} {
+		for name, id := range ids {
+			fields[at+pathPart(name)] = text(id)
+		}
 	}
 	covered := in.spec.covered()
 	covered.Secrets = in.secrets
@@ -72,7 +82,9 @@ func specDigest(key []byte, in specInputs) (string, error) {
 // is covered by their own digest; the rest that is missing is for people.
 func (s Spec) covered() Spec {
 	s.Namespace, s.Repository, s.Git, s.Sources = "", "", nil, nil
-	s.Contexts, s.Imports, s.DocsPath, s.Version, s.Detach = nil, nil, "", "", false
+	// What contexts, imports and references hold is covered by the documents of
+	// the values; the order of the first two is covered here.
+	s.SecretRefs, s.DocsPath, s.Version, s.Detach = nil, "", "", false
 	s.Helm = s.Helm.covered()
 	s.Renderers = slices.Clone(s.Renderers)
 	for i := range s.Renderers {
@@ -87,7 +99,7 @@ func (h *Helm) covered() *Helm {
 	}
 	return &Helm{
 		Release: h.Release, Values: h.Values, ValuesFiles: h.ValuesFiles, IgnoreHooks: h.IgnoreHooks, IgnoreCRDs: h.IgnoreCRDs,
-		LuaScript: h.LuaScript, LuaFile: h.LuaFile, LuaFolder: h.LuaFolder,
+		LuaScript: h.LuaScript, LuaFile: h.LuaFile, LuaFolder: h.LuaFolder, KustomizePostrender: h.KustomizePostrender,
 	}
 }
 

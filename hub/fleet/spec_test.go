@@ -131,13 +131,33 @@ func TestValidateNamesTheField(t *testing.T) {
 		"url without chart":   {func(s *fleet.Spec) { *s = fleet.Spec{Helm: &fleet.Helm{URL: "https://example.com"}} }, "helm.chart"},
 		"release":             {func(s *fleet.Spec) { s.Helm = &fleet.Helm{Release: "Web"} }, "helm.release"},
 		"values file outside": {func(s *fleet.Spec) { s.Helm = &fleet.Helm{ValuesFiles: []string{"/etc/passwd"}} }, "helm.valuesFiles[0]"},
-		"renderer type":       {func(s *fleet.Spec) { s.Renderers = []fleet.Renderer{{Type: "RAW"}, {Type: "JSONNET"}} }, "renderers[1].type"},
-		"renderer helm":       {func(s *fleet.Spec) { s.Renderers = []fleet.Renderer{{Type: "RAW", Helm: &fleet.Helm{}}} }, "renderers[0].helm"},
-		"namespace":           {func(s *fleet.Spec) { s.Namespace = "a.b" }, "namespace"},
-		"long namespace":      {func(s *fleet.Spec) { s.Namespace = strings.Repeat("a", 64) }, "namespace"},
-		"itself":              {func(s *fleet.Spec) { s.Dependencies = []fleet.Dependency{{Name: "web"}} }, "dependencies[0].name"},
-		"itself elsewhere":    {func(s *fleet.Spec) { s.Dependencies = []fleet.Dependency{{Name: "web", Cluster: "edge-2"}} }, ""},
-		"drift":               {func(s *fleet.Spec) { s.Drift = "loose" }, "drift"},
+		"renderer type":       {func(s *fleet.Spec) { s.Renderers = []fleet.Renderer{{Type: "RAW"}, {Type: "TIMONI"}} }, "renderers[1].type"},
+		"jsonnet of raw":      {func(s *fleet.Spec) { s.Renderers = []fleet.Renderer{{Type: "RAW", Jsonnet: &fleet.Jsonnet{}}} }, "renderers[0].jsonnet"},
+		"cue of jsonnet":      {func(s *fleet.Spec) { s.Renderers = []fleet.Renderer{{Type: "JSONNET", Cue: &fleet.Cue{}}} }, "renderers[0].cue"},
+		"exec of cue":         {func(s *fleet.Spec) { s.Renderers = []fleet.Renderer{{Type: "CUE", Exec: &fleet.Exec{}}} }, "renderers[0].exec"},
+		"exec without":        {func(s *fleet.Spec) { s.Renderers = []fleet.Renderer{{Type: "EXEC"}} }, "renderers[0].exec.tool"},
+		"exec with a path":    {func(s *fleet.Spec) { s.Renderers = []fleet.Renderer{{Type: "EXEC", Exec: &fleet.Exec{Tool: "../sh"}}} }, "renderers[0].exec.tool"},
+		"exec with words": {func(s *fleet.Spec) {
+			s.Renderers = []fleet.Renderer{{Type: "EXEC", Exec: &fleet.Exec{Tool: "sh -c id"}}}
+		}, "renderers[0].exec.tool"},
+		"wasm without": {func(s *fleet.Spec) { s.Renderers = []fleet.Renderer{{Type: "WASM"}} }, "renderers[0].wasm"},
+		"wasm of both": {func(s *fleet.Spec) {
+			s.Renderers = []fleet.Renderer{{Type: "WASM", Wasm: &fleet.Wasm{Module: "a", Tool: "b"}}}
+		}, "renderers[0].wasm"},
+		"wasm outside":        {func(s *fleet.Spec) { s.Renderers = []fleet.Renderer{{Type: "WASM", Wasm: &fleet.Wasm{Module: "../a"}}} }, "renderers[0].wasm.module"},
+		"jsonnet outside":     {func(s *fleet.Spec) { s.Renderers = []fleet.Renderer{{Jsonnet: &fleet.Jsonnet{File: "../a"}}} }, "renderers[0].jsonnet.file"},
+		"jsonnet lib outside": {func(s *fleet.Spec) { s.Renderers = []fleet.Renderer{{Jsonnet: &fleet.Jsonnet{Libs: []string{"/a"}}}} }, "renderers[0].jsonnet.libs[0]"},
+		"jsonnet no name": {func(s *fleet.Spec) {
+			s.Renderers = []fleet.Renderer{{Jsonnet: &fleet.Jsonnet{TLAs: []fleet.JsonnetVariable{{Value: "a"}}}}}
+		}, "renderers[0].jsonnet.tlas[0].name"},
+		"postrender outside": {func(s *fleet.Spec) { s.Renderers = []fleet.Renderer{{KustomizePostrender: "../a"}} }, "renderers[0].kustomizePostrender"},
+		"helm post outside":  {func(s *fleet.Spec) { s.Helm = &fleet.Helm{KustomizePostrender: "../a"} }, "helm.kustomizePostrender"},
+		"renderer helm":      {func(s *fleet.Spec) { s.Renderers = []fleet.Renderer{{Type: "RAW", Helm: &fleet.Helm{}}} }, "renderers[0].helm"},
+		"namespace":          {func(s *fleet.Spec) { s.Namespace = "a.b" }, "namespace"},
+		"long namespace":     {func(s *fleet.Spec) { s.Namespace = strings.Repeat("a", 64) }, "namespace"},
+		"itself":             {func(s *fleet.Spec) { s.Dependencies = []fleet.Dependency{{Name: "web"}} }, "dependencies[0].name"},
+		"itself elsewhere":   {func(s *fleet.Spec) { s.Dependencies = []fleet.Dependency{{Name: "web", Cluster: "edge-2"}} }, ""},
+		"drift":              {func(s *fleet.Spec) { s.Drift = "loose" }, "drift"},
 		"value in two places": {func(s *fleet.Spec) {
 			s.Configuration, s.Secrets = map[string]string{"a": "1"}, map[string]string{"a": "2"}
 		}, "secrets.a"},
@@ -180,7 +200,7 @@ func TestNotActingNamesWhatDoesNothing(t *testing.T) {
 	s.SyncConfig = &fleet.SyncConfig{Labels: map[string]string{"a": "b"}, DiffNormalizers: []fleet.DiffNormalizer{{JSONPointers: []string{"/spec"}}}}
 	s.Sources, s.Imports, s.DocsPath = []fleet.Source{{Path: "more"}}, []fleet.Import{{Stack: "net"}}, "docs"
 	want := []string{
-		"helm.chart", "helm.version", "helm.kustomizePostrender", "renderers[0].helm.url", "renderers[0].helm.chart",
+		"helm.chart", "helm.version", "renderers[0].helm.url", "renderers[0].helm.chart",
 		"syncConfig.diffNormalizers", "contexts", "imports", "dependencies[1].cluster", "docsPath",
 	}
 	if diff := cmp.Diff(want, fleet.NotActing(s)); diff != "" {

@@ -174,8 +174,6 @@ func checkGit(at, repositoryAt string, g *Git, repository string) error {
 	return nil
 }
 
-var rendererTypes = []string{"", "AUTO", "RAW", "HELM", "KUSTOMIZE"}
-
 func checkRendering(_ string, s Spec) error {
 	if err := checkHelm("helm", s.Helm); err != nil {
 		return err
@@ -190,16 +188,7 @@ func checkRendering(_ string, s Spec) error {
 	}
 	for i, r := range s.Renderers {
 		at := fmt.Sprintf("renderers[%d]", i)
-		if !slices.Contains(rendererTypes, r.Type) {
-			return field(at+".type", "%.80q does not exist; use AUTO, RAW, HELM or KUSTOMIZE", r.Type)
-		}
-		if r.Helm != nil && r.Type != "HELM" && r.Type != "AUTO" && r.Type != "" {
-			return field(at+".helm", "is for type HELM or AUTO")
-		}
-		if err := checkInside(at+".path", r.Path); err != nil {
-			return err
-		}
-		if err := checkHelm(at+".helm", r.Helm); err != nil {
+		if err := checkRenderer(at, r); err != nil {
 			return err
 		}
 	}
@@ -221,7 +210,7 @@ func checkHelm(at string, h *Helm) error {
 			return err
 		}
 	}
-	return nil
+	return checkInside(at+".kustomizePostrender", h.KustomizePostrender)
 }
 
 func checkSettings(_ string, s Spec) error {
@@ -241,11 +230,44 @@ func checkSettings(_ string, s Spec) error {
 			return field("secrets", "has an empty key")
 		}
 	}
+	if err := checkValues(s); err != nil {
+		return err
+	}
 	if s.SyncConfig != nil {
 		for i, n := range s.SyncConfig.DiffNormalizers {
 			if len(n.JSONPointers) == 0 {
 				return field(fmt.Sprintf("syncConfig.diffNormalizers[%d].jsonPointers", i), "is needed")
 			}
+		}
+	}
+	return nil
+}
+
+// checkValues checks what the service takes from elsewhere.
+func checkValues(s Spec) error {
+	if len(s.SecretRefs) > maxItems || len(s.Contexts) > maxItems || len(s.Imports) > maxItems {
+		return field("secretRefs", "a service has at most %d each of secretRefs, contexts and imports", maxItems)
+	}
+	for key, r := range s.SecretRefs {
+		_, plain := s.Configuration[key]
+		_, secret := s.Secrets[key]
+		switch {
+		case key == "":
+			return field("secretRefs", "has an empty key")
+		case r.Path == "":
+			return field("secretRefs."+key+".path", "is needed: where the secret lies in its backend")
+		case plain || secret:
+			return field("secretRefs."+key, "is also in configuration or secrets; a value has one place in a service")
+		}
+	}
+	for i, name := range s.Contexts {
+		if slices.Contains(s.Contexts[:i], name) {
+			return field(fmt.Sprintf("contexts[%d]", i), "%.80q is listed twice", name)
+		}
+	}
+	for i, one := range s.Imports {
+		if one.Stack == "" || slices.Contains(s.Imports[:i], one) {
+			return field(fmt.Sprintf("imports[%d].stack", i), "%.80q is empty or listed twice", one.Stack)
 		}
 	}
 	return nil

@@ -158,6 +158,7 @@ func serviceSpec(spec v1alpha1.ServiceDeploymentSpec) (*hubv1.ServiceSpec, error
 			}
 			renderer.Helm = &hubv1.Helm{Values: values, ValuesFiles: r.Helm.ValuesFiles, Release: value(r.Helm.Release), IgnoreHooks: value(r.Helm.IgnoreHooks)}
 		}
+		rareRenderer(renderer, r)
 		out.Renderers = append(out.Renderers, renderer)
 	}
 	out.SyncConfig = syncConfig(spec.SyncConfig)

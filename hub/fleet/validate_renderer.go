@@ -1,0 +1,88 @@
+package fleet
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var rendererTypes = []string{"", "AUTO", "RAW", "HELM", "KUSTOMIZE", "JSONNET", "CUE", "EXEC", "WASM"}
+
+// toolName is what a tool may be called. It names an entry of the agent's own
+// list; it is no path and no command line.
+var toolName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$`)
+
+// checkRenderer checks one render step.
+func checkRenderer(at string, r Renderer) error {
+	if !slices.Contains(rendererTypes, r.Type) {
+		return field(at+".type", "%.80q does not exist; use %s", r.Type, strings.Join(rendererTypes[1:], ", "))
+	}
+	blocks := []struct {
+		name, kind string
+		set        bool
+	}{
+		{"helm", "HELM", r.Helm != nil}, {"jsonnet", "JSONNET", r.Jsonnet != nil}, {"cue", "CUE", r.Cue != nil},
+		{"exec", "EXEC", r.Exec != nil}, {"wasm", "WASM", r.Wasm != nil},
+	}
+	for _, b := range blocks {
+		detected := (r.Type == "" || r.Type == "AUTO") && b.kind != "EXEC" && b.kind != "WASM"
+		if b.set && r.Type != b.kind && !detected {
+			return field(at+"."+b.name, "is for type %s", b.kind)
+		}
+	}
+	if err := checkInside(at+".path", r.Path); err != nil {
+		return err
+	}
+	if err := checkInside(at+".kustomizePostrender", r.KustomizePostrender); err != nil {
+		return err
+	}
+	if err := checkHelm(at+".helm", r.Helm); err != nil {
+		return err
+	}
+	if err := checkJsonnet(at+".jsonnet", r.Jsonnet); err != nil {
+		return err
+	}
+	if r.Type == "EXEC" && (r.Exec == nil || !toolName.MatchString(r.Exec.Tool)) {
+		return field(at+".exec.tool", "must name a tool of the agent's, up to 63 letters, digits, dots and dashes")
+	}
+	if r.Type == "WASM" {
+		return checkWasm(at+".wasm", r.Wasm)
+	}
+	return nil
+}
+
+func checkJsonnet(at string, j *Jsonnet) error {
+	if j == nil {
+		return nil
+	}
+	if err := checkInside(at+".file", j.File); err != nil {
+		return err
+	}
+	if len(j.Libs) > maxItems {
+		return field(at+".libs", "lists more than %d", maxItems)
+	}
+	for i, lib := range j.Libs {
+		if err := checkInside(fmt.Sprintf("%s.libs[%d]", at, i), lib); err != nil {
+			return err
+		}
+	}
+	for name, variables := range map[string][]JsonnetVariable{"tlas": j.TLAs, "extVars": j.ExtVars} {
+		for i, v := range variables {
+			if v.Name == "" {
+				return field(fmt.Sprintf("%s.%s[%d].name", at, name, i), "is needed")
+			}
+		}
+	}
+	return nil
+}
+
+func checkWasm(at string, w *Wasm) error {
+	switch {
+	case w == nil || (w.Module == "") == (w.Tool == ""):
+		return field(at, "needs module, a file of the service, or tool, a module of the agent's, and not both")
+	case w.Tool != "" && !toolName.MatchString(w.Tool):
+		return field(at+".tool", "must name a tool of the agent's, up to 63 letters, digits, dots and dashes")
+	}
+	return checkInside(at+".module", w.Module)
+}
