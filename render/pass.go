@@ -68,6 +68,9 @@ func (p *pass) render() (*renderv1.Result, error) {
 			return nil, err
 		}
 		p.warnings = append(p.warnings, warnings...)
+		if found, err = p.postrender(step, found); err != nil {
+			return nil, err
+		}
 		objects = p.override(objects, found)
 	}
 	return p.result(objects)
@@ -178,19 +181,16 @@ func (p *pass) others(step *renderv1.Step) []string {
 				dirs = append(dirs, path.Clean(other.GetRealPath()))
 			}
 		}
+		if other.GetPostrender() != "" {
+			dirs = append(dirs, p.place(other.GetPostrender(), other.GetPostrenderRealPath()))
+		}
 	}
 	return dirs
 }
 
 // dir is where a step starts, inside the files.
 func (p *pass) dir(step *renderv1.Step) (string, error) {
-	dir := path.Join(p.begin.GetEntry(), step.GetPath())
-	if step.GetRealPath() != "" {
-		dir = path.Clean(step.GetRealPath())
-	}
-	if dir == "" {
-		dir = "."
-	}
+	dir := p.place(step.GetPath(), step.GetRealPath())
 	if !fs.ValidPath(dir) {
 		return "", &manifest.Error{File: dir, Message: "the folder is outside the service's files"}
 	}
@@ -198,6 +198,34 @@ func (p *pass) dir(step *renderv1.Step) (string, error) {
 		return "", &manifest.Error{File: dir, Message: "the folder does not exist or holds no files at this revision; check the service's folder and its renderers' paths"}
 	}
 	return dir, nil
+}
+
+// place is where a folder of the service lies among the files.
+func (p *pass) place(folder, real string) string {
+	dir := path.Join(p.begin.GetEntry(), folder)
+	if real != "" {
+		dir = path.Clean(real)
+	}
+	if dir == "" {
+		return "."
+	}
+	return dir
+}
+
+// postrender lets a step's kustomization change what the step rendered.
+func (p *pass) postrender(step *renderv1.Step, objects []manifest.Object) ([]manifest.Object, error) {
+	if step.GetPostrender() == "" {
+		return objects, nil
+	}
+	dir := p.place(step.GetPostrender(), step.GetPostrenderRealPath())
+	if !fs.ValidPath(dir) || !p.files.IsDir(dir) {
+		return nil, &manifest.Error{File: dir, Message: "the folder of kustomizePostrender does not exist at this revision; it is looked for in the service's folder"}
+	}
+	changed, warnings, err := kustomize.Change(kustomize.Request{
+		Tree: p.files, Dir: dir, EnableHelm: step.GetKustomizeEnableHelm(), Inflate: p.inflate,
+	}, objects)
+	p.warnings = append(p.warnings, warnings...)
+	return changed, err
 }
 
 // bindings are what templates see.

@@ -97,8 +97,11 @@ func (c *checker) text(dir, file string, text []byte) error {
 		changed = changed || rewrote
 	}
 	inflated, err := c.inflate(dir, file, doc.Content[0])
-	if err != nil || !changed && !inflated {
+	if err != nil {
 		return err
+	}
+	if changed = c.addRendered(dir, doc.Content[0]) || changed || inflated; !changed {
+		return nil
 	}
 	rewritten, err := yaml.Marshal(&doc)
 	if err != nil {

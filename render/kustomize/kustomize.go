@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/types"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 )
 
@@ -28,6 +27,8 @@ type Request struct {
 	EnableHelm bool
 	// Inflate renders a chart that lies in the tree.
 	Inflate func(Chart) ([]manifest.Object, error)
+	// rendered are objects that the kustomization changes; nil is none.
+	rendered []byte
 }
 
 // root is where the tree stands in the library's file system.
@@ -39,10 +40,7 @@ func Render(r Request) (objects []manifest.Object, warnings []string, err error)
 	if err := check.folder(path.Clean(r.Dir), manifest.Error{File: r.Dir}); err != nil {
 		return nil, nil, err
 	}
-	files, err := check.inMemory()
-	if err != nil {
-		return nil, nil, err
-	}
+	files := newFiles(r.Tree, check.added, check.texts)
 	defaultSchema := openapi.GetSchemaVersion()
 	defer func() {
 		if check.schema || openapi.GetSchemaVersion() != defaultSchema {
@@ -50,6 +48,11 @@ func Render(r Request) (objects []manifest.Object, warnings []string, err error)
 		}
 	}()
 	options := krusty.MakeDefaultOptions()
+	if r.rendered == nil {
+		// The order of kustomize build: that of the kustomization's sortOptions,
+		// else namespaces first and webhooks last.
+		options.Reorder = krusty.ReorderOptionUnspecified
+	}
 	// The tree is the jail: what a kustomization may load is in it.
 	options.LoadRestrictions = types.LoadRestrictionsNone
 	options.PluginConfig = types.DisabledPluginConfig()
@@ -58,31 +61,6 @@ func Render(r Request) (objects []manifest.Object, warnings []string, err error)
 		return nil, nil, explain(check.file, err)
 	}
 	return r.decode(built, check.file)
-}
-
-// inMemory copies the tree into the library's file system, with the texts that
-// name copies in the place of those that name other servers.
-func (c *checker) inMemory() (filesys.FileSystem, error) {
-	files := filesys.MakeFsInMemory()
-	for name, text := range c.added {
-		if err := files.WriteFile(path.Join(root, name), text); err != nil {
-			return nil, &manifest.Error{File: name, Message: fmt.Sprintf("cannot be loaded by Kustomize: %v", err)}
-		}
-	}
-	for _, name := range c.tree.Below(".") {
-		text, err := c.tree.Read(name)
-		if err != nil {
-			// What cannot be read is only missed when it is asked for.
-			continue
-		}
-		if other, ok := c.texts[name]; ok {
-			text = other
-		}
-		if err := files.WriteFile(path.Join(root, name), text); err != nil {
-			return nil, &manifest.Error{File: name, Message: fmt.Sprintf("cannot be loaded by Kustomize: %v", err)}
-		}
-	}
-	return files, nil
 }
 
 // decode turns the built resources into objects.

@@ -53,6 +53,7 @@ func Contract(t *testing.T, f Fixture) {
 	t.Run("LinkInsideIsFollowed", f.linkInside)
 	t.Run("LinkOutsideIsRefused", f.linkOutside)
 	t.Run("ManifestOf50MB", f.hugeManifest)
+	t.Run("PostrenderChangesIt", f.postrenderChangesIt)
 	t.Run("FailureLeavesTheChildUsable", f.failureThenGood)
 	t.Run("EndsWithItsInput", f.endsWithInput)
 }
@@ -164,6 +165,33 @@ func (f Fixture) hugeManifest(t *testing.T) {
 	failed := Start(t).Pass(files, f.begin()).GetFailure()
 	if !strings.Contains(failed.GetMessage(), "bytes") {
 		t.Errorf("got %v, want the size said", failed)
+	}
+}
+
+// postrenderChangesIt lays a kustomization over what the maker renders.
+func (f Fixture) postrenderChangesIt(t *testing.T) {
+	begin := f.begin()
+	begin.Steps[0].Postrender = "post"
+	files := f.Good.With("app/post/kustomization.yaml", "labels:\n- pairs: {post: rendered}\n")
+	child := Start(t)
+	plain := child.Pass(f.Good, f.begin())
+	changed := child.Pass(files, begin)
+	good(t, changed)
+	if diff := cmp.Diff(f.Objects, names(t, changed)); diff != "" {
+		t.Fatalf("objects (-want +got):\n%s", diff)
+	}
+	for i, o := range changed.GetObjects() {
+		got := Decode(t, o)
+		if got.Metadata.Labels["post"] != "rendered" || len(got.Metadata.Annotations) != 0 {
+			t.Errorf("%s has labels %v and annotations %v", got.Metadata.Name, got.Metadata.Labels, got.Metadata.Annotations)
+		}
+		was := plain.GetObjects()[i]
+		if o.GetSource() != was.GetSource() || o.GetCrd() != was.GetCrd() {
+			t.Errorf("%s is said to come from %s, want %s", got.Metadata.Name, o.GetSource(), was.GetSource())
+		}
+	}
+	if diff := cmp.Diff(Bytes(t, plain), Bytes(t, child.Pass(f.Good, f.begin()))); diff != "" {
+		t.Errorf("the kustomization of a pass before shows:\n%s", diff)
 	}
 }
 

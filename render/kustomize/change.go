@@ -1,0 +1,143 @@
+package kustomize
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"strconv"
+
+	"github.com/axle-cd/axle/internal/manifest"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+const (
+	// renderedFile is what a kustomization that changes objects finds them in.
+	renderedFile = ".rendered.yaml"
+	// mark ties a changed object to what it was; nothing that leaves has it.
+	mark = "internal.axle-cd.github.io/rendered"
+)
+
+// Change builds a kustomization with the given objects as its last resource,
+// so that it changes what another renderer made. An object keeps its source,
+// that it is a chart's CRD, and which of its values are generated.
+func Change(r Request, objects []manifest.Object) (changed []manifest.Object, warnings []string, err error) {
+	changed, warnings, err = r.change(objects)
+	if err != nil || !generated(objects) {
+		return changed, warnings, err
+	}
+	// A patch may move a generated value, or make a name of it: build again with
+	// others, and what then differs is generated.
+	others, err := otherwise(objects)
+	if err != nil {
+		return nil, nil, err
+	}
+	again, _, err := r.change(others)
+	if err != nil {
+		return nil, nil, err
+	}
+	return changed, warnings, manifest.MarkVolatile(changed, again)
+}
+
+func (r Request) change(objects []manifest.Object) ([]manifest.Object, []string, error) {
+	var text bytes.Buffer
+	for i := range objects {
+		encoded, err := json.Marshal(marked(objects[i].Data, i))
+		if err != nil {
+			return nil, nil, fmt.Errorf("encode %s: %w", objects[i].Key(""), err)
+		}
+		text.WriteString("---\n")
+		text.Write(encoded)
+		text.WriteByte('\n')
+	}
+	r.rendered = text.Bytes()
+	changed, warnings, err := Render(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range changed {
+		from, ok := unmark(changed[i].Data)
+		if ok && from < len(objects) {
+			changed[i].Source, changed[i].CRD = objects[from].Source, objects[from].CRD
+		}
+	}
+	return changed, warnings, nil
+}
+
+// addRendered names the objects in the resources of the kustomization that
+// changes them.
+func (c *checker) addRendered(dir string, doc *yaml.Node) bool {
+	if c.request.rendered == nil || dir != path.Clean(c.request.Dir) {
+		return false
+	}
+	if len(c.request.rendered) > 0 {
+		c.added[path.Join(dir, renderedFile)] = c.request.rendered
+		addResources(doc, []string{renderedFile})
+	}
+	return true
+}
+
+// marked is a copy of an object that says which one it is.
+func marked(data map[string]any, i int) map[string]any {
+	out := maps.Clone(data)
+	metadata, _ := data["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	metadata, annotations = maps.Clone(metadata), maps.Clone(annotations)
+	if annotations == nil {
+		annotations = map[string]any{}
+	}
+	annotations[mark] = strconv.Itoa(i)
+	metadata["annotations"], out["metadata"] = annotations, metadata
+	return out
+}
+
+// unmark takes the mark out and returns which object it names.
+func unmark(data map[string]any) (int, bool) {
+	metadata, _ := data["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	text, _ := annotations[mark].(string)
+	i, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, false
+	}
+	if delete(annotations, mark); len(annotations) == 0 {
+		delete(metadata, "annotations")
+	}
+	return i, i >= 0
+}
+
+func generated(objects []manifest.Object) bool {
+	for i := range objects {
+		if len(objects[i].Volatile) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// otherwise copies objects with other values where theirs are generated.
+func otherwise(objects []manifest.Object) ([]manifest.Object, error) {
+	out := make([]manifest.Object, len(objects))
+	for i := range objects {
+		out[i] = objects[i]
+		if len(objects[i].Volatile) == 0 {
+			continue
+		}
+		encoded, err := objects[i].JSON()
+		if err != nil {
+			return nil, err
+		}
+		decoder := json.NewDecoder(bytes.NewReader(encoded))
+		decoder.UseNumber()
+		var data map[string]any
+		if err := decoder.Decode(&data); err != nil {
+			return nil, err
+		}
+		for _, pointer := range objects[i].Volatile {
+			replace(data, pointer)
+		}
+		out[i].Data = data
+	}
+	return out, nil
+}
