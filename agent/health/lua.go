@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/yuin/gopher-lua"
-	"github.com/yuin/gopher-lua/parse"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/luabox"
 )
 
 // The limits of a script: its own size, and what one judgement may cost. The
@@ -20,14 +21,23 @@ import (
 // machine; the clock is for what one instruction may cost.
 const (
 	maxScript     = 64 << 10
-	maxSteps      = 500_000
-	maxRunMillis  = 500
-	maxRunBytes   = 32 << 20
 	maxText       = 64 << 10
 	maxValues     = 400_000
-	maxLuaCalls   = 100
 	maxLuaMessage = maxMessage
+	// maxBytesRuns is how often a script may be over its memory: the figure is
+	// that of the whole process, and may be the fault of something else.
+	maxBytesRuns = 3
 )
+
+var scriptLimits = luabox.Limits{Steps: 500_000, Time: 500 * time.Millisecond, Bytes: 32 << 20, Text: maxText, Pattern: 5e7,
+	Calls: 100, Registry: 8192, Clock: true, Random: true}
+
+// limitTexts say which limit a script reached.
+var limitTexts = map[error]string{
+	luabox.ErrSteps: "it took more than 500,000 instructions",
+	luabox.ErrTime:  "it took more than 500 ms",
+	luabox.ErrBytes: "it used more than 32 MiB of memory",
+}
 
 // Lua is a rule that a user wrote in Lua. It may be asked by many goroutines.
 //
@@ -35,8 +45,8 @@ const (
 // message, as scripts of Argo CD do; or it sees it as `Obj` and leaves that
 // table in the global healthStatus, as scripts of Plural do.
 type Lua struct {
-	name  string
-	proto *lua.FunctionProto
+	name   string
+	script *luabox.Script
 	// old is true for a script that reads Obj.
 	old bool
 }
@@ -47,93 +57,82 @@ func CompileLua(name, source string) (*Lua, error) {
 	if len(source) > maxScript {
 		return nil, errcode.New(errcode.Invalid, "script %s has %d bytes; %d are allowed", name, len(source), maxScript)
 	}
-	proto, err := compileOnce(source)
+	script, err := compileOnce(source)
 	if err != nil {
 		return nil, errcode.New(errcode.Invalid, "script %s does not compile: %s", name, strings.TrimSpace(err.Error()))
 	}
-	return &Lua{name: name, proto: proto, old: strings.Contains(source, "Obj")}, nil
+	return &Lua{name: name, script: script, old: strings.Contains(source, "Obj")}, nil
 }
 
 // compiled keeps scripts by the hash of their text, so that reading all rules
 // again costs nothing for those that did not change.
 var compiled = struct {
 	sync.Mutex
-	byHash map[[sha256.Size]byte]*lua.FunctionProto
-}{byHash: map[[sha256.Size]byte]*lua.FunctionProto{}}
+	byHash map[[sha256.Size]byte]*luabox.Script
+}{byHash: map[[sha256.Size]byte]*luabox.Script{}}
 
 // maxCompiled bounds the kept scripts; beyond it all are forgotten.
 const maxCompiled = 512
 
-func compileOnce(source string) (*lua.FunctionProto, error) {
+func compileOnce(source string) (*luabox.Script, error) {
 	hash := sha256.Sum256([]byte(source))
 	compiled.Lock()
 	defer compiled.Unlock()
-	if proto := compiled.byHash[hash]; proto != nil {
-		return proto, nil
+	if script := compiled.byHash[hash]; script != nil {
+		return script, nil
 	}
-	proto, err := compileLua(source, "script:"+hex.EncodeToString(hash[:4]))
+	script, err := luabox.Compile("script:"+hex.EncodeToString(hash[:4]), source)
 	if err != nil {
 		return nil, err
 	}
 	if len(compiled.byHash) >= maxCompiled {
 		clear(compiled.byHash)
 	}
-	compiled.byHash[hash] = proto
-	return proto, nil
-}
-
-// compileLua turns every `..` into a call of the bounded concatenation, since
-// the machine itself would double a string forty times without a question.
-func compileLua(source, chunk string) (proto *lua.FunctionProto, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			proto, err = nil, fmt.Errorf("%v", r)
-		}
-	}()
-	statements, err := parse.Parse(strings.NewReader(source), chunk)
-	if err != nil {
-		return nil, err
-	}
-	bound(statements)
-	return lua.Compile(statements, chunk)
+	compiled.byHash[hash] = script
+	return script, nil
 }
 
 // Judge runs the script on one object. Whatever goes wrong in it is Unknown,
 // with a message that names the script.
-func (l *Lua) Judge(object *unstructured.Unstructured) (result Result) {
-	defer func() {
-		if r := recover(); r != nil {
-			result = l.unknown("%v", r)
+func (l *Lua) Judge(object *unstructured.Unstructured) Result {
+	for n := 1; ; n++ {
+		result, err := l.run(object)
+		switch {
+		case err == nil:
+			return result
+		case errors.Is(err, luabox.ErrBytes) && n < maxBytesRuns:
+			continue
+		case limitTexts[err] != "":
+			return l.unknown("%s", limitTexts[err])
 		}
-	}()
-	state := newState()
-	defer state.Close()
-	var budget nodeBudget
-	value, err := budget.table(state, object.Object, nil)
-	if err != nil {
 		return l.unknown("%w", err)
 	}
-	state.SetGlobal("obj", value)
+}
+
+func (l *Lua) run(object *unstructured.Unstructured) (Result, error) {
+	box := luabox.New(scriptLimits)
+	defer box.Close()
+	addConditions(box.State)
+	var budget nodeBudget
+	value, err := budget.table(box.State, object.Object, nil)
+	if err != nil {
+		return Result{}, err
+	}
+	box.State.SetGlobal("obj", value)
 	if l.old {
-		if value, err = budget.table(state, object.Object, lowerFirst(state)); err != nil {
-			return l.unknown("%w", err)
+		if value, err = budget.table(box.State, object.Object, lowerFirst(box.State)); err != nil {
+			return Result{}, err
 		}
-		state.SetGlobal("Obj", value)
+		box.State.SetGlobal("Obj", value)
 	}
-	limit := newLimit()
-	state.SetContext(limit)
-	state.Push(state.NewFunctionFromProto(l.proto))
-	if err := state.PCall(0, 1, nil); err != nil {
-		if limit.err != nil {
-			return l.unknown("%w", limit.err)
-		}
-		return l.unknown("%s", luaError(err))
+	answer, err := box.Run(l.script)
+	if err != nil {
+		return Result{}, err
 	}
-	answer := state.Get(-1)
 	if answer == lua.LNil {
-		answer = state.G.Global.RawGetString("healthStatus")
+		answer = box.State.G.Global.RawGetString("healthStatus")
 	}
-	return l.read(answer)
+	return l.read(answer), nil
 }
 
 // read takes the answer without its metatables: nothing of the script runs
@@ -170,16 +169,6 @@ var words = map[string]Status{
 func (l *Lua) unknown(format string, args ...any) Result {
 	text := fmt.Errorf(format, args...).Error()
 	return Result{Unknown, short("script "+l.name+": "+text, maxLuaMessage)}
-}
-
-// luaError is an error's first line: the rest is a stack.
-func luaError(err error) string {
-	var api *lua.ApiError
-	if errors.As(err, &api) && api.Object != nil {
-		return api.Object.String()
-	}
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return line
 }
 
 func short(text string, limit int) string {

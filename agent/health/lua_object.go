@@ -97,3 +97,34 @@ func lowerFirst(state *lua.LState) *lua.LTable {
 	}))
 	return meta
 }
+
+// addConditions gives scripts of Plural their two helpers.
+func addConditions(state *lua.LState) {
+	state.SetGlobal("statusConditionExists", state.NewFunction(func(l *lua.LState) int {
+		l.Push(lua.LBool(statusOf(l) != lua.LNil))
+		return 1
+	}))
+	state.SetGlobal("isStatusConditionTrue", state.NewFunction(func(l *lua.LState) int {
+		l.Push(lua.LBool(statusOf(l) == lua.LString("True")))
+		return 1
+	}))
+}
+
+// statusOf finds the status of the condition that the second argument names,
+// in the conditions of the first.
+func statusOf(l *lua.LState) lua.LValue {
+	status, ok := l.Get(1).(*lua.LTable)
+	if !ok {
+		return lua.LNil
+	}
+	list, ok := status.RawGetString("conditions").(*lua.LTable)
+	if !ok {
+		return lua.LNil
+	}
+	for n := 1; n <= list.Len(); n++ {
+		if c, ok := list.RawGetInt(n).(*lua.LTable); ok && c.RawGetString("type") == l.Get(2) {
+			return c.RawGetString("status")
+		}
+	}
+	return lua.LNil
+}

@@ -1,12 +1,10 @@
 package helm
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path"
 	"regexp"
-	"runtime/metrics"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,18 +12,21 @@ import (
 
 	"github.com/yuin/gopher-lua"
 
+	"github.com/axle-cd/axle/internal/luabox"
 	"github.com/axle-cd/axle/internal/manifest"
 )
 
-// Bounds of one run of a service's scripts. The child's own time and memory
-// are the bound of what is not made of steps, such as one costly pattern.
+// luaLimits bound one run of a service's scripts. The child's own time and
+// memory are the bound of what is not made of steps, such as one costly
+// pattern.
+var luaLimits = luabox.Limits{Steps: 20_000_000, Time: 5 * time.Second, Bytes: 128 << 20, Held: true, Text: 8 << 20,
+	PatternText: 1 << 20, Calls: 200, Registry: 64 << 10}
+
+// Bounds of the values that a script leaves. One table that stands in many
+// places is as many values.
 const (
-	maxLuaSteps  = 20_000_000
-	maxLuaTime   = 5 * time.Second
-	maxLuaHeap   = 128 << 20
-	maxLuaText   = 8 << 20
-	maxLuaCalls  = 200
 	maxLuaNested = 64
+	maxLuaValues = 1_000_000
 )
 
 // luaName is how the service's inline script is called in errors.
@@ -50,26 +51,21 @@ func (r Request) runLua() (luaValues, error) {
 	if err != nil || len(scripts) == 0 {
 		return luaValues{}, err
 	}
-	state := r.luaState()
-	defer state.Close()
-	limit := &luaLimit{Context: context.Background(), until: time.Now().Add(maxLuaTime), done: make(chan struct{}), heap: heapBytes() + maxLuaHeap}
-	state.SetContext(limit)
-	for _, script := range scripts {
-		run, err := state.Load(strings.NewReader(string(script.text)), script.name)
+	box := r.luaBox()
+	defer box.Close()
+	state := box.State
+	for _, text := range scripts {
+		script, err := luabox.Compile(text.name, string(text.text))
 		if err == nil {
-			state.Push(run)
-			err = state.PCall(0, 0, nil)
-		}
-		if limit.err != nil {
-			err = limit.err
+			_, err = box.Run(script)
 		}
 		if err != nil {
-			return luaValues{}, luaError(script.name, err)
+			return luaValues{}, luaError(text.name, err)
 		}
 	}
 	last := scripts[len(scripts)-1].name
 	out := luaValues{}
-	values, err := fromLua(state.GetGlobal("values"), 0)
+	values, err := fromLua(state.GetGlobal("values"))
 	if err != nil {
 		return luaValues{}, luaError(last, fmt.Errorf("values: %w", err))
 	}
@@ -141,82 +137,26 @@ func (r Request) findLua(name string, is func(string) bool, what string) (string
 		"its path is relative to the chart or to the service's folder"}
 }
 
-// luaLimit is a context that ends when a script has used up its steps, its time
-// or its memory: the machine asks for Done before each step.
-type luaLimit struct {
-	context.Context
-	until time.Time
-	heap  uint64
-	steps int
-	// look is the step at which memory is read next, last what was read.
-	look int
-	last uint64
-	done chan struct{}
-	err  error
-}
-
-// Done counts a step.
-func (l *luaLimit) Done() <-chan struct{} {
-	l.steps++
-	if l.err != nil {
-		return l.done
-	}
-	switch {
-	case l.steps > maxLuaSteps:
-		l.end(fmt.Errorf("the script takes more than %d million steps; it may loop without end", maxLuaSteps/1_000_000))
-	case l.steps%1024 == 0 && time.Now().After(l.until):
-		l.end(fmt.Errorf("the script takes more than %v", maxLuaTime))
-	case l.steps >= l.look && l.full():
-		l.end(fmt.Errorf("the script uses more than %d MiB of memory", maxLuaHeap>>20))
-	}
-	return l.done
-}
-
-// full reads the memory in use. A text that is doubled takes two steps and is
-// sixteen times as long after eight, so that memory is read every eighth step,
-// and before each one while it grows.
-func (l *luaLimit) full() bool {
-	now := heapBytes()
-	l.look = l.steps + 8
-	if now > l.last+maxLuaHeap/256 {
-		l.look = l.steps + 1
-	}
-	l.last = now
-	return now > l.heap
-}
-
-// Err is why the script was ended.
-func (l *luaLimit) Err() error { return l.err }
-
-func (l *luaLimit) end(err error) {
-	l.err = err
-	close(l.done)
-}
-
-func heapBytes() uint64 {
-	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
-}
-
 // luaPlace is how the machine writes where a script failed.
 var luaPlace = regexp.MustCompile(`(?:^|: )(?:\S.*?)(?::(\d+):| line:(\d+)\(column:\d+\))\s*(.*)`)
 
-// luaError keeps the first line of the machine's message, with its place.
+// luaError keeps the machine's message, with its place.
 func luaError(name string, err error) error {
 	message := err.Error()
-	var failed *lua.ApiError
-	if errors.As(err, &failed) {
-		message = failed.Object.String()
-		if failed.Object == lua.LNil || failed.Type != lua.ApiErrorRun {
-			message = failed.Error()
-		}
+	if limit := luaLimitTexts[err]; limit != "" {
+		message = limit
 	}
-	message, _, _ = strings.Cut(strings.TrimSpace(message), "\n")
 	bad := &manifest.Error{File: name, Message: "the script failed: " + message}
 	if found := luaPlace.FindStringSubmatch(message); found != nil {
 		bad.Line, _ = strconv.Atoi(found[1] + found[2])
 		bad.Message = "the script failed: " + strings.TrimSpace(found[3])
 	}
 	return bad
+}
+
+// luaLimitTexts say which limit a script reached.
+var luaLimitTexts = map[error]string{
+	luabox.ErrSteps: "the script takes more than 20 million steps; it may loop without end",
+	luabox.ErrTime:  "the script takes more than 5s",
+	luabox.ErrBytes: "the script uses more than 128 MiB of memory",
 }

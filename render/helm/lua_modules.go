@@ -7,38 +7,19 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/yuin/gopher-lua"
 	"sigs.k8s.io/yaml"
+
+	"github.com/axle-cd/axle/internal/luabox"
 )
 
-// noLua are the functions of the base library that read files, print, or reach
-// into the machine.
-var noLua = []string{"collectgarbage", "dofile", "loadfile", "module", "newproxy", "print", "require", "_printregs"}
-
-// smallArrays keeps t[60000000] = 1 from allocating a gigabyte of nils; larger
-// indexes go to the table's hash.
-var smallArrays = sync.OnceFunc(func() { lua.MaxArrayIndex = 1 << 20 })
-
-// luaState makes a machine with tables, texts and numbers, the modules
-// encoding, fs and utils, and what templates see. It has no io, no os, no
-// clock and no network; random numbers would make other values each time.
-func (r Request) luaState() *lua.LState {
-	smallArrays()
-	state := lua.NewState(lua.Options{SkipOpenLibs: true, CallStackSize: maxLuaCalls, RegistrySize: 1024,
-		RegistryGrowStep: 1024, RegistryMaxSize: 64 << 10})
-	for _, open := range []lua.LGFunction{lua.OpenBase, lua.OpenTable, lua.OpenString, lua.OpenMath} {
-		state.Push(state.NewFunction(open))
-		state.Call(0, 0)
-	}
-	for _, name := range noLua {
-		state.SetGlobal(name, lua.LNil)
-	}
-	numbers, _ := state.GetGlobal("math").(*lua.LTable)
-	numbers.RawSetString("random", lua.LNil)
-	numbers.RawSetString("randomseed", lua.LNil)
-	boundLuaText(state)
+// luaBox makes a machine with tables, texts and numbers, the modules encoding,
+// fs and utils, and what templates see. It has no io, no os, no clock and no
+// network; random numbers would make other values each time.
+func (r Request) luaBox() *luabox.Box {
+	box := luabox.New(luaLimits)
+	state := box.State
 	if r.Liquid != nil {
 		for name, value := range capitalised(r.Liquid.Bindings()) {
 			state.SetGlobal(name, toLua(state, value))
@@ -53,33 +34,7 @@ func (r Request) luaState() *lua.LState {
 		}
 		state.SetGlobal(module, table)
 	}
-	return state
-}
-
-// boundLuaText keeps single calls from making a text of any size.
-func boundLuaText(state *lua.LState) {
-	texts, _ := state.GetGlobal("string").(*lua.LTable)
-	texts.RawSetString("dump", lua.LNil)
-	repeat, _ := texts.RawGetString("rep").(*lua.LFunction)
-	texts.RawSetString("rep", state.NewFunction(func(l *lua.LState) int {
-		if n := l.CheckInt(2); n > maxLuaText/max(1, len(l.CheckString(1))) {
-			l.RaiseError("string.rep makes a text of more than %d MiB", maxLuaText>>20)
-		}
-		return repeat.GFunction(l)
-	}))
-	format, _ := texts.RawGetString("format").(*lua.LFunction)
-	texts.RawSetString("format", state.NewFunction(func(l *lua.LState) int {
-		digits := 0
-		for _, c := range l.CheckString(1) {
-			if digits++; c < '0' || c > '9' {
-				digits = 0
-			}
-			if digits > 3 {
-				l.RaiseError("string.format: a width of more than 3 digits")
-			}
-		}
-		return format.GFunction(l)
-	}))
+	return box
 }
 
 // luaCall is a function of a module: values in, one value out or an error.
@@ -91,7 +46,7 @@ func luaFunction(f luaCall) lua.LGFunction {
 	return func(l *lua.LState) int {
 		var args []any
 		for i := 1; i <= l.GetTop(); i++ {
-			arg, err := fromLua(l.Get(i), 0)
+			arg, err := fromLua(l.Get(i))
 			if err != nil {
 				l.RaiseError("%s", err.Error())
 			}
@@ -273,11 +228,22 @@ func toLua(state *lua.LState, v any) lua.LValue {
 	return lua.LString(fmt.Sprint(v))
 }
 
+// luaReader counts the values that it has read.
+type luaReader int
+
 // fromLua makes a value of a machine's one. A table whose keys are 1, 2, 3, …
 // is a list; an empty one is a map unless it was a list.
-func fromLua(v lua.LValue, depth int) (any, error) {
+func fromLua(v lua.LValue) (any, error) {
+	var read luaReader
+	return read.value(v, 0)
+}
+
+func (r *luaReader) value(v lua.LValue, depth int) (any, error) {
 	if depth > maxLuaNested {
 		return nil, fmt.Errorf("tables nest more than %d deep, or hold themselves", maxLuaNested)
+	}
+	if *r++; *r > maxLuaValues {
+		return nil, fmt.Errorf("tables hold more than %d values", maxLuaValues)
 	}
 	switch v := v.(type) {
 	case *lua.LNilType:
@@ -292,12 +258,12 @@ func fromLua(v lua.LValue, depth int) (any, error) {
 		}
 		return float64(v), nil
 	case *lua.LTable:
-		return tableFromLua(v, depth)
+		return r.table(v, depth)
 	}
 	return nil, fmt.Errorf("a %s is no value", v.Type())
 }
 
-func tableFromLua(t *lua.LTable, depth int) (any, error) {
+func (r *luaReader) table(t *lua.LTable, depth int) (any, error) {
 	fields, list := map[string]any{}, make([]any, 0, t.Len())
 	var failed error
 	count := 0
@@ -306,7 +272,7 @@ func tableFromLua(t *lua.LTable, depth int) (any, error) {
 			return
 		}
 		count++
-		if fields[key.String()], failed = fromLua(value, depth+1); failed != nil {
+		if fields[key.String()], failed = r.value(value, depth+1); failed != nil {
 			failed = fmt.Errorf("%s: %w", key.String(), failed)
 		}
 	})
