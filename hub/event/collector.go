@@ -67,6 +67,7 @@ type Collector struct {
 	mu      sync.Mutex
 	changes []Change
 	entries []Entry
+	relied  []Change
 }
 
 type collectorKey struct{}
@@ -125,6 +126,36 @@ func Record(ctx context.Context, entry Entry) error {
 	defer c.mu.Unlock()
 	c.entries = append(c.entries, entry)
 	return nil
+}
+
+// Rely says that what the transaction of ctx does is right only while nobody
+// else changes these between its view of the database and its commit, such as
+// the head that a new service begins with: whoever changes the head looks for
+// services to tell, and cannot see one that is not committed. The store runs
+// the transaction again when that happened. An empty Key is anything of the
+// Kind, of one Cluster when that is set.
+func Rely(ctx context.Context, on ...Change) error {
+	c, ok := ctx.Value(collectorKey{}).(*Collector)
+	if !ok {
+		return errNoTransaction
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.relied = append(c.relied, on...)
+	return nil
+}
+
+// Relied returns what Rely was told.
+func (c *Collector) Relied() []Change {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]Change(nil), c.relied...)
+}
+
+// Matches reports whether a change is one of those that c, given to Rely,
+// stands for.
+func (c Change) Matches(other Change) bool {
+	return c.Kind == other.Kind && (c.Key == "" || c.Key == other.Key) && (c.Cluster == "" || c.Cluster == other.Cluster)
 }
 
 // Receipt remembers the position of the last transaction committed under a

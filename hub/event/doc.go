@@ -17,6 +17,9 @@
 //	                                  v
 //	Feed: read rows after P -> every Subscriber.Apply -> P moves -> waiters go on
 //
+// Rely, beside the two, names what must not have been changed by others since
+// the transaction's view began; the store compares it with the rows between.
+//
 // It stores nothing itself and knows no table; hub/store implements Store.
 // Invariants: rows are applied once and in order within an incarnation; a
 // waiter waits at most 2 s; a replica whose next row was dropped by retention

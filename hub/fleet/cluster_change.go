@@ -283,6 +283,9 @@ func (f *Fleet) DeleteCluster(ctx context.Context, by, name string, detach bool)
 			return err
 		}
 		id = c.ID
+		if err := relyOnServices(ctx, c); err != nil {
+			return err
+		}
 		services, err := f.store.ServicesOfCluster(ctx, c.ID)
 		if err != nil {
 			return err

@@ -1,6 +1,10 @@
 package fleet
 
-import "context"
+import (
+	"context"
+
+	"github.com/axle-cd/axle/hub/event"
+)
 
 // keptRevisions is how many a service keeps to go back to.
 const keptRevisions = 20
@@ -56,6 +60,9 @@ func (f *Fleet) addRevision(ctx context.Context, s *StoredService, spec Spec, se
 // after the cluster's data changed. It is one transaction with that change, so
 // that no digest goes with other data.
 func (f *Fleet) redigestCluster(ctx context.Context, c Cluster) error {
+	if err := relyOnServices(ctx, c); err != nil {
+		return err
+	}
 	services, err := f.store.ServicesOfCluster(ctx, c.ID)
 	if err != nil {
 		return err
@@ -80,6 +87,12 @@ func (f *Fleet) redigestCluster(ctx context.Context, c Cluster) error {
 		}
 	}
 	return nil
+}
+
+// relyOnServices makes the transaction run again when a service came to the
+// cluster after its view began.
+func relyOnServices(ctx context.Context, c Cluster) error {
+	return event.Rely(ctx, event.Change{Kind: event.KindService, Cluster: c.ID})
 }
 
 // Revisions returns those that are kept, newest first.

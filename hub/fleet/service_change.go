@@ -128,6 +128,10 @@ func (f *Fleet) create(ctx context.Context, by string, r ServiceRequest) (Stored
 	if err := f.declare(ctx, &s, r.Project, cluster); err != nil {
 		return StoredService{}, err
 	}
+	// Whoever changes or deletes the cluster looks at the services it has.
+	if err := event.Rely(ctx, event.Change{Kind: event.KindCluster, Key: cluster.ID}); err != nil {
+		return StoredService{}, err
+	}
 	now, err := f.presentContent(ctx, s.Service)
 	if err != nil {
 		return StoredService{}, err
@@ -251,13 +255,21 @@ func (f *Fleet) declare(ctx context.Context, s *StoredService, project string, c
 	return nil
 }
 
-// presentContent returns what the sources of a service point at.
+// presentContent returns what the sources of a service point at, for a
+// transaction after which the service follows them. HeadMoved does not see it
+// before, so a head that moves meanwhile makes the transaction run again.
 func (f *Fleet) presentContent(ctx context.Context, s Service) (present, error) {
 	places := s.Follows()
 	if len(places) == 0 {
 		return presentOf(nil, nil), nil
 	}
-	heads, err := f.sources.Heads(ctx, sourceIDs(places))
+	ids := sourceIDs(places)
+	for _, id := range ids {
+		if err := event.Rely(ctx, event.Change{Kind: event.KindHead, Key: id}); err != nil {
+			return present{}, err
+		}
+	}
+	heads, err := f.sources.Heads(ctx, ids)
 	return presentOf(places, heads), err
 }
 

@@ -151,6 +151,9 @@ func (s *Store) writePart(ctx context.Context, b *batched) error {
 			return err
 		}
 	}
+	if err := event.Rely(ctx, collected.Relied()...); err != nil {
+		return err
+	}
 	return event.Append(ctx, collected.Changes()...)
 }
 

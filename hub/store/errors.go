@@ -94,8 +94,12 @@ func away(err error) bool {
 	return false
 }
 
-// retryable reports whether the database asks to run the transaction again.
+// retryable reports whether the database asks to run the transaction again, or
+// the feed does.
 func retryable(err error) bool {
+	if errors.Is(err, errOvertaken) {
+		return true
+	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
 		// Serialisation failure, deadlock, lock not available.

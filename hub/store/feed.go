@@ -77,7 +77,7 @@ func (s *Store) appendFeed(ctx context.Context, collected *event.Collector) (eve
 	if len(changes) == 0 && len(entries) == 0 {
 		return event.Position{}, nil
 	}
-	h, err := s.lockHead(ctx)
+	h, err := s.lockUnchanged(ctx, collected.Relied())
 	if err != nil {
 		return event.Position{}, err
 	}
@@ -144,13 +144,23 @@ func (s *Store) ChangesAfter(ctx context.Context, sequence int64, limit int) ([]
 	}
 	var rows []event.Row
 	for _, r := range found {
-		var changes []change
-		if err := json.Unmarshal([]byte(r.changes), &changes); err != nil {
-			return nil, fmt.Errorf("decode feed row %d: %w", r.sequence, err)
+		more, err := r.rows()
+		if err != nil {
+			return nil, err
 		}
-		for _, c := range changes {
-			rows = append(rows, event.Row{Change: event.Change{Kind: c.Kind, Key: c.Key, Cluster: c.Cluster}, Sequence: r.sequence, At: r.at})
-		}
+		rows = append(rows, more...)
+	}
+	return rows, nil
+}
+
+func (r outboxRow) rows() ([]event.Row, error) {
+	var changes []change
+	if err := json.Unmarshal([]byte(r.changes), &changes); err != nil {
+		return nil, fmt.Errorf("decode feed row %d: %w", r.sequence, err)
+	}
+	rows := make([]event.Row, len(changes))
+	for i, c := range changes {
+		rows[i] = event.Row{Change: event.Change{Kind: c.Kind, Key: c.Key, Cluster: c.Cluster}, Sequence: r.sequence, At: r.at}
 	}
 	return rows, nil
 }

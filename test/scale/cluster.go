@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -130,4 +131,17 @@ func (c *Cluster) Digest(name string) string {
 		}
 	}
 	return ""
+}
+
+// Empty returns the names of the listed services that have no content.
+func (c *Cluster) Empty() (names []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.services {
+		if s.listed && s.content == nil && !s.want.GetPaused() {
+			names = append(names, s.want.GetName())
+		}
+	}
+	slices.Sort(names)
+	return names
 }

@@ -176,6 +176,10 @@ func (p *player) live(ctx context.Context, c *Cluster) {
 		return
 	}
 	p.poll(ctx, c)
+	if empty := c.Empty(); len(empty) > 0 && p.errors.Add(int64(len(empty))) <= mostErrors {
+		// Its first content would count as no delivery.
+		p.tell(played{What: "error", Text: fmt.Sprintf("%s: %v have no content", c.Name, empty)})
+	}
 	if n := p.settled.Add(1); n == int64(p.cfg.Count) {
 		p.tell(played{What: "settled", N: int(n)})
 	}

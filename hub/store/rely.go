@@ -1,0 +1,78 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/axle-cd/axle/hub/event"
+)
+
+// errOvertaken makes Write run a transaction again.
+var errOvertaken = errors.New("somebody changed what the transaction was made from")
+
+// lockUnchanged is lockHead for a transaction that relies on some things. It
+// is errOvertaken when the feed tells that one of them was changed since the
+// transaction's view began.
+//
+// Postgres refuses two transactions that write one row, and not two of which
+// each reads what the other writes: a service that is created with the heads
+// of a moment ago, and a head that is told to the services of a moment ago,
+// would miss each other, and the service would wait for the next commit. The
+// feed's lock makes every commit later or earlier than every other one, and
+// its rows say what each changed, so the later of the two sees the earlier.
+// SQLite's transactions are one at a time.
+func (s *Store) lockUnchanged(ctx context.Context, relied []event.Change) (head, error) {
+	if len(relied) == 0 || s.dialect.name != "postgres" {
+		return s.lockHead(ctx)
+	}
+	view, err := s.readHead(ctx, transaction(ctx))
+	if err != nil {
+		return head{}, err
+	}
+	end, err := s.lockHead(ctx)
+	if err != nil || end.sequence == view.sequence && end.incarnation == view.incarnation {
+		return end, err
+	}
+	between, err := s.changesBetween(ctx, view, end)
+	if err != nil {
+		return head{}, err
+	}
+	for _, r := range between {
+		if slices.ContainsFunc(relied, func(c event.Change) bool { return c.Matches(r.Change) }) {
+			return head{}, errOvertaken
+		}
+	}
+	return end, nil
+}
+
+// changesBetween reads what was committed after a view up to the end of the
+// feed, over the connection of the lock's holder.
+func (s *Store) changesBetween(ctx context.Context, view, end head) (between []event.Row, err error) {
+	if end.incarnation != view.incarnation {
+		return nil, errOvertaken
+	}
+	rows, err := s.head.QueryContext(ctx, `SELECT sequence, committed_at, changes FROM outbox
+		WHERE incarnation = $1 AND sequence > $2 AND sequence <= $3 ORDER BY sequence`, end.incarnation, view.sequence, end.sequence)
+	if err != nil {
+		return nil, s.coded(fmt.Errorf("read the feed since the transaction began: %w", err))
+	}
+	defer rows.Close()
+	next := view.sequence
+	for rows.Next() {
+		var r outboxRow
+		if err := rows.Scan(&r.sequence, &r.at, &r.changes); err != nil {
+			return nil, err
+		}
+		if next++; r.sequence != next {
+			return nil, errOvertaken
+		}
+		more, err := r.rows()
+		if err != nil {
+			return nil, err
+		}
+		between = append(between, more...)
+	}
+	return between, errors.Join(rows.Err(), rows.Close())
+}
