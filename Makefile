@@ -76,8 +76,8 @@ bench-fleet: ## hub under a fleet (CLUSTERS SERVICES REPLICAS DURATION POLL COMM
 bench-fleet-all: ## record all runs of bench-fleet, 45 minutes (ONLY='budget growth replicas large')
 	@ONLY='$(ONLY)' HUB='$(HUB)' ./cmd/dev/bench-fleet-all.sh
 
-soak: deps ## the scenarios of the delivery at their full size (RUN=scale_1_3_5_2 plays one)
-	AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/world -v -run 'TestCDN$(if $(RUN),/$(RUN))'
+soak: deps ## the delivery at its full size, and an agent killed at each of its calls (RUN=scale_1_3_5_2 plays one)
+	AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/world -v -run '$(if $(RUN),TestCDN/$(RUN),TestCDN|TestKillAtEveryCall)'
 
 fuzz: ## run every fuzz test for FUZZTIME (30s)
 	@./test/fuzz.sh $(FUZZTIME)

@@ -191,6 +191,7 @@ func (a *Agent) steps(clusterID string) (*drift.Watcher, *apply.Engine, error) {
 	}
 	engine, err := apply.New(apply.Config{
 		REST: a.kube.rest, ClusterID: clusterID, Namespace: a.cfg.Namespace, Live: watcher, Clock: a.cfg.Clock, Log: a.cfg.Log,
+		NeedPass: tell((*poll.Loop).NeedPass),
 	})
 	return watcher, engine, err
 }

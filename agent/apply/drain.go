@@ -111,7 +111,10 @@ func (d *drain) run(ctx context.Context, how func(*drain, context.Context) error
 }
 
 func (d *drain) describe() {
-	if d.result.Message = firstProblem(d.result.Problems); d.result.Message != "" {
+	if text := firstProblem(d.result.Problems); text != "" {
+		d.result.Message = text
+	}
+	if d.result.Message != "" {
 		return
 	}
 	for _, e := range d.reverse() {
@@ -152,6 +155,10 @@ func (d *drain) reverse() []entry {
 }
 
 func (d *drain) deleteAll(ctx context.Context) error {
+	if other := d.othersFirst(d.service); other != "" {
+		d.result.Message = fmt.Sprintf("it waits until service %s has been rendered, which may take objects over", other)
+		return nil
+	}
 	all := d.reverse()
 	for start := 0; start < len(all); {
 		end := start
@@ -198,6 +205,9 @@ func (d *drain) deleteOne(ctx context.Context, e entry, first bool) (wait bool, 
 	if !prunable(d.next, e) {
 		err := unmark(ctx, d.client, d.service.ID, e)
 		return false, d.done(e, fateForget, err)
+	}
+	if heir := d.heir(d.service.ID, e.ref); heir != "" {
+		return false, d.done(e, fateForget, d.handOver(ctx, d.client, d.service.ID, heir, e))
 	}
 	live, found, synced := d.cfg.Live.Lookup(e.kind, e.ref)
 	if !first {

@@ -51,6 +51,9 @@ type Config struct {
 	// HealthWait is how long a pass waits for health before it fails; 10
 	// minutes when zero, none when negative.
 	HealthWait time.Duration
+	// NeedPass is told the id of a service that was given an object and should
+	// look at it now. It must not block. Nil is nobody.
+	NeedPass func(service string)
 	// Clock is the real one when nil.
 	Clock clock.Clock
 	// Log is silent when nil.
@@ -87,6 +90,8 @@ type Engine struct {
 	spaces map[string]string
 	// wanted holds objects that a service renders but another one has.
 	wanted map[kubeobj.Ref]string
+	// patience holds since when prunes and drains wait for other services.
+	patience map[string]time.Time
 }
 
 // tenant is one service in memory.
@@ -129,8 +134,12 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Live == nil {
 		cfg.Live = blind{}
 	}
+	if cfg.NeedPass == nil {
+		cfg.NeedPass = func(string) {}
+	}
 	e := &Engine{cfg: cfg, gate: newGate(cfg.Concurrency), accounts: map[string]*client{}, services: map[string]*tenant{},
-		owner: map[kubeobj.Ref]string{}, wanted: map[kubeobj.Ref]string{}, spaces: map[string]string{}}
+		owner: map[kubeobj.Ref]string{}, wanted: map[kubeobj.Ref]string{}, spaces: map[string]string{},
+		patience: map[string]time.Time{}}
 	var err error
 	if e.own, err = newClient(cfg.REST, "", e.gate); err != nil {
 		return nil, err

@@ -105,6 +105,7 @@ func (e *Engine) pass(ctx context.Context, t *tenant, service Service, objects [
 	if r.plan, err = (planner{e.kinds, e.cfg.ClusterID, service}).plan(ctx, objects); err != nil {
 		return Result{}, err
 	}
+	e.want(service.ID, r.before, r.plan)
 	r.result.Problems = append(r.result.Problems, r.plan.problems...)
 	e.remember(t, r.client, r.plan)
 	if err := r.applyAll(ctx); err != nil {

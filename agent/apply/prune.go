@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
@@ -60,6 +60,12 @@ func prunable(i *inventory, e entry) bool {
 // pruneAll removes what the service does not render any more, last waves
 // first, then records the revision as applied.
 func (r *run) pruneAll(ctx context.Context, leaving []entry) error {
+	if other := r.othersFirst(r.service); other != "" {
+		r.next.phase, r.dirty = PhaseWaiting, true
+		r.result.Sync, r.result.Again = SyncApplying, jitter.Around(againOthers, againOthers/4)
+		r.result.Message = fmt.Sprintf("the prune waits until service %s has been rendered, which may take objects over", other)
+		return r.saveIfDirty(ctx)
+	}
 	if r.dirty {
 		// What is about to go is on record before it goes.
 		if err := r.save(ctx); err != nil {
@@ -97,8 +103,8 @@ func (r *run) pruneOne(ctx context.Context, e entry) error {
 		forget()
 		return nil
 	}
-	if heir := r.heir(e.ref); heir != "" {
-		if err := handOver(ctx, r.client, r.service.ID, heir, e); err != nil {
+	if heir := r.heir(r.service.ID, e.ref); heir != "" {
+		if err := r.handOver(ctx, r.client, r.service.ID, heir, e); err != nil {
 			return err
 		}
 		r.result.Left++
@@ -117,17 +123,6 @@ func (r *run) pruneOne(ctx context.Context, e entry) error {
 	}
 	forget()
 	return nil
-}
-
-// heir is the other service that renders the object now.
-func (r *run) heir(ref kubeobj.Ref) string {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	heir := r.wanted[ref]
-	if heir == r.service.ID {
-		return ""
-	}
-	return heir
 }
 
 // dispose deletes one object if the guard allows. fateGone: it is gone;
@@ -204,13 +199,4 @@ func unmark(ctx context.Context, c *client, service string, e entry) error {
 		annotations[kubeobj.OwningInventory] = nil
 	}
 	return remark(ctx, c, service, e, map[string]any{kubeobj.ManagedLabel: nil}, annotations)
-}
-
-// handOver gives an object to another service of ours.
-func handOver(ctx context.Context, c *client, service, heir string, e entry) error {
-	annotations := map[string]any{kubeobj.ServiceAnnotation: heir}
-	if strings.EqualFold(e.ref.Group, kubeobj.OwningInventoryGroup) {
-		annotations[kubeobj.OwningInventory] = heir
-	}
-	return remark(ctx, c, service, e, nil, annotations)
 }

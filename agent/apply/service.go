@@ -38,6 +38,10 @@ type Service struct {
 	// ServiceAccount is impersonated for writes: "namespace/name", or a name
 	// in Namespace. Empty is the agent's own account.
 	ServiceAccount string
+	// Unsettled names a service of this cluster that may want objects of this
+	// one and has not been rendered yet since it changed, empty when there is
+	// none. Nil is none.
+	Unsettled func() string
 	// Scrub removes the service's secret values from every text. Nil changes
 	// nothing.
 	Scrub *scrub.Scrubber

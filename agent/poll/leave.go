@@ -20,6 +20,7 @@ func (l *Loop) leave(ctx context.Context, j *job) outcome {
 	if j.spec != nil {
 		service = apply.FromSpec(j.spec, "")
 	}
+	service.Unsettled = func() string { return l.unsettled(j.id) }
 	leave := l.Apply.Drain
 	if j.tombstone.GetMode() == "detach" {
 		leave = l.Apply.Detach

@@ -68,6 +68,7 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	}
 	service := apply.FromSpec(j.spec, now.TarballDigest)
 	service.Partial = cmp.Or(j.deletes, partial)
+	service.Unsettled = func() string { return l.unsettled(j.id) }
 	result, err := l.Apply.Pass(ctx, service, objects)
 	if err != nil {
 		return fail(sourceApply, err)

@@ -91,14 +91,44 @@ type AgentOptions struct {
 	User string
 	// Flags are more flags of axle-agent run.
 	Flags []string
+	// KubeURL is a plain proxy before the API server, and Token the bootstrap
+	// token of a cluster that exists; for NewAgent alone.
+	KubeURL, Token string
+}
+
+// NewAgent makes an agent, not yet started, that reaches its API server through
+// a proxy, so that several share one.
+func (w *World) NewAgent(name string, o AgentOptions) (*Agent, error) {
+	kubeconfig := filepath.Join(w.Dir, "agent-"+name+".kubeconfig")
+	text := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: {server: %q}}]\ncontexts: [{name: c, context: {cluster: c}}]\n", o.KubeURL)
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	return w.agent(name, kubeconfig, o.Token, o)
+}
+
+func (w *World) agent(name, kubeconfig, bootstrap string, o AgentOptions) (*Agent, error) {
+	if o.HubURL == "" {
+		o.HubURL = w.Origin()
+	}
+	a := &Agent{Cluster: name, DataDir: filepath.Join(w.Dir, "agent-"+name), Log: filepath.Join(w.Dir, "agent-"+name+".log"), program: w.Programs["axle-agent"]}
+	if err := os.MkdirAll(a.DataDir, 0o700); err != nil {
+		return nil, err
+	}
+	token := filepath.Join(a.DataDir, "bootstrap-token")
+	if err := os.WriteFile(token, []byte(strings.TrimSpace(bootstrap)), 0o600); err != nil {
+		return nil, err
+	}
+	a.args = append([]string{"run", "--hub-url", o.HubURL, "--token-file", token, "--kubeconfig", kubeconfig, "--data-dir", a.DataDir, "--poll-interval", "1s", "--render-binary", w.Programs["axle-render"]}, o.Flags...)
+	w.mu.Lock()
+	w.agents = append(w.agents, a)
+	w.mu.Unlock()
+	return a, nil
 }
 
 // ConnectProcess registers a cluster and starts an agent for it as a process
 // that polls every second.
 func (w *World) ConnectProcess(ctx context.Context, cluster string, o AgentOptions) (*Agent, error) {
-	if o.HubURL == "" {
-		o.HubURL = w.Origin()
-	}
 	if o.User == "" {
 		o.User = "axle-agent"
 	}
@@ -110,18 +140,10 @@ func (w *World) ConnectProcess(ctx context.Context, cluster string, o AgentOptio
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{Cluster: cluster, DataDir: filepath.Join(w.Dir, "agent-"+cluster), Log: filepath.Join(w.Dir, "agent-"+cluster+".log"), program: w.Programs["axle-agent"]}
-	if err := os.MkdirAll(a.DataDir, 0o700); err != nil {
+	a, err := w.agent(cluster, kubeconfig, made.Out, o)
+	if err != nil {
 		return nil, err
 	}
-	token := filepath.Join(a.DataDir, "bootstrap-token")
-	if err := os.WriteFile(token, []byte(strings.TrimSpace(made.Out)), 0o600); err != nil {
-		return nil, err
-	}
-	a.args = append([]string{"run", "--hub-url", o.HubURL, "--token-file", token, "--kubeconfig", kubeconfig, "--data-dir", a.DataDir, "--poll-interval", "1s", "--render-binary", w.Programs["axle-render"]}, o.Flags...)
-	w.mu.Lock()
-	w.agents = append(w.agents, a)
-	w.mu.Unlock()
 	return a, a.Start()
 }
 
