@@ -7,6 +7,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"time"
 
 	renderv1 "github.com/axle-cd/axle/api/render/v1"
@@ -36,10 +37,23 @@ func Serve(in io.Reader, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		// The next pass may need the whole limit.
-		runtime.GC()
+		// The next pass may need the whole limit. A collection costs more than
+		// a small pass, so that small ones leave it to the collector.
+		if heapBytes() > keptHeap {
+			runtime.GC()
+		}
 	}
 	return nil
+}
+
+// keptHeap is how much a pass may leave uncollected for the next one.
+const keptHeap = 48 << 20
+
+// heapBytes is the memory of all objects, the unreachable ones included.
+func heapBytes() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }
 
 // serveOne receives one pass, runs it and sends its result.

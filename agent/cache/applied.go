@@ -27,7 +27,7 @@ func (c *Cache) PutApplied(all map[string]Applied) error {
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.Write(filepath.Join(c.cfg.Dir, appliedFile), text, 0o600); err != nil {
+	if err := atomicfile.WriteUnsynced(filepath.Join(c.cfg.Dir, appliedFile), text, 0o600); err != nil {
 		return diskError("note what is applied", err)
 	}
 	return nil

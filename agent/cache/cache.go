@@ -40,6 +40,8 @@ type Config struct {
 	Clock clock.Clock
 	// Observe, if any, hears of each download that ended.
 	Observe func(Transfer)
+	// Boot names the machine's present start; empty asks the kernel.
+	Boot string
 	// Log is silent when nil.
 	Log *slog.Logger
 }
@@ -57,6 +59,8 @@ type Cache struct {
 	refreshed map[string]moments
 	// last is which content each service had last.
 	last map[string]digest.Digest
+	// doubted are trees from before the machine started, not checked yet.
+	doubted map[digest.Digest]bool
 }
 
 // record is what is known of a tree.
@@ -64,6 +68,20 @@ type record struct {
 	// Bytes are unpacked, TarballBytes those of the download.
 	Bytes        int64 `json:"bytes"`
 	TarballBytes int64 `json:"tarballBytes"`
+	// Boot is the machine's start during which the tree was last seen to be
+	// whole. Trees are not synced, and a machine that lost its power may have
+	// lost bytes of files that it already listed.
+	Boot string `json:"boot,omitempty"`
+}
+
+// bootID is the machine's present start; empty where that cannot be told, and
+// then each start of the agent checks what it finds.
+func bootID() string {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
 }
 
 // New opens the folder and removes what a kill left unfinished.
@@ -80,8 +98,11 @@ func New(cfg Config) (*Cache, error) {
 	if cfg.Observe == nil {
 		cfg.Observe = func(Transfer) {}
 	}
+	if cfg.Boot == "" {
+		cfg.Boot = bootID()
+	}
 	c := &Cache{
-		cfg: cfg, trees: filepath.Join(cfg.Dir, treesDir),
+		cfg: cfg, doubted: map[digest.Digest]bool{}, trees: filepath.Join(cfg.Dir, treesDir),
 		records: map[digest.Digest]record{}, using: map[digest.Digest]int{},
 		busy: map[digest.Digest]chan struct{}{}, refreshed: map[string]moments{},
 		last: map[string]digest.Digest{},
@@ -119,6 +140,9 @@ func (c *Cache) load() error {
 		if err == nil && !e.IsDir() {
 			if r, ok := c.readRecord(d); ok {
 				c.records[d] = r
+				if r.Boot == "" || r.Boot != c.cfg.Boot {
+					c.doubted[d] = true
+				}
 			}
 		}
 	}

@@ -176,6 +176,39 @@ func TestAKillBetweenTreeAndRecordCostsADownload(t *testing.T) {
 	}
 }
 
+// TestATreeThatLostItsBytesWithThePowerIsNotTrusted: trees are not synced. A
+// file that is empty after a power cut would render to nothing, and its objects
+// would be pruned.
+func TestATreeThatLostItsBytesWithThePowerIsNotTrusted(t *testing.T) {
+	dir := t.TempDir()
+	d, body := pack(t, "kind: ConfigMap")
+	boot := func(id string) func(*cache.Config) { return func(c *cache.Config) { c.Boot = id } }
+	s := &source{body: body}
+	if _, err := open(t, dir, boot("monday")).Tree(t.Context(), "s1", d, s.fetch); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(t, dir, boot("tuesday")).Tree(t.Context(), "s1", d, s.fetch); err != nil || s.count.Load() != 1 {
+		t.Fatalf("a whole tree after a restart of the machine: %v, %d downloads, want 1", err, s.count.Load())
+	}
+	if err := os.Truncate(filepath.Join(dir, "cache", d.Hex(), "a/file.yaml"), 0); err != nil {
+		t.Fatal(err)
+	}
+	again := open(t, dir, boot("wednesday"))
+	for range 2 {
+		tree, err := again.Tree(t.Context(), "s1", d, s.fetch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := read(t, tree); text != "kind: ConfigMap" {
+			t.Errorf("the tree holds %q", text)
+		}
+		tree.Release()
+	}
+	if s.count.Load() != 2 {
+		t.Errorf("%d downloads, want the second after the power was lost", s.count.Load())
+	}
+}
+
 func TestFullDiskKeepsTheOld(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=512k"); err != nil {

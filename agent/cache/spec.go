@@ -30,7 +30,7 @@ func (c *Cache) PutSpec(spec *agentv1.ServiceSpec) error {
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.Write(path, []byte(c.cfg.Sealer.Seal(plain, sealedFor(spec.GetId()))), 0o600); err != nil {
+	if err := atomicfile.WriteUnsynced(path, []byte(c.cfg.Sealer.Seal(plain, sealedFor(spec.GetId()))), 0o600); err != nil {
 		return diskError("store a spec", err)
 	}
 	return nil

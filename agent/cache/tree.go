@@ -42,6 +42,9 @@ func (c *Cache) Tree(ctx context.Context, service string, d digest.Digest, fetch
 		return Tree{}, err
 	}
 	defer unlock()
+	if err := c.settle(ctx, d); err != nil {
+		return Tree{}, err
+	}
 	if !c.here(d) {
 		if err := c.download(ctx, service, d, fetch); err != nil {
 			return Tree{}, err
@@ -49,6 +52,32 @@ func (c *Cache) Tree(ctx context.Context, service string, d digest.Digest, fetch
 	}
 	c.firstSeen(service, d)
 	return c.use(d), nil
+}
+
+// settle checks a tree that was written before the machine started, once: it
+// is whole, or it is as if it had never been here. The caller has locked d.
+func (c *Cache) settle(ctx context.Context, d digest.Digest) error {
+	c.mu.Lock()
+	r, doubted := c.records[d], c.doubted[d]
+	c.mu.Unlock()
+	if !doubted {
+		return nil
+	}
+	good, err := c.check(ctx, d)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	delete(c.doubted, d)
+	if !good {
+		delete(c.records, d)
+	}
+	c.mu.Unlock()
+	if !good {
+		c.cfg.Log.Warn("a tree was damaged while the machine was off, it is downloaded again", logkey.Digest, d.Short())
+		return nil
+	}
+	return c.writeRecord(d, r)
 }
 
 // here reports whether the tree is there. A folder that somebody removed is
@@ -158,17 +187,24 @@ func (c *Cache) place(d digest.Digest, fresh string, r record) error {
 	if err := os.Rename(fresh, c.treePath(d)); err != nil {
 		return err
 	}
-	text, err := json.Marshal(r)
-	if err != nil {
+	if err := c.writeRecord(d, r); err != nil {
 		return err
 	}
-	if err := atomicfile.Write(c.recordPath(d), text, 0o600); err != nil {
-		return err
-	}
+	r.Boot = c.cfg.Boot
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.records[d] = r
 	return nil
+}
+
+// writeRecord makes a tree count, as one that is whole now.
+func (c *Cache) writeRecord(d digest.Digest, r record) error {
+	r.Boot = c.cfg.Boot
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteUnsynced(c.recordPath(d), text, 0o600)
 }
 
 // counter counts what was read and keeps the error of the transfer apart from

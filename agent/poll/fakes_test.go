@@ -258,6 +258,7 @@ type cluster struct {
 	health  map[string]string
 	reads   []render.Read
 	objects map[string][]byte
+	lookups map[string]int
 	asked   []string
 	served  []string
 	fail    error
@@ -266,7 +267,7 @@ type cluster struct {
 func newCluster() *cluster {
 	return &cluster{
 		applied: map[string]apply.State{}, passes: map[string]int{}, renders: map[string]int{}, parts: map[string][]render.Part{}, paused: map[string]bool{},
-		partial: map[string]string{}, result: map[string]apply.Result{}, health: map[string]string{}, objects: map[string][]byte{}, served: []string{"v1"},
+		partial: map[string]string{}, result: map[string]apply.Result{}, health: map[string]string{}, objects: map[string][]byte{}, lookups: map[string]int{}, served: []string{"v1"},
 	}
 }
 
@@ -374,6 +375,7 @@ func (c *cluster) Capabilities(context.Context) (render.Capabilities, string, er
 func (c *cluster) Lookup(_ context.Context, key render.LookupKey) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.lookups[key.Name]++
 	return c.objects[key.Name], nil
 }
 

@@ -200,28 +200,45 @@ func (l *Loop) queueChanged() {
 	if !l.loaded || l.list == nil {
 		return
 	}
-	readReads := l.polls%readsEvery == 0
 	for _, s := range l.services {
-		switch {
-		case s.tombstone != nil:
-			if s.drain == nil || !s.drain.Done {
-				s.queue(now, Unchanged)
-			}
-		case s.held || s.spec == nil || !s.specFits():
-		default:
-			wanted := s.wanted(renderer)
-			cause := Changed(s.done, wanted)
-			if cause == Unchanged || s.waits(wanted) {
-				break
-			}
-			s.queue(now, cause)
-		}
-		if readReads && s.done != nil && len(s.done.Reads) > 0 && s.want != nil && !s.held {
+		s.queueChanged(now, renderer)
+	}
+	poke(l.work)
+}
+
+// queueReads starts passes that read again what templates looked up, after
+// each tenth poll and not more often: a pass that ends must not ask for the
+// next one.
+func (l *Loop) queueReads() {
+	now := l.Clock.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.loaded || l.list == nil || l.polls%readsEvery != 0 {
+		return
+	}
+	for _, s := range l.services {
+		if s.done != nil && len(s.done.Reads) > 0 && s.want != nil && !s.held {
 			s.readReads = true
 			s.queue(now, NewReads)
 		}
 	}
 	poke(l.work)
+}
+
+// queueChanged asks for a pass if what the service should be is not what it is.
+func (s *service) queueChanged(now time.Time, renderer string) {
+	switch {
+	case s.tombstone != nil:
+		if s.drain == nil || !s.drain.Done {
+			s.queue(now, Unchanged)
+		}
+	case s.held || s.spec == nil || !s.specFits():
+	default:
+		wanted := s.wanted(renderer)
+		if cause := Changed(s.done, wanted); cause != Unchanged && !s.waits(wanted) {
+			s.queue(now, cause)
+		}
+	}
 }
 
 // waits reports whether a pass for these very inputs is queued already, or

@@ -36,6 +36,8 @@ type Loop struct {
 	factsAt  time.Time
 	// appliedChanged: the words of what is applied must be stored.
 	appliedChanged bool
+	// appliedAt is when they were stored last.
+	appliedAt time.Time
 
 	// remembering guards Config.Remembered and its file.
 	remembering sync.Mutex
@@ -175,6 +177,7 @@ func (l *Loop) pollOnce(ctx context.Context) error {
 	}
 	l.fetchSpecs(ctx)
 	l.queueChanged()
+	l.queueReads()
 	l.report.compare(answer.StatusHash)
 	l.ping(ctx)
 	poke(l.refresh)
@@ -230,6 +233,7 @@ func (l *Loop) ping(ctx context.Context) {
 	err = l.Hub.Ping(ctx, &agentv1.PingRequest{
 		BootId: l.BootID, AgentVersion: l.AgentVersion, KubernetesVersion: facts.KubernetesVersion, Distro: facts.Distro,
 		Nodes: int32(facts.Nodes), PollIntervalMicros: l.interval().Microseconds(), ProtocolVersion: protocolVersion,
+		Installation: l.Installation,
 	})
 	l.noteDuplicate(err)
 	if err != nil {

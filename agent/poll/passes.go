@@ -147,6 +147,7 @@ func (l *Loop) run(ctx context.Context, j *job) {
 
 // end takes over what a pass found and decides when the next one is.
 func (l *Loop) end(ctx context.Context, j *job, out outcome) {
+	renderer := l.Render.RendererVersion()
 	l.mu.Lock()
 	s := l.services[j.id]
 	if s == nil {
@@ -165,6 +166,10 @@ func (l *Loop) end(ctx context.Context, j *job, out outcome) {
 	if !out.skipped {
 		l.takeOutcome(s, j, out)
 	}
+	if l.loaded && l.list != nil {
+		// Its spec or list entry may have changed while it ran.
+		s.queueChanged(l.Clock.Now(), renderer)
+	}
 	l.hints.touch(j.id)
 	l.mu.Unlock()
 	l.metrics.observe(j, out)
@@ -172,8 +177,7 @@ func (l *Loop) end(ctx context.Context, j *job, out outcome) {
 		l.Log.Warn("a pass did not come to its end", logkey.Service, s.name, logkey.Source, out.trouble.source, logkey.Error, errcode.Message(out.trouble.err))
 	}
 	l.storeApplied()
-	// Its spec or list entry may have changed while it ran.
-	l.queueChanged()
+	poke(l.work)
 	poke(l.hints.wake)
 }
 
@@ -203,7 +207,7 @@ func (l *Loop) takeOutcome(s *service, j *job, out outcome) {
 
 func (l *Loop) takeResult(s *service, j *job, out outcome, now time.Time) {
 	s.result, s.warnings, s.objects = out.result, out.warnings, nil
-	if wrote(out.result.Phase) {
+	if wrote(out.result) {
 		s.done = &out.inputs
 		s.applied = cache.Applied{
 			TarballDigest: out.inputs.TarballDigest, SpecDigest: out.inputs.SpecDigest,
@@ -230,14 +234,17 @@ func (l *Loop) takeResult(s *service, j *job, out outcome, now time.Time) {
 	}
 }
 
-// storeApplied writes the revisions down after passes that applied one.
+// storeApplied writes the revisions down after passes that applied one, while
+// many passes follow each other once a second: the file holds all services, and
+// what a kill loses of it are words that the next pass brings again.
 func (l *Loop) storeApplied() {
+	now := l.Clock.Now()
 	l.mu.Lock()
-	if !l.appliedChanged {
+	if !l.appliedChanged || (now.Sub(l.appliedAt) < time.Second && l.busyLocked(now)) {
 		l.mu.Unlock()
 		return
 	}
-	l.appliedChanged = false
+	l.appliedChanged, l.appliedAt = false, now
 	all := map[string]cache.Applied{}
 	for id, s := range l.services {
 		if s.applied != (cache.Applied{}) {
@@ -248,4 +255,14 @@ func (l *Loop) storeApplied() {
 	if err := l.Cache.PutApplied(all); err != nil && !errors.Is(err, context.Canceled) {
 		l.Log.Warn("revisions cannot be stored", logkey.Error, err)
 	}
+}
+
+// busyLocked reports whether a pass runs or is due.
+func (l *Loop) busyLocked(now time.Time) bool {
+	for _, s := range l.services {
+		if s.running || (!s.due.IsZero() && !s.held && !s.due.After(now)) {
+			return true
+		}
+	}
+	return false
 }

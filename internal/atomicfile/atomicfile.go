@@ -23,9 +23,23 @@ func Write(path string, data []byte, mode os.FileMode) error {
 	})
 }
 
+// WriteUnsynced is Write for caches: no kill can leave a mixture, but a machine
+// that loses its power may leave an empty or a damaged file. It is for files
+// whose readers find that out and can do without, and costs a tenth.
+func WriteUnsynced(path string, data []byte, mode os.FileMode) error {
+	return write(path, mode, false, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
 // WriteFrom is Write for content that fill produces. When fill fails nothing
 // of it remains and the old file stands.
-func WriteFrom(path string, mode os.FileMode, fill func(io.Writer) error) (err error) {
+func WriteFrom(path string, mode os.FileMode, fill func(io.Writer) error) error {
+	return write(path, mode, true, fill)
+}
+
+func write(path string, mode os.FileMode, sync bool, fill func(io.Writer) error) (err error) {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, prefix+"*")
 	if err != nil {
@@ -42,14 +56,19 @@ func WriteFrom(path string, mode os.FileMode, fill func(io.Writer) error) (err e
 	if err = fill(f); err != nil {
 		return err
 	}
-	if err = f.Sync(); err != nil {
-		return err
+	if sync {
+		if err = f.Sync(); err != nil {
+			return err
+		}
 	}
 	if err = os.Rename(f.Name(), path); err != nil {
 		return err
 	}
 	if cerr := f.Close(); cerr != nil {
 		return fmt.Errorf("write %s: %w", path, cerr)
+	}
+	if !sync {
+		return nil
 	}
 	return syncDir(dir)
 }
