@@ -44,6 +44,9 @@ type Config struct {
 	// KeyFile holds the hub's key, which seals secrets in the database; all
 	// replicas share it. Empty is a file in DataDir, made at the first start.
 	KeyFile string
+	// ConfigBackends is a file that declares backends for values; empty is the
+	// built-in one alone.
+	ConfigBackends string
 	// K8sOrigin is kept for the auth proxy.
 	K8sOrigin string
 	// Replica is the stable name of this replica; empty is made once and kept
@@ -77,6 +80,10 @@ type Config struct {
 	// CompressionLevel of tarballs: default, fastest or better; empty is
 	// default. Digests do not depend on it.
 	CompressionLevel string
+
+	// AgentUpgrades is "manual" to upgrade agents only when a person says so;
+	// empty and "auto" begin when the hub's own version is another.
+	AgentUpgrades string
 
 	// TraceEndpoint is the base URL of an OpenTelemetry collector that takes
 	// OTLP over HTTP; empty sends no traces. TraceRatio of them are kept.
@@ -135,6 +142,11 @@ func (c Config) check() error {
 		if err := checkURL(name, text); err != nil {
 			return err
 		}
+	}
+	switch c.AgentUpgrades {
+	case "", "auto", AgentUpgradesManual:
+	default:
+		return errcode.New(errcode.Invalid, "--agent-upgrades %q is neither auto nor manual", c.AgentUpgrades)
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		return errcode.New(errcode.Invalid, "--tls-cert and --tls-key go together; one is missing")

@@ -27,7 +27,7 @@ func newConsole(h *Hub) (http.Handler, error) {
 		authority = string(pem)
 	}
 	server, err := console.New(console.Config{
-		Identity: h.identity, Fleet: h.fleet, Cache: h.cache, Webhooks: gitcache.Webhooks{WebhookStore: h.store}, WebhookPath: webhook.Path,
+		Identity: h.identity, Fleet: h.fleet, Cache: h.cache, Agents: h.agents, Webhooks: gitcache.Webhooks{WebhookStore: h.store}, Values: h.values, Movable: h.values, WebhookPath: webhook.Path,
 		Feed: h.feed, Lives: h.store,
 		Events: func(ctx context.Context, cluster, service string, after int64, limit int) ([]event.Entry, error) {
 			return h.store.Events(ctx, store.EventFilter{Cluster: cluster, Service: service, After: after, Limit: limit})

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/axle-cd/axle/hub/agentapi"
+	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/desired"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
@@ -42,12 +43,14 @@ type Hub struct {
 	store    *store.Store
 	feed     *event.Feed
 	cache    *gitcache.Cache
+	values   *config.Keeper
 	fleet    *fleet.Fleet
 	identity *identity.Directory
 	desired  *desired.Index
 	heads    *heads
 	replicas *replicas
 	setup    *setup
+	agents   *agents
 
 	registry  *prometheus.Registry
 	readiness *readiness
@@ -124,8 +127,11 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if h.values, err = h.newValues(); err != nil {
+		return err
+	}
 	h.fleet, err = fleet.New(fleet.Config{
-		Store: h.store, Writer: h.store, Sources: sources{h.cache}, Sealer: h.store.Sealer(), DigestKey: key, Clock: c.Clock, Log: c.Log,
+		Store: h.store, Writer: h.store, Sources: sources{h.cache}, Sealer: h.store.Sealer(), Configuration: h.values, DigestKey: key, Clock: c.Clock, Log: c.Log,
 	})
 	if err != nil {
 		return err
@@ -141,8 +147,11 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	}
 	h.heads = newHeads(h.fleet, h.cache.Changed, h.cache.LookAgain, c.Clock, c.Log)
 	registerProcess(h.registry, h.feed, h.desired, h.heads.size)
+	if h.agents, err = h.newAgents(); err != nil {
+		return err
+	}
 	h.setup = newSetup(c.DataDir, h.identity, c.Log)
-	for _, s := range []event.Subscriber{h.identity, h.fleet, h.desired, h.heads, h.setup} {
+	for _, s := range []event.Subscriber{h.identity, h.fleet, h.desired, h.heads, h.values, h.setup} {
 		h.feed.Subscribe(s)
 	}
 	return nil
@@ -164,7 +173,7 @@ func (h *Hub) newCache() (*gitcache.Cache, error) {
 // makeEdges makes what answers requests.
 func (h *Hub) makeEdges() error {
 	agents, err := agentapi.New(agentapi.Config{
-		Identity: h.identity, Fleet: announcedFleet{h.fleet, h.replicas}, Desired: h.desired, Tarballs: h.cache, Feed: h.feed,
+		Identity: h.identity, Fleet: announcedFleet{h.fleet, h.replicas}, Desired: h.desired, Tarballs: h.agents.packages, Feed: h.feed,
 		Replica: h.replica, Clock: h.config.Clock, Log: h.log, Registerer: h.registry,
 	})
 	if err != nil {

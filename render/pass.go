@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	renderv1 "github.com/axle-cd/axle/api/render/v1"
@@ -235,16 +236,45 @@ func (p *pass) bindings() (map[string]any, error) {
 		configuration[k] = v
 	}
 	bindings := map[string]any{"configuration": configuration}
-	for name, text := range map[string]string{"cluster": p.begin.GetCluster(), "service": p.begin.GetService()} {
+	for name, text := range map[string]string{
+		"cluster": p.begin.GetCluster(), "service": p.begin.GetService(),
+		"contexts": p.begin.GetContexts(), "imports": p.begin.GetImports(),
+	} {
 		value := map[string]any{}
 		if text != "" {
-			if err := json.Unmarshal([]byte(text), &value); err != nil {
+			decoder := json.NewDecoder(strings.NewReader(text))
+			decoder.UseNumber()
+			if err := decoder.Decode(&value); err != nil {
 				return nil, fmt.Errorf("what templates see as %q is not a JSON object: %w", name, err)
 			}
 		}
-		bindings[name] = value
+		bindings[name] = plainNumbers(value)
 	}
 	return bindings, nil
+}
+
+// plainNumbers makes whole numbers integers, which are written as they are:
+// 1000000 and not 1e+06.
+func plainNumbers(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key := range v {
+			v[key] = plainNumbers(v[key])
+		}
+	case []any:
+		for i := range v {
+			v[i] = plainNumbers(v[i])
+		}
+	case json.Number:
+		if whole, err := v.Int64(); err == nil {
+			return whole
+		}
+		if fraction, err := v.Float64(); err == nil {
+			return fraction
+		}
+		return v.String()
+	}
+	return value
 }
 
 func (p *pass) now() time.Time { return time.UnixMicro(p.begin.GetNow()).UTC() }

@@ -43,8 +43,12 @@ type Client struct {
 	Repositories hubv1connect.RepositoriesClient
 	Webhooks     hubv1connect.WebhooksClient
 	Services     hubv1connect.ServicesClient
+	Contexts     hubv1connect.ContextsClient
+	Outputs      hubv1connect.OutputsClient
+	Backends     hubv1connect.BackendsClient
 	Tokens       hubv1connect.TokensClient
 	Events       hubv1connect.EventsClient
+	Agents       hubv1connect.AgentsClient
 	Hub          hubv1connect.HubClient
 }
 
@@ -76,8 +80,12 @@ func New(c Config) (*Client, error) {
 		Repositories: hubv1connect.NewRepositoriesClient(httpClient, base, options...),
 		Webhooks:     hubv1connect.NewWebhooksClient(httpClient, base, options...),
 		Services:     hubv1connect.NewServicesClient(httpClient, base, options...),
+		Contexts:     hubv1connect.NewContextsClient(httpClient, base, options...),
+		Outputs:      hubv1connect.NewOutputsClient(httpClient, base, options...),
+		Backends:     hubv1connect.NewBackendsClient(httpClient, base, options...),
 		Tokens:       hubv1connect.NewTokensClient(httpClient, base, options...),
 		Events:       hubv1connect.NewEventsClient(httpClient, base, options...),
+		Agents:       hubv1connect.NewAgentsClient(httpClient, base, options...),
 		Hub:          hubv1connect.NewHubClient(httpClient, base, options...),
 	}, nil
 }

@@ -14,6 +14,10 @@ type Service struct {
 	// once all of it is applied.
 	TarballDigest string
 	SpecDigest    string
+	// Revision names the files and the settings without what people ask of the
+	// service and what its cluster is: hooks run once for each. The digests
+	// when empty.
+	Revision string
 	// Adopt takes over objects that another tool or a person made.
 	Adopt bool
 	// RequireOwnership refuses objects of another service of ours. Without it
@@ -47,12 +51,23 @@ type Service struct {
 	Scrub *scrub.Scrubber
 }
 
+// goal names the revision that a pass is for.
+func (s Service) goal() string {
+	if s.Revision != "" {
+		return s.Revision
+	}
+	return s.TarballDigest + " " + s.SpecDigest
+}
+
 // FromSpec reads the hub's spec. The scrubber knows its secrets.
 func FromSpec(spec *agentv1.ServiceSpec, tarballDigest string) Service {
 	cfg := spec.GetSyncConfig()
 	secrets := map[string]string{}
 	for name, value := range spec.GetSecrets() {
 		secrets["config."+name] = value
+	}
+	for name, value := range spec.GetHidden() {
+		secrets[name] = value
 	}
 	return Service{
 		ID: spec.GetId(), Name: spec.GetName(), Namespace: spec.GetNamespace(),

@@ -46,6 +46,8 @@ type Pass struct {
 	// Cluster and Service are JSON objects templates see by those names; empty
 	// is an empty object.
 	Cluster, Service json.RawMessage
+	// Contexts and Imports are JSON objects of objects; empty is none.
+	Contexts, Imports json.RawMessage
 	// Capabilities are those of the cluster.
 	Capabilities Capabilities
 	// Now is the creation time of the revision, and what "now" means to
@@ -87,6 +89,7 @@ func FromSpec(spec *agentv1.ServiceSpec, folder string) (Pass, error) {
 		Folder: folder, Entry: spec.GetEntry(), Steps: stepsOf(render),
 		Plain:         render != nil && render.Templated != nil && !render.GetTemplated(),
 		Configuration: configuration, Cluster: cluster, Service: service,
+		Contexts: json.RawMessage(spec.GetContexts()), Imports: json.RawMessage(spec.GetImports()),
 		Now: time.UnixMicro(spec.GetDisplay().GetCreatedAt()).UTC(),
 	}, nil
 }
@@ -97,6 +100,7 @@ func (p Pass) begin(l layout) *renderv1.Begin {
 		ServiceId: p.ID, Name: p.Name, Namespace: p.Namespace, Entry: l.base,
 		Templated: !p.Plain, Configuration: p.Configuration,
 		Cluster: string(p.Cluster), Service: string(p.Service),
+		Contexts: string(p.Contexts), Imports: string(p.Imports),
 		Capabilities: &renderv1.Capabilities{
 			KubernetesVersion: p.Capabilities.KubernetesVersion, ApiVersions: p.Capabilities.APIVersions,
 		},

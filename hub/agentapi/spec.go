@@ -11,7 +11,7 @@ func specMessage(a fleet.AgentSpec) *agentv1.ServiceSpec {
 	return &agentv1.ServiceSpec{
 		Id: v.ID, Name: v.Name, Namespace: v.Namespace, SpecDigest: v.SpecDigest, Project: v.Project,
 		Entry: v.Desired.Entry, Render: renderMessage(spec, v.Parts), SyncConfig: syncMessage(spec.SyncConfig),
-		Configuration: spec.Configuration, Secrets: a.Secrets, Dependencies: dependencyMessages(spec.Dependencies),
+		Configuration: a.Configuration, Secrets: a.Secrets, Contexts: a.Contexts, Imports: a.Imports, Hidden: a.Hidden, Dependencies: dependencyMessages(spec.Dependencies),
 		Cluster: &agentv1.ClusterData{
 			Id: a.Cluster.ID, Handle: a.Cluster.Handle, Name: a.Cluster.Name, Tags: a.Cluster.Tags,
 			Metadata: a.Cluster.Metadata, Distro: a.Cluster.Distro, KubernetesMinor: a.Cluster.KubernetesMinor,

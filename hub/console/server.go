@@ -42,7 +42,10 @@ type Config struct {
 	Identity *identity.Directory
 	Fleet    *fleet.Fleet
 	Cache    *gitcache.Cache
+	Agents   AgentUpgrades
 	Webhooks gitcache.Webhooks
+	Values   Values
+	Movable  Movable
 	Feed     *event.Feed
 	Events   Events
 	Lives    Lives
@@ -80,7 +83,7 @@ type Server struct {
 
 // New checks that nothing is missing.
 func New(c Config) (*Server, error) {
-	if c.Identity == nil || c.Fleet == nil || c.Cache == nil || c.Feed == nil || c.Events == nil || c.Lives == nil {
+	if c.Identity == nil || c.Fleet == nil || c.Cache == nil || c.Feed == nil || c.Events == nil || c.Lives == nil || c.Agents == nil {
 		return nil, errors.New("console: a part is missing")
 	}
 	if c.Clock == nil {
@@ -104,7 +107,11 @@ func (s *Server) Register(mux *http.ServeMux) {
 	mux.Handle(hubv1connect.NewRepositoriesHandler(&repositories{s}, options...))
 	mux.Handle(hubv1connect.NewWebhooksHandler(&webhooks{s}, options...))
 	mux.Handle(hubv1connect.NewServicesHandler(&services{s}, options...))
+	mux.Handle(hubv1connect.NewContextsHandler(&contexts{s}, options...))
+	mux.Handle(hubv1connect.NewOutputsHandler(&outputs{s}, options...))
+	mux.Handle(hubv1connect.NewBackendsHandler(&backends{s}, options...))
 	mux.Handle(hubv1connect.NewTokensHandler(&tokens{s}, options...))
 	mux.Handle(hubv1connect.NewEventsHandler(&events{s}, options...))
+	mux.Handle(hubv1connect.NewAgentsHandler(&agents{s}, options...))
 	mux.Handle(hubv1connect.NewHubHandler(&hub{s}, options...))
 }

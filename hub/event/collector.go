@@ -23,6 +23,8 @@ const (
 	KindToken       Kind = "token"
 	KindSigningKey  Kind = "signing_key"
 	KindIncarnation Kind = "incarnation"
+	KindContext     Kind = "context"
+	KindOutputs     Kind = "outputs"
 )
 
 // Change is one feed row: what to read again. It carries no data, so a row can

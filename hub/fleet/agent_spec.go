@@ -41,9 +41,16 @@ type ClusterRow struct {
 type AgentSpec struct {
 	// Service holds the spec, the revision and the counters.
 	Service Service
-	// Secrets are the opened values.
-	Secrets map[string]string
-	Cluster ClusterData
+	// Configuration and Secrets are what templates see as configuration, with
+	// every layer put together: plain values, and those that are secret.
+	Configuration map[string]string
+	Secrets       map[string]string
+	// Contexts and Imports are JSON objects of objects, empty for none. Hidden
+	// are the secret values in them, by what to call them.
+	Contexts string
+	Imports  string
+	Hidden   map[string]string
+	Cluster  ClusterData
 	// RevisionCreatedAt is when the present revision was made.
 	RevisionCreatedAt int64
 }
@@ -75,8 +82,8 @@ func (f *Fleet) LoadRows(ctx context.Context, ids []string) ([]Row, error) {
 const maxSpecs = 500
 
 // AgentSpecs returns the specs of a cluster's services with secrets opened,
-// and the ids that are not (or no longer) the cluster's. A cluster that waits
-// for approval gets none.
+// and the ids that are not (or no longer) the cluster's. One whose values cannot
+// be had now is in neither. A cluster that waits for approval gets none.
 func (f *Fleet) AgentSpecs(ctx context.Context, clusterID string, ids []string) (specs []AgentSpec, missing []string, err error) {
 	if len(ids) > maxSpecs {
 		return nil, nil, errcode.New(errcode.Invalid, "at most %d services at once", maxSpecs)
@@ -98,6 +105,7 @@ func (f *Fleet) AgentSpecs(ctx context.Context, clusterID string, ids []string) 
 		return nil, nil, err
 	}
 	found := map[string]bool{}
+	var texts []string
 	for _, s := range services {
 		if s.ClusterID != clusterID || cluster.Pending {
 			continue
@@ -105,25 +113,14 @@ func (f *Fleet) AgentSpecs(ctx context.Context, clusterID string, ids []string) 
 		if r, ok := revisions[s.ID]; ok {
 			s.Spec, s.Secrets = r.Spec, r.Secrets
 		}
-		spec, err := f.agentSpec(s, cluster)
-		if err != nil {
-			return nil, nil, err
-		}
 		found[s.ID] = true
-		specs = append(specs, spec)
+		specs = append(specs, AgentSpec{Service: s.Service, Cluster: cluster.data(), RevisionCreatedAt: s.RevisedAt})
+		texts = append(texts, s.Secrets)
 	}
 	for _, id := range ids {
 		if !found[id] {
 			missing = append(missing, id)
 		}
 	}
-	return specs, missing, nil
-}
-
-func (f *Fleet) agentSpec(s StoredService, cluster Cluster) (AgentSpec, error) {
-	secrets, err := f.openSecrets(s.ID, s.Secrets)
-	if err != nil {
-		return AgentSpec{}, err
-	}
-	return AgentSpec{Service: s.Service, Secrets: secrets, Cluster: cluster.data(), RevisionCreatedAt: s.RevisedAt}, nil
+	return f.fillAll(ctx, specs, texts), missing, nil
 }

@@ -1,5 +1,7 @@
 package fleet
 
+import "slices"
+
 // Cluster is a place where services run.
 type Cluster struct {
 	ID string
@@ -27,9 +29,28 @@ type Cluster struct {
 	Message string
 	// PollInterval is what the agent said, in microseconds; 0 is unknown.
 	PollInterval int64
+	// Installation is how its agent is installed, zero when the agent cannot
+	// replace itself.
+	Installation Installation
 	PingedAt     int64
 	CreatedAt    int64
 	UpdatedAt    int64
+}
+
+// Installation is what an agent's own manifests must keep over an upgrade.
+type Installation struct {
+	Namespace string `json:"namespace,omitempty"`
+	// Image is what runs now.
+	Image string `json:"image,omitempty"`
+	// Args are the command line after the program's name.
+	Args []string `json:"args,omitempty"`
+}
+
+// Known reports whether there is one.
+func (i Installation) Known() bool { return i.Namespace != "" }
+
+func (i Installation) equal(o Installation) bool {
+	return i.Namespace == o.Namespace && i.Image == o.Image && slices.Equal(i.Args, o.Args)
 }
 
 // Registered reports whether an agent has an identity for the cluster.
@@ -67,6 +88,7 @@ type ClusterPing struct {
 	Nodes             int
 	// PollInterval is in microseconds.
 	PollInterval int64
+	Installation Installation
 }
 
 // ClusterView is a cluster with what is known of it now.

@@ -156,7 +156,7 @@ func (c Cluster) equalButTags(o Cluster) bool {
 	return c.Handle == o.Handle && c.ProjectID == o.ProjectID && c.Metadata == o.Metadata && c.Distro == o.Distro &&
 		c.KubernetesVersion == o.KubernetesVersion && c.AgentVersion == o.AgentVersion && c.Nodes == o.Nodes &&
 		c.ClusterUID == o.ClusterUID && c.RegisteredAt == o.RegisteredAt && c.Pending == o.Pending &&
-		c.Message == o.Message && c.PollInterval == o.PollInterval
+		c.Message == o.Message && c.PollInterval == o.PollInterval && c.Installation.equal(o.Installation)
 }
 
 // data is the closed list of facts that templates may use.
@@ -197,7 +197,7 @@ func (f *Fleet) Ping(ctx context.Context, clusterID string, p ClusterPing) error
 		}
 		c := before
 		c.AgentVersion, c.KubernetesVersion, c.Distro = p.AgentVersion, p.KubernetesVersion, p.Distro
-		c.Nodes, c.PollInterval, c.PingedAt = p.Nodes, p.PollInterval, f.now()
+		c.Nodes, c.PollInterval, c.Installation, c.PingedAt = p.Nodes, p.PollInterval, p.Installation, f.now()
 		if equalCluster(before, c) {
 			return f.store.TouchCluster(ctx, clusterID, c.PingedAt)
 		}
@@ -290,11 +290,11 @@ func (f *Fleet) DeleteCluster(ctx context.Context, by, name string, detach bool)
 		if err != nil {
 			return err
 		}
-		if len(services) > 0 && !detach {
-			return errcode.New(errcode.Conflict, "cluster %s has %d services; delete them first, or detach to leave their objects where they are", name, len(services))
+		if n := notBuiltin(services); n > 0 && !detach {
+			return errcode.New(errcode.Conflict, "cluster %s has %d services; delete them first, or detach to leave their objects where they are", name, n)
 		}
 		for _, s := range services {
-			if s.Spec.Protect {
+			if s.Spec.Protect && !s.Builtin() {
 				return errcode.New(errcode.Conflict, "service %s is protected; unset protect first", s.Ref())
 			}
 			if err := f.forgetService(ctx, s.Service, by, "with its cluster"); err != nil {

@@ -17,6 +17,8 @@ type Config struct {
 	Writer  Writer
 	Sources Sources
 	Sealer  Sealer
+	// Configuration keeps values of services.
+	Configuration Configuration
 	// DigestKey is the hub's key for spec digests, at least 32 bytes, equal on
 	// every replica.
 	DigestKey []byte
@@ -29,10 +31,13 @@ type Config struct {
 
 // Fleet is what runs where.
 type Fleet struct {
-	store    Store
-	writer   Writer
-	sources  Sources
-	sealer   Sealer
+	store   Store
+	writer  Writer
+	sources Sources
+	sealer  Sealer
+
+	configuration Configuration
+
 	key      []byte
 	interval time.Duration
 	clock    clock.Clock
@@ -44,8 +49,8 @@ type Fleet struct {
 
 // New returns a Fleet whose freshness starts Unknown.
 func New(c Config) (*Fleet, error) {
-	if c.Store == nil || c.Writer == nil || c.Sources == nil || c.Sealer == nil || len(c.DigestKey) < 32 {
-		return nil, errors.New("fleet: a store, a writer, sources, a sealer and a digest key of 32 bytes are needed")
+	if c.Store == nil || c.Writer == nil || c.Sources == nil || c.Sealer == nil || c.Configuration == nil || len(c.DigestKey) < 32 {
+		return nil, errors.New("fleet: a store, a writer, sources, a sealer, a configuration and a digest key of 32 bytes are needed")
 	}
 	if c.PollInterval == 0 {
 		c.PollInterval = 2 * time.Minute
@@ -57,7 +62,7 @@ func New(c Config) (*Fleet, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	f := &Fleet{
-		store: c.Store, writer: c.Writer, sources: c.Sources, sealer: c.Sealer,
+		store: c.Store, writer: c.Writer, sources: c.Sources, sealer: c.Sealer, configuration: c.Configuration,
 		key: c.DigestKey, interval: c.PollInterval, clock: c.Clock, log: c.Log,
 	}
 	f.liveness.start(f.now(), f.interval)

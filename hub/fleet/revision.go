@@ -31,11 +31,15 @@ func (f *Fleet) settle(s *StoredService, spec Spec, sealed string, cluster Clust
 	if s.Namespace == "" {
 		s.Namespace = s.Name
 	}
-	secrets, err := f.openSecrets(s.ID, sealed)
+	values, err := parseVersion(sealed)
 	if err != nil {
 		return err
 	}
-	s.SpecDigest, err = specDigest(f.key, specInputs{service: s.Service, spec: spec, secrets: secrets, cluster: cluster.data()})
+	secrets, err := f.openSealed(s.ID, values.sealed)
+	if err != nil {
+		return err
+	}
+	s.SpecDigest, err = specDigest(f.key, specInputs{service: s.Service, spec: spec, secrets: secrets, values: values, cluster: cluster.data()})
 	return err
 }
 

@@ -1,15 +1,21 @@
 package fleet
 
 import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
+
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
 )
 
 func secretsPurpose(serviceID string) string { return "service-secrets/" + serviceID }
 
-// openSecrets returns the values that sealSecrets sealed.
-func (f *Fleet) openSecrets(serviceID, sealed string) (map[string]string, error) {
+// openSealed returns the secrets of a row from before there were documents.
+func (f *Fleet) openSealed(serviceID, sealed string) (map[string]string, error) {
 	if sealed == "" {
 		return nil, nil
 	}
@@ -24,48 +30,178 @@ func (f *Fleet) openSecrets(serviceID, sealed string) (map[string]string, error)
 	return values, nil
 }
 
-func (f *Fleet) sealSecrets(serviceID string, values map[string]string) (string, error) {
-	if len(values) == 0 {
-		return "", nil
+// openOwn opens the values that a service alone has.
+func (f *Fleet) openOwn(ctx context.Context, v version, serviceID string) (own ownValues, err error) {
+	if v.Own == "" {
+		own.Secrets, err = f.openSealed(serviceID, v.sealed)
+		return own, err
 	}
-	plain, err := json.Marshal(values)
-	if err != nil {
-		return "", fmt.Errorf("encode the secrets of service %s: %w", serviceID, err)
+	documents, failed := f.configuration.Open(ctx, []string{v.Own})
+	if err := failed[v.Own]; err != nil {
+		return own, err
 	}
-	return f.sealer.Seal(plain, secretsPurpose(serviceID)), nil
+	return own, decode(documents[v.Own], &own)
 }
 
-// takeSecrets moves the values out of s.Spec into s.Secrets. An empty value of
-// a key that is stored keeps the stored value, so that what was read can be
-// written back. It seals anew only when something changed, since the same
-// words sealed twice differ.
-func (f *Fleet) takeSecrets(s *StoredService) error {
-	stored, err := f.openSecrets(s.ID, s.Secrets)
+func decode(document []byte, into any) error {
+	if err := json.Unmarshal(document, into); err != nil {
+		// The cause may quote what it read.
+		return errcode.New(errcode.Internal, "a document of values cannot be read; set the values again")
+	}
+	return nil
+}
+
+// openVersion puts together what a version names, from documents that were
+// opened; failed says why one was not.
+func (f *Fleet) openVersion(serviceID string, v version, documents map[string][]byte, failed map[string]error) (o opened, err error) {
+	for _, id := range v.documents() {
+		if err := failed[id]; err != nil {
+			return o, err
+		}
+	}
+	if v.Own == "" {
+		o.own.Secrets, err = f.openSealed(serviceID, v.sealed)
+	} else {
+		err = decode(documents[v.Own], &o.own)
+	}
+	if err != nil {
+		return o, err
+	}
+	bags := func(ids map[string]string) (map[string]Bag, error) {
+		all := make(map[string]Bag, len(ids))
+		for name, id := range ids {
+			var b Bag
+			if err := decode(documents[id], &b); err != nil {
+				return nil, err
+			}
+			all[name] = b
+		}
+		return all, nil
+	}
+	if o.contexts, err = bags(v.Contexts); err != nil {
+		return o, err
+	}
+	o.imports, err = bags(v.Imports)
+	return o, err
+}
+
+// fill adds the values to what an agent gets.
+func (a *AgentSpec) fill(o opened) (err error) {
+	layers, err := o.layers(a.Service.Spec, a.Cluster)
 	if err != nil {
 		return err
 	}
-	values := maps.Clone(s.Spec.Secrets)
-	for key, value := range values {
-		if value == "" {
-			values[key] = stored[key]
+	a.Configuration, a.Secrets, a.Hidden = map[string]string{}, map[string]string{}, map[string]string{}
+	for key, all := range layers {
+		if all[0].Secret {
+			a.Secrets[key] = all[0].Value
+		} else {
+			a.Configuration[key] = all[0].Value
 		}
 	}
-	s.Spec.Secrets = keysOnly(values)
-	if maps.Equal(values, stored) {
-		return nil
+	for kind, bags := range map[string]map[string]Bag{"contexts": o.contexts, "imports": o.imports} {
+		for name, b := range bags {
+			for key, value := range b.Secrets {
+				a.Hidden[kind+"."+name+"."+key] = value
+			}
+		}
 	}
-	s.Secrets, err = f.sealSecrets(s.ID, values)
+	if a.Contexts, err = bagsJSON(o.contexts); err != nil {
+		return err
+	}
+	a.Imports, err = bagsJSON(o.imports)
 	return err
 }
 
-// keysOnly returns the keys with empty values, nil for none.
-func keysOnly(values map[string]string) map[string]string {
-	if len(values) == 0 {
-		return nil
+// fillAll opens the values of several specs at once. Those whose values cannot
+// be had now are left out: the others must not wait for them.
+func (f *Fleet) fillAll(ctx context.Context, specs []AgentSpec, texts []string) []AgentSpec {
+	versions := make([]version, len(specs))
+	var ids []string
+	for i, text := range texts {
+		v, err := parseVersion(text)
+		if err != nil {
+			v = version{Own: "damaged"}
+		}
+		versions[i] = v
+		ids = append(ids, v.documents()...)
 	}
-	keys := make(map[string]string, len(values))
-	for key := range values {
-		keys[key] = ""
+	documents, failed := f.configuration.Open(ctx, ids)
+	filled := specs[:0]
+	for i, a := range specs {
+		o, err := f.openVersion(a.Service.ID, versions[i], documents, failed)
+		if err == nil {
+			err = a.fill(o)
+		}
+		if err != nil {
+			f.log.Error("the configuration of a service cannot be read, and its cluster keeps what it has", logkey.Service, a.Service.ID, logkey.Error, err)
+			continue
+		}
+		filled = append(filled, a)
 	}
-	return keys
+	return filled
+}
+
+// ConfigValue is one key of a service's configuration.
+type ConfigValue struct {
+	Key string
+	// Layers are all that have the key, the one that counts first. Values of
+	// secrets are left out.
+	Layers []LayerValue
+	// Hashes go with the layers: a keyed short hash of each secret's value.
+	Hashes []string
+}
+
+// ServiceConfig tells what templates see as configuration at the present
+// revision, and where each value comes from.
+func (f *Fleet) ServiceConfig(ctx context.Context, ref Ref) (revision int64, values map[string]ConfigValue, err error) {
+	var s StoredService
+	var spec Spec
+	var text string
+	var cluster Cluster
+	err = f.store.Read(ctx, func(ctx context.Context) (err error) {
+		if s, err = f.serviceFor(ctx, ref); err != nil {
+			return err
+		}
+		if cluster, err = f.store.ClusterByID(ctx, s.ClusterID); err != nil {
+			return err
+		}
+		spec, text, err = f.delivered(ctx, s)
+		return err
+	})
+	if err != nil {
+		return 0, nil, err
+	}
+	v, err := parseVersion(text)
+	if err != nil {
+		return 0, nil, err
+	}
+	documents, failed := f.configuration.Open(ctx, v.documents())
+	o, err := f.openVersion(s.ID, v, documents, failed)
+	if err != nil {
+		return 0, nil, err
+	}
+	layers, err := o.layers(spec, cluster.data())
+	if err != nil {
+		return 0, nil, err
+	}
+	values = make(map[string]ConfigValue, len(layers))
+	for key, all := range layers {
+		c := ConfigValue{Key: key, Layers: all, Hashes: make([]string, len(all))}
+		for i := range all {
+			if all[i].Secret {
+				c.Hashes[i] = f.shortHash(all[i].Value)
+				all[i].Value = ""
+			}
+		}
+		values[key] = c
+	}
+	return s.Revision, values, nil
+}
+
+// shortHash tells whether a value is another one, and nothing else.
+func (f *Fleet) shortHash(value string) string {
+	mac := hmac.New(sha256.New, f.key)
+	mac.Write([]byte("axle shown secret\n" + value))
+	return hex.EncodeToString(mac.Sum(nil)[:4])
 }

@@ -96,6 +96,9 @@ const (
 	CauseUpdate   Cause = "update"
 	CauseCommit   Cause = "commit"
 	CauseRollback Cause = "rollback"
+	// CauseConfiguration is that values from elsewhere changed: a context, an
+	// import, a secret in a backend.
+	CauseConfiguration Cause = "configuration"
 )
 
 // Revision is one state of a service that can be gone back to.

@@ -94,7 +94,7 @@ func (f *Fleet) ApplyService(ctx context.Context, by string, r ServiceRequest) (
 // a dry run is undone after that.
 func (f *Fleet) write(ctx context.Context, dryRun bool, change func(ctx context.Context) (StoredService, error)) (ServiceView, error) {
 	var view ServiceView
-	err := f.writer.Write(ctx, func(ctx context.Context) error {
+	err := f.staged(ctx, &staging{dryRun: dryRun}, func(ctx context.Context) error {
 		s, err := change(ctx)
 		if err != nil {
 			return err
@@ -125,7 +125,7 @@ func (f *Fleet) create(ctx context.Context, by string, r ServiceRequest) (Stored
 		ProjectID: cluster.ProjectID, Project: cluster.Project, Spec: r.Spec, ParentID: r.ParentID,
 		CreatedAt: f.now(), UpdatedAt: f.now(),
 	}}
-	if err := f.declare(ctx, &s, r.Project, cluster); err != nil {
+	if err := f.declare(ctx, &s, Spec{}, r.Project, cluster); err != nil {
 		return StoredService{}, err
 	}
 	// Whoever changes or deletes the cluster looks at the services it has.
@@ -158,6 +158,9 @@ func (f *Fleet) update(ctx context.Context, by string, before StoredService, r S
 	if before.Deleting != "" {
 		return before, false, errcode.New(errcode.Conflict, "service %s is being deleted; wait until it is gone", before.Ref())
 	}
+	if before.Builtin() {
+		return before, false, errcode.New(errcode.Conflict, "service %s is the hub's own and cannot be declared by anybody else", before.Ref())
+	}
 	cluster, err := f.store.ClusterByID(ctx, before.ClusterID)
 	if err != nil {
 		return before, false, err
@@ -167,7 +170,7 @@ func (f *Fleet) update(ctx context.Context, by string, before StoredService, r S
 	if r.ParentID != "" {
 		s.ParentID = r.ParentID
 	}
-	if err := f.declare(ctx, &s, r.Project, cluster); err != nil {
+	if err := f.declare(ctx, &s, before.Spec, r.Project, cluster); err != nil {
 		return before, false, err
 	}
 	if reflect.DeepEqual(s, before) {
@@ -220,8 +223,8 @@ func (f *Fleet) redeliver(ctx context.Context, s *StoredService, before StoredSe
 }
 
 // declare checks s.Spec and fills what follows from it: project, source,
-// secrets.
-func (f *Fleet) declare(ctx context.Context, s *StoredService, project string, cluster Cluster) error {
+// configuration.
+func (f *Fleet) declare(ctx context.Context, s *StoredService, before Spec, project string, cluster Cluster) error {
 	spec, err := s.Spec.normal()
 	if err != nil {
 		return err
@@ -240,7 +243,7 @@ func (f *Fleet) declare(ctx context.Context, s *StoredService, project string, c
 		}
 		s.ProjectID, s.Project = p.ID, p.Name
 	}
-	if err := f.takeSecrets(s); err != nil {
+	if err := f.takeConfiguration(ctx, s, before); err != nil {
 		return err
 	}
 	var places []Place

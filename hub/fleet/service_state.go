@@ -91,6 +91,9 @@ func (f *Fleet) ResumeService(ctx context.Context, by string, ref Ref) (ServiceV
 // the one before the present. NotFound, Conflict when it is there already.
 func (f *Fleet) RollbackService(ctx context.Context, by string, ref Ref, number int64) (ServiceView, error) {
 	return f.change(ctx, by, ref, "service.rolled_back", func(ctx context.Context, s *StoredService, c Cluster) (bool, string, error) {
+		if s.Builtin() {
+			return false, "", errcode.New(errcode.Conflict, "service %s is the hub's own; axle agents abort goes back", ref)
+		}
 		target, err := f.rollbackTarget(ctx, s.Service, number)
 		if err != nil || target.Number == s.PinnedRevision {
 			return false, "", err

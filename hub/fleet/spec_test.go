@@ -51,7 +51,7 @@ func camel(name string) string {
 // names collects the JSON names of a struct and of those in it.
 func names(t reflect.Type, into map[string][]string) {
 	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice:
+	case reflect.Pointer, reflect.Slice, reflect.Map:
 		names(t.Elem(), into)
 	case reflect.Struct:
 		name := t.Name()
@@ -201,7 +201,7 @@ func TestNotActingNamesWhatDoesNothing(t *testing.T) {
 	s.Sources, s.Imports, s.DocsPath = []fleet.Source{{Path: "more"}}, []fleet.Import{{Stack: "net"}}, "docs"
 	want := []string{
 		"helm.chart", "helm.version", "renderers[0].helm.url", "renderers[0].helm.chart",
-		"syncConfig.diffNormalizers", "contexts", "imports", "dependencies[1].cluster", "docsPath",
+		"syncConfig.diffNormalizers", "dependencies[1].cluster", "docsPath",
 	}
 	if diff := cmp.Diff(want, fleet.NotActing(s)); diff != "" {
 		t.Errorf("paths (-want +got):\n%s", diff)

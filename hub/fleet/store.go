@@ -15,6 +15,7 @@ type Store interface {
 	ServiceReader
 	RevisionStore
 	StatusStore
+	TestRunStore
 }
 
 // ProjectStore keeps projects.
@@ -89,6 +90,8 @@ type ServiceReader interface {
 	ServicesBehind(ctx context.Context, head Head, after string, limit int) ([]StoredService, error)
 	// ListServices returns a page after (cluster name, service name).
 	ListServices(ctx context.Context, f ServiceFilter, after Ref, limit int) ([]Service, error)
+	// ServicesNamed returns the services of that name on all clusters.
+	ServicesNamed(ctx context.Context, name string) ([]Service, error)
 	// SourceIDs returns the sources that services follow, in order.
 	SourceIDs(ctx context.Context) ([]string, error)
 	// EachRow streams all services.

@@ -249,15 +249,11 @@ func checkValues(s Spec) error {
 		return field("secretRefs", "a service has at most %d each of secretRefs, contexts and imports", maxItems)
 	}
 	for key, r := range s.SecretRefs {
-		_, plain := s.Configuration[key]
-		_, secret := s.Secrets[key]
 		switch {
 		case key == "":
 			return field("secretRefs", "has an empty key")
 		case r.Path == "":
 			return field("secretRefs."+key+".path", "is needed: where the secret lies in its backend")
-		case plain || secret:
-			return field("secretRefs."+key, "is also in configuration or secrets; a value has one place in a service")
 		}
 	}
 	for i, name := range s.Contexts {

@@ -103,9 +103,11 @@ func noService(name string) error {
 func (s *Store) DeleteService(ctx context.Context, id string) error {
 	for _, statement := range []string{
 		"DELETE FROM statuses WHERE service_id = $1",
+		"DELETE FROM test_runs WHERE service_id = $1",
 		"DELETE FROM revision_parts WHERE service_id = $1",
 		"DELETE FROM revisions WHERE service_id = $1",
 		"DELETE FROM service_sources WHERE service_id = $1",
+		"DELETE FROM config_uses WHERE service_id = $1",
 		"DELETE FROM services WHERE id = $1",
 	} {
 		if _, err := s.exec(ctx, statement, id); err != nil {
@@ -177,6 +179,14 @@ func (s *Store) ListServices(ctx context.Context, f fleet.ServiceFilter, after f
 		services[i] = v.Service
 	}
 	return services, nil
+}
+
+// ServicesNamed is fleet.Store.
+func (s *Store) ServicesNamed(ctx context.Context, name string) ([]fleet.Service, error) {
+	return rowsOf(ctx, s, func(row scan) (fleet.Service, error) {
+		v, err := scanService(row)
+		return v.Service, err
+	}, serviceColumns+"WHERE s.name = $1", name)
 }
 
 // SourceIDs is fleet.Store.

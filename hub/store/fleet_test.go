@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/internal/clock"
@@ -79,6 +80,7 @@ type yard struct {
 	clock    *clock.Manual
 	upstream *upstream
 	sealer   *seal.Sealer
+	values   *config.Keeper
 }
 
 func newSealer(t *testing.T) *seal.Sealer {
@@ -102,8 +104,13 @@ func newYard(t *testing.T, p place) *yard {
 
 func (y *yard) newFleet() *fleet.Fleet {
 	y.t.Helper()
+	values, err := config.New(config.Config{Store: y.store, Writer: y.store, Sealer: y.sealer, Clock: y.clock})
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	y.values = values
 	f, err := fleet.New(fleet.Config{
-		Store: y.store, Writer: y.store, Sources: y.upstream, Sealer: y.sealer,
+		Store: y.store, Writer: y.store, Sources: y.upstream, Sealer: y.sealer, Configuration: values,
 		DigestKey: []byte("0123456789abcdef0123456789abcdef"), Clock: y.clock,
 	})
 	if err != nil {

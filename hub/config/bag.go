@@ -1,0 +1,276 @@
+package config
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// maxBag bounds a context: it travels with the spec of each service that binds
+// it.
+const maxBag = 256 << 10
+
+var bagName = regexp.MustCompile(`^[a-zA-Z0-9]([-a-zA-Z0-9_.]{0,61}[a-zA-Z0-9])?$`)
+
+// BagView is a context or outputs. When read its secrets are keys with empty
+// values.
+type BagView struct {
+	BagRow
+	fleet.Bag
+}
+
+// BagChange is what is set.
+type BagChange struct {
+	Kind, Name string
+	// ProjectID is whose services may use it; empty is everybody's.
+	ProjectID string
+	fleet.Bag
+	// Create refuses one that is there, Update one that is not.
+	Create, Update bool
+	// Merge adds to what is there and removes Unset. Without it everything is
+	// replaced, but a secret with an empty value keeps what is stored.
+	Merge bool
+	Unset []string
+	By    string
+}
+
+// Bags implements fleet.Configuration.
+func (k *Keeper) Bags(ctx context.Context, projectID string, contexts, outputs []string) (byContext, byOutputs map[string]string, err error) {
+	find := func(kind, field string, names []string) (map[string]string, error) {
+		ids := make(map[string]string, len(names))
+		for i, name := range names {
+			b, err := k.Store.BagByName(ctx, kind, name)
+			if errcode.Is(err, errcode.NotFound) {
+				return nil, errcode.New(errcode.Invalid, field+": %w", i, err)
+			}
+			if err != nil {
+				return nil, err
+			}
+			if b.ProjectID != "" && b.ProjectID != projectID {
+				return nil, errcode.New(errcode.Invalid, field+": %s %q is for services of project %s", i, kind, name, b.Project)
+			}
+			if err := event.Rely(ctx, event.Change{Kind: event.Kind(kind), Key: name}); err != nil {
+				return nil, err
+			}
+			ids[name] = b.Document
+		}
+		return ids, nil
+	}
+	if byContext, err = find(KindContext, "contexts[%d]", contexts); err != nil {
+		return nil, nil, err
+	}
+	byOutputs, err = find(KindOutputs, "imports[%d].stack", outputs)
+	return byContext, byOutputs, err
+}
+
+// ListBags returns all of a kind with their values, in order of name. One that
+// cannot be had now is there without them.
+func (k *Keeper) ListBags(ctx context.Context, kind string) ([]BagView, error) {
+	rows, err := k.Store.Bags(ctx, kind)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(rows))
+	for i, r := range rows {
+		ids[i] = r.Document
+	}
+	found, _ := k.Open(ctx, ids)
+	views := make([]BagView, len(rows))
+	for i, r := range rows {
+		views[i].BagRow = r
+		if text, ok := found[r.Document]; ok {
+			if views[i].Bag, err = decodeBag(text); err != nil {
+				return nil, err
+			}
+			views[i].Secrets = blank(views[i].Secrets)
+		}
+	}
+	return views, nil
+}
+
+// Bag returns one with its values. NotFound.
+func (k *Keeper) Bag(ctx context.Context, kind, name string) (BagView, error) {
+	row, bag, err := k.bag(ctx, kind, name)
+	bag.Secrets = blank(bag.Secrets)
+	return BagView{row, bag}, err
+}
+
+// bag returns one with its secrets.
+func (k *Keeper) bag(ctx context.Context, kind, name string) (BagRow, fleet.Bag, error) {
+	row, err := k.Store.BagByName(ctx, kind, name)
+	if err != nil {
+		return row, fleet.Bag{}, err
+	}
+	found, failed := k.Open(ctx, []string{row.Document})
+	if err := failed[row.Document]; err != nil {
+		return row, fleet.Bag{}, err
+	}
+	bag, err := decodeBag(found[row.Document])
+	return row, bag, err
+}
+
+func decodeBag(text []byte) (b fleet.Bag, err error) {
+	if json.Unmarshal(text, &b) != nil {
+		return b, errcode.New(errcode.Internal, "a document of values cannot be read; set the values again")
+	}
+	return b, nil
+}
+
+func blank(secrets map[string]string) map[string]string {
+	out := make(map[string]string, len(secrets))
+	for key := range secrets {
+		out[key] = ""
+	}
+	return out
+}
+
+// SetBag creates or changes a context or outputs. What is equal to what is
+// there changes nothing.
+func (k *Keeper) SetBag(ctx context.Context, c BagChange) (BagView, error) {
+	if !bagName.MatchString(c.Name) {
+		return BagView{}, errcode.New(errcode.Invalid, "name: %.80q is not a name; use up to 63 letters, digits, dashes, dots and underscores", c.Name)
+	}
+	for {
+		before, present, err := k.bag(ctx, c.Kind, c.Name)
+		missing := errcode.Is(err, errcode.NotFound) && before.Document == ""
+		switch {
+		case err != nil && !missing:
+			return BagView{}, err
+		case missing && c.Update:
+			return BagView{}, err
+		case !missing && c.Create:
+			return BagView{}, errcode.New(errcode.Conflict, "%s %q exists already", c.Kind, c.Name)
+		}
+		next, err := c.apply(present)
+		if err != nil {
+			return BagView{}, err
+		}
+		if !missing && reflect.DeepEqual(next, present) && (c.Merge || before.ProjectID == c.ProjectID) {
+			return k.Bag(ctx, c.Kind, c.Name)
+		}
+		done, err := k.replaceBag(ctx, c, before, next)
+		if err != nil {
+			return BagView{}, err
+		}
+		if done {
+			return k.Bag(ctx, c.Kind, c.Name)
+		}
+	}
+}
+
+// apply returns what a bag becomes.
+func (c BagChange) apply(present fleet.Bag) (fleet.Bag, error) {
+	next := fleet.Bag{Values: map[string]any{}, Secrets: map[string]string{}}
+	if c.Merge {
+		maps.Copy(next.Values, present.Values)
+		maps.Copy(next.Secrets, present.Secrets)
+	}
+	for _, key := range c.Unset {
+		delete(next.Values, key)
+		delete(next.Secrets, key)
+	}
+	for key, value := range c.Values {
+		delete(next.Secrets, key)
+		next.Values[key] = value
+	}
+	for key, value := range c.Secrets {
+		if value == "" {
+			value = present.Secrets[key]
+		}
+		if _, both := c.Values[key]; both {
+			return next, errcode.New(errcode.Invalid, "secrets.%s: is also in values; a key has one place", key)
+		}
+		delete(next.Values, key)
+		next.Secrets[key] = value
+	}
+	// As it reads back, so that equal bags are equal.
+	text, err := json.Marshal(next)
+	if err != nil {
+		return next, errcode.New(errcode.Invalid, "the values cannot be written as JSON")
+	}
+	if len(text) > maxBag {
+		return next, errcode.New(errcode.Exhausted, "the values take %d bytes; at most %d go with every service", len(text), maxBag)
+	}
+	return decodeBag(text)
+}
+
+// replaceBag stores the new document and the row; it reports false when the
+// row was changed by others meanwhile.
+func (k *Keeper) replaceBag(ctx context.Context, c BagChange, before BagRow, next fleet.Bag) (done bool, err error) {
+	text, err := json.Marshal(next)
+	if err != nil {
+		return false, err
+	}
+	id, err := k.put(ctx, string(text), true)
+	if err != nil {
+		return false, err
+	}
+	err = k.Writer.Write(ctx, func(ctx context.Context) error {
+		now, err := k.Store.BagByName(ctx, c.Kind, c.Name)
+		if err != nil && !errcode.Is(err, errcode.NotFound) {
+			return err
+		}
+		if done = now.Document == before.Document; !done {
+			return nil
+		}
+		row := BagRow{Kind: c.Kind, Name: c.Name, ProjectID: c.ProjectID, Document: id, Version: before.Version + 1, UpdatedAt: k.now(), UpdatedBy: c.By}
+		if c.Merge && before.Document != "" {
+			row.ProjectID = before.ProjectID
+		}
+		if before.ProjectID != row.ProjectID && row.ProjectID != "" && before.Services > 0 {
+			return errcode.New(errcode.Conflict, "%s %q is used by %d services; take it from them before it becomes one project's", c.Kind, c.Name, before.Services)
+		}
+		if err := k.Store.PutBag(ctx, row); err != nil {
+			return err
+		}
+		verb := "updated"
+		if before.Document == "" {
+			verb = "created"
+		}
+		return recordBag(ctx, c.Kind, c.Name, verb, c.By)
+	})
+	return done, err
+}
+
+func recordBag(ctx context.Context, kind, name, verb, by string) error {
+	if err := event.Append(ctx, event.Change{Kind: event.Kind(kind), Key: name}); err != nil {
+		return err
+	}
+	return event.Record(ctx, event.Entry{Kind: kind + "." + verb, Object: kind + " " + name, By: by})
+}
+
+// DeleteBag removes a context or outputs. Conflict while services use it.
+func (k *Keeper) DeleteBag(ctx context.Context, kind, name, by string) error {
+	return k.Writer.Write(ctx, func(ctx context.Context) error {
+		b, err := k.Store.BagByName(ctx, kind, name)
+		if err != nil {
+			return err
+		}
+		if b.Services > 0 {
+			return errcode.New(errcode.Conflict, "%s %q is used by %d services; take it from them first", kind, name, b.Services)
+		}
+		if err := k.Store.DeleteBag(ctx, kind, name); err != nil {
+			return err
+		}
+		return recordBag(ctx, kind, name, "deleted", by)
+	})
+}
+
+// noBag is NotFound.
+func noBag(kind, name string) error {
+	how := "axle contexts list"
+	if kind == KindOutputs {
+		how = "axle outputs list"
+	}
+	return errcode.New(errcode.NotFound, "%s %q does not exist; see %s", kind, name, how)
+}
+
+// NoBag is what a store answers for a name that it does not have.
+func NoBag(kind, name string) error { return fmt.Errorf("%w", noBag(kind, name)) }

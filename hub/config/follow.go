@@ -1,0 +1,228 @@
+package config
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+const (
+	// usesQueue bounds what is remembered one by one; above it all are looked
+	// at.
+	usesQueue = 1_000
+	// sweepEvery is the time between looks at documents that nothing names.
+	sweepEvery = 10 * time.Minute
+	// workTimeout bounds one round.
+	workTimeout = 10 * time.Minute
+)
+
+var _ event.Subscriber = (*Keeper)(nil)
+
+// Rebuild implements event.Subscriber.
+func (k *Keeper) Rebuild(context.Context) error {
+	k.note(nil, true)
+	return nil
+}
+
+// Apply implements event.Subscriber. It only takes notes.
+func (k *Keeper) Apply(_ context.Context, rows []event.Row) error {
+	var uses []fleet.Use
+	for _, r := range rows {
+		if r.Kind == event.KindContext || r.Kind == event.KindOutputs {
+			uses = append(uses, fleet.Use{Kind: string(r.Kind), Name: r.Key})
+		}
+	}
+	k.note(uses, false)
+	return nil
+}
+
+func (k *Keeper) note(uses []fleet.Use, all bool) {
+	if len(uses) == 0 && !all {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.all = k.all || all || len(k.waits)+len(uses) > usesQueue; k.all {
+		clear(k.waits)
+	} else {
+		for _, u := range uses {
+			k.waits[u] = true
+		}
+	}
+	poke(k.wake)
+}
+
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+func (k *Keeper) take() (uses []fleet.Use, all bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	uses, all = slices.Collect(maps.Keys(k.waits)), k.all
+	clear(k.waits)
+	k.all = false
+	return uses, all
+}
+
+// Lead does what one replica at a time does, until the context ends: it tells
+// services of what they use, looks at what they refer to, carries a migration
+// on, and sweeps.
+func (k *Keeper) Lead(ctx context.Context, services Services) error {
+	k.note(nil, true)
+	k.mu.Lock()
+	clear(k.seen)
+	k.mu.Unlock()
+	refresh, sweep, again := k.Clock.After(0), k.Clock.After(jitter.Around(sweepEvery, sweepEvery/5)), k.Clock.After(0)
+	backoff := jitter.Backoff{Min: 200 * time.Millisecond, Max: 30 * time.Second}
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-k.wake:
+			err = k.tellAll(ctx, services)
+		case <-refresh:
+			err = k.refreshAll(ctx, services)
+			refresh = k.Clock.After(jitter.Around(k.Refresh, k.Refresh/5))
+		case <-sweep:
+			err = k.sweep(ctx)
+			k.note(nil, true)
+			sweep = k.Clock.After(jitter.Around(sweepEvery, sweepEvery/5))
+		case <-k.moving:
+			again = k.carryOn(ctx)
+		case <-again:
+			again = k.carryOn(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			k.Log.Warn("values from elsewhere were not followed up; trying again", logkey.Error, err)
+			if jitter.Wait(ctx, backoff.Next()) != nil {
+				return nil
+			}
+			continue
+		}
+		backoff.Reset()
+	}
+}
+
+// tellAll tells the services of each context and outputs that changed.
+func (k *Keeper) tellAll(ctx context.Context, services Services) error {
+	ctx, cancel := context.WithTimeout(ctx, workTimeout)
+	defer cancel()
+	uses, all := k.take()
+	if all {
+		uses = nil
+		for _, kind := range []string{fleet.UseContext, fleet.UseOutputs} {
+			names, err := k.Store.UsedNames(ctx, kind)
+			if err != nil {
+				k.note(nil, true)
+				return err
+			}
+			for _, name := range names {
+				uses = append(uses, fleet.Use{Kind: kind, Name: name})
+			}
+		}
+	}
+	for n, u := range uses {
+		if err := k.tell(ctx, services, u, false); err != nil {
+			k.note(uses[n:], all)
+			return err
+		}
+	}
+	return nil
+}
+
+// tell brings the services of one use up to date. One that fails does not stop
+// the others.
+func (k *Keeper) tell(ctx context.Context, services Services, u fleet.Use, refresh bool) error {
+	ids, err := k.Store.UsedBy(ctx, u)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, id := range ids {
+		_, err := services.Reconfigure(ctx, id, refresh)
+		if errcode.Is(err, errcode.Invalid) || errcode.Is(err, errcode.Forbidden) {
+			// Trying again does not help; the service keeps what it has.
+			k.Log.Warn("a service keeps the values that it has", logkey.Service, id, logkey.Error, err)
+			continue
+		}
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}
+
+// refreshAll reads every path that services refer to and tells those of a path
+// whose values changed. A backend that is away changes nothing.
+func (k *Keeper) refreshAll(ctx context.Context, services Services) error {
+	ctx, cancel := context.WithTimeout(ctx, workTimeout)
+	defer cancel()
+	names, err := k.Store.UsedNames(ctx, fleet.UseReference)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	away := map[string]bool{}
+	for _, name := range names {
+		backend, path, _ := strings.Cut(name, ":")
+		if away[backend] {
+			continue
+		}
+		hash, err := k.hashOf(ctx, backend, path)
+		if err != nil {
+			away[backend] = errcode.Is(err, errcode.Unavailable) || ctx.Err() != nil
+			k.Log.Warn("what services refer to cannot be read; they keep what they have", "backend", backend, logkey.Error, err)
+			continue
+		}
+		k.mu.Lock()
+		same := k.seen[name] == hash
+		k.mu.Unlock()
+		if same {
+			continue
+		}
+		if err := k.tell(ctx, services, fleet.Use{Kind: fleet.UseReference, Name: name}, true); err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		k.mu.Lock()
+		k.seen[name] = hash
+		k.mu.Unlock()
+	}
+	return errors.Join(failed...)
+}
+
+// hashOf tells one state of a path from another. It stays in memory.
+func (k *Keeper) hashOf(ctx context.Context, backend, path string) (string, error) {
+	p, err := k.referred(ctx, backend)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	values, err := p.Backend.Read(ctx, path)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		for _, text := range []string{key, values[key]} {
+			one := sha256.Sum256([]byte(text))
+			sum.Write(one[:])
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}

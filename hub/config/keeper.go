@@ -1,0 +1,206 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// BuiltIn is the name of the backend that every hub has.
+const BuiltIn = "built-in"
+
+// Backend is a place where values lie. Paths are the backend's own.
+type Backend interface {
+	// Read returns the values at a path. NotFound.
+	Read(ctx context.Context, path string) (map[string]string, error)
+	// Write puts values at a path in place of what was there.
+	Write(ctx context.Context, path string, values map[string]string) error
+	// Delete removes a path; one that is not there is no error.
+	Delete(ctx context.Context, path string) error
+	// Check returns why nothing can be read, nil when it can.
+	Check(ctx context.Context) error
+	// Limit is how many bytes one path takes, 0 for a backend that is only
+	// read.
+	Limit() int
+}
+
+// Place is a backend under the name that services and people know.
+type Place struct {
+	Name string
+	// Type is vault, kubernetes, aws, gcp, azure or sops.
+	Type    string
+	Backend Backend
+	// Prefix starts the paths of the hub's own documents.
+	Prefix string
+	// Allow are the beginnings of paths that services may refer to, with
+	// {project} for the service's project; none allows all but the prefix.
+	Allow []string
+}
+
+// Services is the fleet as this package sees it.
+type Services interface {
+	// Reconfigure brings a service up to date with what it uses.
+	Reconfigure(ctx context.Context, serviceID string, refresh bool) (changed bool, err error)
+}
+
+// Config is what a Keeper needs. Default, Refresh, Clock and Log may be zero.
+type Config struct {
+	Store  Store
+	Writer Writer
+	Sealer Sealer
+	// Places are the backends beside the built-in one.
+	Places []Place
+	// Default is where documents go until a migration says otherwise; empty is
+	// the built-in backend.
+	Default string
+	// Refresh is the time between looks at what services refer to; zero is
+	// 2 min.
+	Refresh time.Duration
+	Clock   clock.Clock
+	Log     *slog.Logger
+}
+
+// Sealer keeps text unreadable at rest.
+type Sealer interface {
+	Seal(plain []byte, purpose string) string
+	Open(sealed, purpose string) ([]byte, error)
+	// KeyID names the key that seals.
+	KeyID() string
+}
+
+// Keeper keeps values.
+type Keeper struct {
+	Config
+	places map[string]Place
+
+	mu     sync.Mutex
+	known  map[string][]byte // documents that were opened
+	size   int
+	waits  map[fleet.Use]bool
+	all    bool
+	seen   map[string]string // hashes of what references were
+	wake   chan struct{}
+	moving chan struct{}
+}
+
+var _ fleet.Configuration = (*Keeper)(nil)
+
+// New checks that the names fit. It asks no backend anything.
+func New(c Config) (*Keeper, error) {
+	if c.Store == nil || c.Writer == nil || c.Sealer == nil {
+		return nil, errors.New("config: a store, a writer and a sealer are needed")
+	}
+	if c.Default == "" {
+		c.Default = BuiltIn
+	}
+	if c.Refresh <= 0 {
+		c.Refresh = 2 * time.Minute
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Real{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	k := &Keeper{
+		Config: c, places: map[string]Place{}, known: map[string][]byte{}, waits: map[fleet.Use]bool{}, seen: map[string]string{},
+		wake: make(chan struct{}, 1), moving: make(chan struct{}, 1),
+	}
+	k.places[BuiltIn] = Place{Name: BuiltIn, Type: BuiltIn, Backend: &builtIn{store: c.Store, writer: c.Writer, sealer: c.Sealer}}
+	for _, p := range c.Places {
+		if _, twice := k.places[p.Name]; twice || p.Name == "" || p.Backend == nil {
+			return nil, errcode.New(errcode.Invalid, "backend %q: each backend needs a name of its own", p.Name)
+		}
+		k.places[p.Name] = p
+	}
+	d, ok := k.places[c.Default]
+	if !ok {
+		return nil, errcode.New(errcode.Invalid, "the default backend %q is none of %v", c.Default, slices.Sorted(maps.Keys(k.places)))
+	}
+	if d.Backend.Limit() == 0 {
+		return nil, errcode.New(errcode.Invalid, "backend %q can only be read, so it cannot be the default one", c.Default)
+	}
+	return k, nil
+}
+
+func (k *Keeper) now() int64 { return clock.Micros(k.Clock.Now()) }
+
+// place returns a backend that is configured.
+func (k *Keeper) place(name string) (Place, error) {
+	p, ok := k.places[name]
+	if !ok {
+		return p, errcode.New(errcode.Unavailable, "backend %q is not configured on this hub; put it back into the file of --config-backends", name)
+	}
+	return p, nil
+}
+
+// defaultSetting names the backend that a migration made the default.
+const defaultSetting = "config_default_backend"
+
+// defaultName is where new documents go.
+func (k *Keeper) defaultName(ctx context.Context) (string, error) {
+	name, err := k.Store.Setting(ctx, defaultSetting)
+	if name == "" {
+		name = k.Default
+	}
+	return name, err
+}
+
+// PlaceView is a backend as people see it.
+type PlaceView struct {
+	Name, Type        string
+	Default, ReadOnly bool
+	Documents         int64
+	// Problem is empty when it answers.
+	Problem string
+}
+
+// checkTimeout bounds a look at whether a backend answers.
+const checkTimeout = 10 * time.Second
+
+// Backends lists all with how they are, in order of name.
+func (k *Keeper) Backends(ctx context.Context) ([]PlaceView, error) {
+	standard, err := k.defaultName(ctx)
+	if err != nil {
+		return nil, err
+	}
+	counts, err := k.Store.CountDocuments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := slices.Collect(maps.Keys(k.places))
+	for name := range counts {
+		if _, known := k.places[name]; !known {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	views := make([]PlaceView, len(names))
+	var checks sync.WaitGroup
+	for i, name := range names {
+		p, err := k.place(name)
+		views[i] = PlaceView{Name: name, Type: p.Type, Default: name == standard, Documents: counts[name]}
+		if err != nil {
+			views[i].Problem = errcode.Message(err)
+			continue
+		}
+		views[i].ReadOnly = p.Backend.Limit() == 0
+		checks.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+			defer cancel()
+			if err := p.Backend.Check(ctx); err != nil {
+				views[i].Problem = errcode.Message(err)
+			}
+		})
+	}
+	checks.Wait()
+	return views, nil
+}

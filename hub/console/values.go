@@ -1,0 +1,216 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"connectrpc.com/connect"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/hub/config"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// Values are the parts of hub/config that people use.
+type Values interface {
+	ListBags(ctx context.Context, kind string) ([]config.BagView, error)
+	Bag(ctx context.Context, kind, name string) (config.BagView, error)
+	SetBag(ctx context.Context, c config.BagChange) (config.BagView, error)
+	DeleteBag(ctx context.Context, kind, name, by string) error
+}
+
+// Movable are the backends of values.
+type Movable interface {
+	Backends(ctx context.Context) ([]config.PlaceView, error)
+	Migrate(ctx context.Context, by, from, to string) (config.Migration, error)
+	Migration(ctx context.Context) (config.Migration, error)
+	RotateKey(ctx context.Context) (values int64, keyID string, err error)
+}
+
+// Config tells what templates see as configuration.
+func (s *services) Config(ctx context.Context, r *connect.Request[hubv1.GetServiceConfigRequest]) (*connect.Response[hubv1.ServiceConfig], error) {
+	revision, values, err := s.Fleet.ServiceConfig(ctx, ref(r.Msg.GetRef()))
+	if err != nil {
+		return nil, err
+	}
+	out := &hubv1.ServiceConfig{Revision: revision}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		value := &hubv1.ConfigValue{Key: key}
+		for i, l := range values[key].Layers {
+			value.Layers = append(value.Layers, &hubv1.ConfigLayer{
+				Layer: string(l.Layer), Source: l.Source, Value: l.Value, Secret: l.Secret, Hash: values[key].Hashes[i],
+			})
+		}
+		out.Values = append(out.Values, value)
+	}
+	return connect.NewResponse(out), nil
+}
+
+func bagMessage(v config.BagView) (*hubv1.Context, error) {
+	values := v.Values
+	if values == nil {
+		values = map[string]any{}
+	}
+	text, err := json.Marshal(values)
+	if err != nil {
+		return nil, err
+	}
+	return &hubv1.Context{
+		Name: v.Name, Project: v.Project, Values: string(text), Secrets: v.Secrets, Services: int32(v.Services),
+		UpdatedAt: v.UpdatedAt, UpdatedBy: v.UpdatedBy, Version: v.Version,
+	}, nil
+}
+
+func bagAnswer(v config.BagView, err error) (*connect.Response[hubv1.Context], error) {
+	if err != nil {
+		return nil, err
+	}
+	out, err := bagMessage(v)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(out), nil
+}
+
+func (s *Server) bagList(ctx context.Context, kind string) ([]*hubv1.Context, error) {
+	all, err := s.Values.ListBags(ctx, kind)
+	if err != nil {
+		return nil, err
+	}
+	var out []*hubv1.Context
+	for _, v := range all {
+		one, err := bagMessage(v)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// bagChange reads what is to be set.
+func (s *Server) bagChange(ctx context.Context, kind string, m *hubv1.Context) (config.BagChange, error) {
+	c := config.BagChange{Kind: kind, Name: m.GetName(), By: caller(ctx).By(), Bag: fleet.Bag{Secrets: m.GetSecrets()}}
+	if text := m.GetValues(); text != "" {
+		if err := json.Unmarshal([]byte(text), &c.Values); err != nil {
+			return c, errcode.New(errcode.Invalid, "values: is not a JSON object")
+		}
+	}
+	if name := m.GetProject(); name != "" {
+		p, err := s.Fleet.Project(ctx, name)
+		if err != nil {
+			return c, err
+		}
+		c.ProjectID = p.ID
+	}
+	return c, nil
+}
+
+type contexts struct{ *Server }
+
+func (s *contexts) List(ctx context.Context, _ *connect.Request[hubv1.ListContextsRequest]) (*connect.Response[hubv1.ListContextsResponse], error) {
+	all, err := s.bagList(ctx, config.KindContext)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&hubv1.ListContextsResponse{Contexts: all}), nil
+}
+
+func (s *contexts) Get(ctx context.Context, r *connect.Request[hubv1.GetContextRequest]) (*connect.Response[hubv1.Context], error) {
+	return bagAnswer(s.Values.Bag(ctx, config.KindContext, r.Msg.GetName()))
+}
+
+func (s *contexts) Create(ctx context.Context, r *connect.Request[hubv1.CreateContextRequest]) (*connect.Response[hubv1.Context], error) {
+	c, err := s.bagChange(ctx, config.KindContext, r.Msg.GetContext())
+	if err != nil {
+		return nil, err
+	}
+	c.Create = true
+	return bagAnswer(s.Values.SetBag(ctx, c))
+}
+
+func (s *contexts) Update(ctx context.Context, r *connect.Request[hubv1.UpdateContextRequest]) (*connect.Response[hubv1.Context], error) {
+	c, err := s.bagChange(ctx, config.KindContext, r.Msg.GetContext())
+	if err != nil {
+		return nil, err
+	}
+	c.Update, c.Merge, c.Unset = true, r.Msg.GetMerge(), r.Msg.GetUnset()
+	return bagAnswer(s.Values.SetBag(ctx, c))
+}
+
+func (s *contexts) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteContextRequest]) (*connect.Response[hubv1.DeleteContextResponse], error) {
+	if err := s.Values.DeleteBag(ctx, config.KindContext, r.Msg.GetName(), caller(ctx).By()); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&hubv1.DeleteContextResponse{}), nil
+}
+
+type outputs struct{ *Server }
+
+func (s *outputs) List(ctx context.Context, _ *connect.Request[hubv1.ListOutputsRequest]) (*connect.Response[hubv1.ListOutputsResponse], error) {
+	all, err := s.bagList(ctx, config.KindOutputs)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&hubv1.ListOutputsResponse{Outputs: all}), nil
+}
+
+func (s *outputs) Put(ctx context.Context, r *connect.Request[hubv1.PutOutputsRequest]) (*connect.Response[hubv1.Context], error) {
+	c, err := s.bagChange(ctx, config.KindOutputs, r.Msg.GetOutputs())
+	if err != nil {
+		return nil, err
+	}
+	return bagAnswer(s.Values.SetBag(ctx, c))
+}
+
+func (s *outputs) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteOutputsRequest]) (*connect.Response[hubv1.DeleteOutputsResponse], error) {
+	if err := s.Values.DeleteBag(ctx, config.KindOutputs, r.Msg.GetName(), caller(ctx).By()); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&hubv1.DeleteOutputsResponse{}), nil
+}
+
+type backends struct{ *Server }
+
+func (s *backends) List(ctx context.Context, _ *connect.Request[hubv1.ListBackendsRequest]) (*connect.Response[hubv1.ListBackendsResponse], error) {
+	all, err := s.Movable.Backends(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &hubv1.ListBackendsResponse{}
+	for _, b := range all {
+		out.Backends = append(out.Backends, &hubv1.Backend{
+			Name: b.Name, Type: b.Type, Default: b.Default, ReadOnly: b.ReadOnly, Problem: b.Problem, Documents: b.Documents,
+		})
+	}
+	return connect.NewResponse(out), nil
+}
+
+func migrationAnswer(m config.Migration, err error) (*connect.Response[hubv1.Migration], error) {
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&hubv1.Migration{
+		From: m.From, To: m.To, Phase: m.Phase, Copied: m.Copied, Deleted: m.Deleted, Left: m.Left, Problem: m.Problem,
+		StartedAt: m.StartedAt, FinishedAt: m.FinishedAt,
+	}), nil
+}
+
+func (s *backends) Migrate(ctx context.Context, r *connect.Request[hubv1.MigrateRequest]) (*connect.Response[hubv1.Migration], error) {
+	return migrationAnswer(s.Movable.Migrate(ctx, caller(ctx).By(), r.Msg.GetFrom(), r.Msg.GetTo()))
+}
+
+func (s *backends) GetMigration(ctx context.Context, _ *connect.Request[hubv1.GetMigrationRequest]) (*connect.Response[hubv1.Migration], error) {
+	return migrationAnswer(s.Movable.Migration(ctx))
+}
+
+func (s *backends) RotateKey(ctx context.Context, _ *connect.Request[hubv1.RotateKeyRequest]) (*connect.Response[hubv1.RotateKeyResponse], error) {
+	values, keyID, err := s.Movable.RotateKey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&hubv1.RotateKeyResponse{Values: values, KeyId: keyID}), nil
+}

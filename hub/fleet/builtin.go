@@ -1,0 +1,148 @@
+package fleet
+
+import (
+	"context"
+	"maps"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// builtinParent marks the services that the hub itself declares. No person can
+// change or delete one; a cluster takes them along when it is deleted.
+const builtinParent = "hub"
+
+// Builtin is a service whose files are the hub's own, not an upstream's.
+type Builtin struct {
+	Name      string
+	Namespace string
+	// Version is for people; Digest and Size are of the tarball.
+	Version string
+	Digest  string
+	Size    int64
+	// Configuration are the values of its templates.
+	Configuration map[string]string
+}
+
+// Builtin reports whether the hub itself declared the service.
+func (s Service) Builtin() bool { return s.ParentID == builtinParent && s.SourceID == "" }
+
+func notBuiltin(services []StoredService) int {
+	n := 0
+	for _, s := range services {
+		if !s.Builtin() {
+			n++
+		}
+	}
+	return n
+}
+
+// PutBuiltin gives a cluster one of the hub's own services, protected, in the
+// transaction of the context or in one of its own. One that is so already is
+// not touched. Conflict when somebody else has a service of that name.
+func (f *Fleet) PutBuiltin(ctx context.Context, clusterID string, b Builtin) error {
+	return f.writer.Write(ctx, func(ctx context.Context) error {
+		cluster, err := f.store.ClusterByID(ctx, clusterID)
+		if err != nil {
+			return err
+		}
+		before, err := f.store.ServiceByRef(ctx, Ref{cluster.Name, b.Name})
+		fresh := errcode.Is(err, errcode.NotFound)
+		if err != nil && !fresh {
+			return err
+		}
+		if !fresh && !before.Builtin() {
+			return errcode.New(errcode.Conflict, "cluster %s has a service %s that is not the hub's own; delete or rename it", cluster.Name, b.Name)
+		}
+		s := before
+		if fresh {
+			s = StoredService{Service: Service{
+				ID: newID("svc-"), ClusterID: cluster.ID, Cluster: cluster.Name, Name: b.Name,
+				ProjectID: cluster.ProjectID, Project: cluster.Project, ParentID: builtinParent, CreatedAt: f.now(),
+			}}
+		}
+		noNamespace := false
+		spec := Spec{
+			Namespace: b.Namespace, Configuration: b.Configuration, Protect: true, Adopt: true, Version: b.Version,
+			SyncConfig: &SyncConfig{CreateNamespace: &noNamespace},
+		}
+		same := !fresh && before.Deleting == "" && before.Desired.Digest == b.Digest &&
+			before.Spec.Namespace == b.Namespace && maps.Equal(before.Spec.Configuration, b.Configuration)
+		if same {
+			return nil
+		}
+		s.Spec, s.Deleting, s.TombstoneID, s.PinnedRevision, s.UpdatedAt = spec, "", "", 0, f.now()
+		s.Desired = Content{SourceRevision: b.Version, Digest: b.Digest, Size: b.Size, Message: "the hub's own " + b.Name, CommittedAt: f.now()}
+		return f.storeBuiltin(ctx, s, cluster, fresh)
+	})
+}
+
+func (f *Fleet) storeBuiltin(ctx context.Context, s StoredService, cluster Cluster, fresh bool) error {
+	if err := f.settle(&s, s.Spec, "", cluster); err != nil {
+		return err
+	}
+	cause, kind, put := CauseUpdate, "service.updated", f.store.UpdateService
+	if fresh {
+		cause, kind, put = CauseCreate, "service.created", f.store.InsertService
+	}
+	if err := f.addRevision(ctx, &s, s.Spec, "", cause, "hub"); err != nil {
+		return err
+	}
+	if err := put(ctx, s); err != nil {
+		return err
+	}
+	return recordService(ctx, s.Service, kind, "hub", s.Desired.SourceRevision)
+}
+
+// BuiltinState is what is known of one of the hub's own services.
+type BuiltinState struct {
+	// Cluster is as it is stored, with Freshness and PolledAt beside it.
+	Cluster   Cluster
+	Freshness Freshness
+	PolledAt  int64
+	// Service is zero when the cluster was not given it.
+	Service Service
+	// Status is the last report, zero when there was none.
+	Status     Status
+	ReportedAt int64
+}
+
+// Builtins returns every registered cluster with what it has of the service,
+// in order of name.
+func (f *Fleet) Builtins(ctx context.Context, name string) ([]BuiltinState, error) {
+	var all []BuiltinState
+	err := f.store.Read(ctx, func(ctx context.Context) error {
+		clusters, err := f.store.Clusters(ctx, "")
+		if err != nil {
+			return err
+		}
+		services, err := f.store.ServicesNamed(ctx, name)
+		if err != nil {
+			return err
+		}
+		at, ids := make(map[string]Service, len(services)), make([]string, 0, len(services))
+		for _, s := range services {
+			if s.Builtin() {
+				at[s.ClusterID] = s
+				ids = append(ids, s.ID)
+			}
+		}
+		statuses, err := f.store.StatusesByID(ctx, ids)
+		if err != nil {
+			return err
+		}
+		all = all[:0]
+		for _, c := range clusters {
+			if !c.Registered() || c.Pending {
+				continue
+			}
+			state := BuiltinState{Cluster: c, Service: at[c.ID]}
+			f.liveness.setInterval(c.ID, c.PollInterval)
+			state.Freshness, state.PolledAt = f.Freshness(c.ID)
+			stored := statuses[state.Service.ID]
+			state.Status, state.ReportedAt = stored.Status, stored.ReportedAt
+			all = append(all, state)
+		}
+		return nil
+	})
+	return all, err
+}

@@ -1,0 +1,266 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// Use is something by which a service takes values from elsewhere.
+type Use struct {
+	// Kind is one of the constants below.
+	Kind string
+	Name string
+}
+
+// The kinds of use.
+const (
+	UseContext = "context"
+	UseOutputs = "outputs"
+	// The name is that of the backend, a colon and the path.
+	UseReference = "reference"
+)
+
+// Configuration is where values lie; hub/config. Documents never change.
+type Configuration interface {
+	// Put keeps a document and returns its id. Not in a transaction: it may
+	// have to ask another machine. One that nobody names is dropped after an
+	// hour.
+	Put(ctx context.Context, document []byte) (id string, err error)
+	// Open returns the documents that can be had, and why the others cannot.
+	Open(ctx context.Context, ids []string) (map[string][]byte, map[string]error)
+	// Bags returns the ids of contexts' and of outputs' documents as they are
+	// in the transaction of ctx, by name. Invalid with the field when one does
+	// not exist, or is another project's.
+	Bags(ctx context.Context, projectID string, contexts, outputs []string) (byContext, byOutputs map[string]string, err error)
+	// Read reads references from their backends, by key. Not in a transaction.
+	Read(ctx context.Context, project string, refs map[string]SecretRef) (map[string]string, error)
+	// Bind notes what a service uses, in the transaction of ctx.
+	Bind(ctx context.Context, serviceID string, uses []Use) error
+}
+
+// unstaged is what a transaction ends with that needs a document made first.
+// Backends are other machines, and no transaction waits for one.
+type unstaged struct {
+	service StoredService
+	own     string
+	sealed  string
+	secrets map[string]string
+	refs    map[string]SecretRef
+}
+
+// Error says what a caller sees who did not expect it.
+func (u *unstaged) Error() string {
+	return "the configuration of service " + u.service.Name + " was changed by others again and again; try again"
+}
+
+// staging carries documents that were made for a transaction.
+type staging struct {
+	dryRun bool
+	// refresh reads references anew.
+	refresh bool
+	made    *unstaged
+	id      string
+}
+
+type stagingKey struct{}
+
+// maxStagings bounds how often a transaction is run because what a document
+// was made of changed meanwhile.
+const maxStagings = 5
+
+// staged runs a transaction and makes the document that it turns out to need.
+func (f *Fleet) staged(ctx context.Context, s *staging, fn func(ctx context.Context) error) error {
+	ctx = context.WithValue(ctx, stagingKey{}, s)
+	for try := 1; ; try++ {
+		err := f.writer.Write(ctx, fn)
+		var need *unstaged
+		if !errors.As(err, &need) {
+			return err
+		}
+		if try == maxStagings {
+			return errcode.New(errcode.Conflict, "%s", need.Error())
+		}
+		if err := f.stage(ctx, s, need); err != nil {
+			return err
+		}
+	}
+}
+
+// stage makes the document of what is needed.
+func (f *Fleet) stage(ctx context.Context, s *staging, need *unstaged) error {
+	before, err := f.openOwn(ctx, version{Own: need.own, sealed: need.sealed}, need.service.ID)
+	if err != nil {
+		return err
+	}
+	next := ownValues{Secrets: maps.Clone(need.secrets), References: before.References}
+	for key, value := range next.Secrets {
+		if value == "" {
+			next.Secrets[key] = before.Secrets[key]
+		}
+	}
+	if s.refresh || !maps.Equal(need.refs, before.from()) {
+		values, err := f.configuration.Read(ctx, need.service.Project, need.refs)
+		if err != nil {
+			return err
+		}
+		next.References = make(map[string]reference, len(values))
+		for key, value := range values {
+			next.References[key] = reference{need.refs[key], value}
+		}
+	}
+	s.made = need
+	switch {
+	case next.empty():
+		s.id = ""
+	case need.sealed == "" && maps.Equal(next.Secrets, before.Secrets) && maps.Equal(next.References, before.References):
+		s.id = need.own
+	case s.dryRun:
+		s.id = "dry-run"
+	default:
+		text, err := json.Marshal(next)
+		if err != nil {
+			return fmt.Errorf("encode the values of service %s: %w", need.service.Name, err)
+		}
+		s.id, err = f.configuration.Put(ctx, text)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeConfiguration moves the secret values out of s.Spec and makes s.Secrets
+// name what the service's configuration is made of now. An empty value of a
+// key that is stored keeps the stored value, so that what was read can be
+// written back.
+func (f *Fleet) takeConfiguration(ctx context.Context, s *StoredService, before Spec) error {
+	present, err := parseVersion(s.Secrets)
+	if err != nil {
+		return err
+	}
+	next := version{}
+	if next.Contexts, next.Imports, err = f.bags(ctx, *s); err != nil {
+		return err
+	}
+	need := &unstaged{service: *s, own: present.Own, sealed: present.sealed, secrets: s.Spec.Secrets, refs: s.Spec.SecretRefs}
+	s.Spec.Secrets = keysOnly(s.Spec.Secrets)
+	staged, _ := ctx.Value(stagingKey{}).(*staging)
+	switch {
+	case staged != nil && staged.made != nil && staged.made.same(need):
+		next.Own = staged.id
+	case (staged == nil || !staged.refresh) && maps.Equal(need.secrets, before.Secrets) && maps.Equal(need.refs, before.SecretRefs):
+		// Nothing but empty values of the keys that were there.
+		next.Own, next.sealed = present.Own, present.sealed
+	default:
+		return need
+	}
+	if next.sealed != "" && len(next.Contexts)+len(next.Imports) > 0 {
+		return need
+	}
+	s.Secrets, err = next.text()
+	if err != nil {
+		return err
+	}
+	return f.configuration.Bind(ctx, s.ID, s.Spec.uses())
+}
+
+// same reports whether a document made for u is the one that o needs.
+func (u *unstaged) same(o *unstaged) bool {
+	return u.own == o.own && u.sealed == o.sealed && u.service.Project == o.service.Project &&
+		reflect.DeepEqual(u.secrets, o.secrets) && maps.Equal(u.refs, o.refs)
+}
+
+func (f *Fleet) bags(ctx context.Context, s StoredService) (contexts, imports map[string]string, err error) {
+	stacks := s.Spec.stacks()
+	if len(s.Spec.Contexts) == 0 && len(stacks) == 0 {
+		return nil, nil, nil
+	}
+	return f.configuration.Bags(ctx, s.ProjectID, s.Spec.Contexts, stacks)
+}
+
+// stacks are the names of what the spec imports.
+func (s Spec) stacks() []string {
+	var names []string
+	for _, i := range s.Imports {
+		names = append(names, i.Stack)
+	}
+	return names
+}
+
+// uses is what the spec takes from elsewhere, each once.
+func (s Spec) uses() []Use {
+	var uses []Use
+	add := func(u Use) {
+		if !slices.Contains(uses, u) {
+			uses = append(uses, u)
+		}
+	}
+	for _, name := range s.Contexts {
+		add(Use{UseContext, name})
+	}
+	for _, name := range s.stacks() {
+		add(Use{UseOutputs, name})
+	}
+	for _, r := range s.SecretRefs {
+		add(Use{UseReference, r.Backend + ":" + r.Path})
+	}
+	return uses
+}
+
+// keysOnly returns the keys with empty values, nil for none.
+func keysOnly(values map[string]string) map[string]string {
+	if len(values) == 0 {
+		return nil
+	}
+	keys := make(map[string]string, len(values))
+	for key := range values {
+		keys[key] = ""
+	}
+	return keys
+}
+
+// Reconfigure brings a service's configuration up to date with what it takes
+// from elsewhere. With refresh its references are read anew. A service whose
+// values are what they were is left alone, and so is one that is gone. It
+// reports whether anything changed.
+func (f *Fleet) Reconfigure(ctx context.Context, serviceID string, refresh bool) (changed bool, err error) {
+	err = f.staged(ctx, &staging{refresh: refresh}, func(ctx context.Context) error {
+		changed = false
+		before, err := f.store.ServiceByID(ctx, serviceID)
+		if err != nil || before.Deleting != "" {
+			return err
+		}
+		cluster, err := f.store.ClusterByID(ctx, before.ClusterID)
+		if err != nil {
+			return err
+		}
+		s := before
+		if err := f.takeConfiguration(ctx, &s, before.Spec); err != nil {
+			return err
+		}
+		if s.Secrets == before.Secrets {
+			return nil
+		}
+		changed, s.UpdatedAt = true, f.now()
+		if s.PinnedRevision == 0 {
+			if err := f.redeliver(ctx, &s, before, cluster, CauseConfiguration, "hub"); err != nil {
+				return err
+			}
+		}
+		if err := f.store.UpdateService(ctx, s); err != nil {
+			return err
+		}
+		return recordService(ctx, s.Service, "service.reconfigured", "hub", "values that it takes from elsewhere changed")
+	})
+	if errcode.Is(err, errcode.NotFound) {
+		return false, nil
+	}
+	return changed, err
+}

@@ -1,0 +1,221 @@
+package fleet
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// Bag is a set of values with a name of its own, which services bind: a
+// context, or the outputs that they import. Its JSON is what is stored.
+type Bag struct {
+	// Values are of any JSON type.
+	Values map[string]any `json:"values,omitempty"`
+	// Secrets are texts that no answer, log or event holds.
+	Secrets map[string]string `json:"secrets,omitempty"`
+}
+
+// Layer is a kind of place that a value comes from.
+type Layer string
+
+// The layers, the weakest first: where two have a key, the later one counts.
+const (
+	LayerCluster   Layer = "cluster"
+	LayerContext   Layer = "context"
+	LayerImport    Layer = "import"
+	LayerService   Layer = "service"
+	LayerReference Layer = "reference"
+)
+
+// LayerValue is what one layer says of a key.
+type LayerValue struct {
+	Layer Layer
+	// Source is which one: a context's name, a backend and a path.
+	Source string
+	Value  string
+	Secret bool
+}
+
+// reference is a value that was read from a backend, with where from.
+type reference struct {
+	SecretRef
+	Value string `json:"value"`
+}
+
+// ownValues is the document of the values that one service alone has.
+type ownValues struct {
+	Secrets    map[string]string    `json:"secrets,omitempty"`
+	References map[string]reference `json:"references,omitempty"`
+}
+
+func (o ownValues) empty() bool { return len(o.Secrets) == 0 && len(o.References) == 0 }
+
+// from tells where the references were read.
+func (o ownValues) from() map[string]SecretRef {
+	from := make(map[string]SecretRef, len(o.References))
+	for key, r := range o.References {
+		from[key] = r.SecretRef
+	}
+	return from
+}
+
+// version names the documents that a service's configuration is made of. Its
+// text stands in the column of the secrets, with own first.
+type version struct {
+	Own      string            `json:"own"`
+	Contexts map[string]string `json:"contexts,omitempty"`
+	Imports  map[string]string `json:"imports,omitempty"`
+	// sealed are the secrets of a row from before there were documents.
+	sealed string
+}
+
+func (v version) empty() bool {
+	return v.Own == "" && len(v.Contexts) == 0 && len(v.Imports) == 0 && v.sealed == ""
+}
+
+// text is the column's; empty when there is nothing.
+func (v version) text() (string, error) {
+	if v.empty() || v.sealed != "" {
+		return v.sealed, nil
+	}
+	text, err := json.Marshal(v)
+	return string(text), err
+}
+
+func parseVersion(text string) (v version, err error) {
+	if text == "" {
+		return v, nil
+	}
+	if text[0] != '{' {
+		return version{sealed: text}, nil
+	}
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		return v, errcode.New(errcode.Internal, "what a service's configuration is made of cannot be read; set its secrets again")
+	}
+	return v, nil
+}
+
+// documents are all that the version names.
+func (v version) documents() []string {
+	var ids []string
+	if v.Own != "" {
+		ids = append(ids, v.Own)
+	}
+	ids = slices.AppendSeq(ids, maps.Values(v.Contexts))
+	return slices.AppendSeq(ids, maps.Values(v.Imports))
+}
+
+// opened are the values that a version names.
+type opened struct {
+	own      ownValues
+	contexts map[string]Bag
+	imports  map[string]Bag
+}
+
+// layers puts together what every layer says of every key, the strongest
+// first.
+func (o opened) layers(spec Spec, cluster ClusterData) (map[string][]LayerValue, error) {
+	all := map[string][]LayerValue{}
+	add := func(key string, v LayerValue) { all[key] = append([]LayerValue{v}, all[key]...) }
+	bag := func(layer Layer, name string, b Bag) error {
+		for key, value := range b.Values {
+			text, err := asText(value)
+			if err != nil {
+				return fmt.Errorf("%s %s: %s: %w", layer, name, key, err)
+			}
+			add(key, LayerValue{Layer: layer, Source: name, Value: text})
+		}
+		for key, value := range b.Secrets {
+			add(key, LayerValue{Layer: layer, Source: name, Value: value, Secret: true})
+		}
+		return nil
+	}
+	metadata, err := jsonObject(cluster.Metadata)
+	if err != nil {
+		return nil, fmt.Errorf("metadata of cluster %s: %w", cluster.Name, err)
+	}
+	if err := bag(LayerCluster, cluster.Name, Bag{Values: metadata}); err != nil {
+		return nil, err
+	}
+	for _, name := range spec.Contexts {
+		if err := bag(LayerContext, name, o.contexts[name]); err != nil {
+			return nil, err
+		}
+	}
+	for _, i := range spec.Imports {
+		if err := bag(LayerImport, i.Stack, o.imports[i.Stack]); err != nil {
+			return nil, err
+		}
+	}
+	for key, value := range spec.Configuration {
+		add(key, LayerValue{Layer: LayerService, Value: value})
+	}
+	for key, value := range o.own.Secrets {
+		add(key, LayerValue{Layer: LayerService, Value: value, Secret: true})
+	}
+	for key, r := range o.own.References {
+		add(key, LayerValue{Layer: LayerReference, Source: r.SecretRef.String(), Value: r.Value, Secret: true})
+	}
+	return all, nil
+}
+
+// String is the reference as the command line writes it.
+func (r SecretRef) String() string {
+	text := cmp.Or(r.Backend, "default") + ":" + r.Path
+	if r.Key != "" {
+		text += "#" + r.Key
+	}
+	return text
+}
+
+// asText is a value as a map of texts has it: a text as it is, anything else
+// as JSON.
+func asText(value any) (string, error) {
+	if text, ok := value.(string); ok {
+		return text, nil
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return string(bytes.TrimSuffix(out.Bytes(), []byte("\n"))), err
+}
+
+// jsonObject reads one with its numbers as they are written.
+func jsonObject(text string) (map[string]any, error) {
+	object := map[string]any{}
+	if text == "" {
+		return object, nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
+	decoder.UseNumber()
+	err := decoder.Decode(&object)
+	return object, err
+}
+
+// merged is a bag as templates see it: secrets lie beside plain values.
+func (b Bag) merged() map[string]any {
+	all := make(map[string]any, len(b.Values)+len(b.Secrets))
+	maps.Copy(all, b.Values)
+	for key, value := range b.Secrets {
+		all[key] = value
+	}
+	return all
+}
+
+// bagsJSON is contexts or imports as templates see them; empty for none.
+func bagsJSON(bags map[string]Bag) (string, error) {
+	if len(bags) == 0 {
+		return "", nil
+	}
+	all := make(map[string]any, len(bags))
+	for name, b := range bags {
+		all[name] = b.merged()
+	}
+	return asText(all)
+}
