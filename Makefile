@@ -79,10 +79,13 @@ bench-fleet-all: ## record all runs of bench-fleet, 45 minutes (ONLY='budget gro
 soak: deps ## the delivery at its full size, and an agent killed at each of its calls (RUN=scale_1_3_5_2 plays one)
 	AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/world -v -run '$(if $(RUN),TestCDN/$(RUN),TestCDN|TestKillAtEveryCall)'
 
+goldens: ## let the real helm and kustomize write test/goldens anew (some minutes)
+	go test -count=1 ./render -run 'TestGoldens$$' -update
+
 fuzz: ## run every fuzz test for FUZZTIME (30s)
 	@./test/fuzz.sh $(FUZZTIME)
 
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo test build images deps kubedev generate lint check-generated bench bench-apply bench-fleet bench-fleet-all fuzz clean
+.PHONY: help demo test build images deps kubedev generate lint check-generated bench bench-apply bench-fleet bench-fleet-all goldens fuzz clean

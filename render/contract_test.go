@@ -94,7 +94,7 @@ func fixtures() map[string]rendertest.Fixture {
 		},
 		"kustomize": {
 			Type: "KUSTOMIZE", Good: kustomization,
-			Objects: []string{"ConfigMap settings", "Deployment web", "ConfigMap made-g5mh25c546"},
+			Objects: []string{"ConfigMap made-g5mh25c546", "ConfigMap settings", "Deployment web"},
 			// A schema of its own changes how lists are merged, in variables of
 			// the library.
 			Other: rendertest.Files{

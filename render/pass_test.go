@@ -64,7 +64,7 @@ func TestSteps(t *testing.T) {
 		},
 		"a chart of a kustomization": {
 			steps: []*renderv1.Step{{Path: "own", KustomizeEnableHelm: true}},
-			want:  "c=inline b=helm",
+			want:  "b=helm c=inline",
 		},
 		"vendored": {
 			steps: []*renderv1.Step{{Path: "far", KustomizeEnableHelm: true}},

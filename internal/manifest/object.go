@@ -54,10 +54,16 @@ func (o *Object) Key(defaultNamespace string) Key {
 
 // Annotation returns an annotation's value, "" when it is not set.
 func (o *Object) Annotation(name string) string {
+	value, _ := o.LookupAnnotation(name)
+	return value
+}
+
+// LookupAnnotation returns an annotation's value and whether it is set.
+func (o *Object) LookupAnnotation(name string) (string, bool) {
 	metadata, _ := o.Data["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
-	value, _ := annotations[name].(string)
-	return value
+	value, ok := annotations[name].(string)
+	return value, ok
 }
 
 // JSON encodes the object.

@@ -204,6 +204,9 @@ func (rel *release) collect(result *Result, rendered map[string]string) error {
 // take decodes one rendered text.
 func (rel *release) take(result *Result, seen map[manifest.Key]string, name string, text []byte, crd bool) error {
 	file := rel.file(name)
+	if !crd {
+		text = documents(text)
+	}
 	objects, warnings, err := manifest.Decode(file, text)
 	var bad *manifest.Error
 	if errors.As(err, &bad) && !crd {
@@ -214,8 +217,14 @@ func (rel *release) take(result *Result, seen map[manifest.Key]string, name stri
 	}
 	result.Warnings = append(result.Warnings, warnings...)
 	for _, object := range objects {
-		if !crd && !rel.wants(&object) {
-			continue
+		if !crd {
+			wanted, warning := rel.wants(&object)
+			if warning != "" {
+				result.Warnings = append(result.Warnings, file+": "+warning)
+			}
+			if !wanted {
+				continue
+			}
 		}
 		key := object.Key(rel.Namespace)
 		if first, twice := seen[key]; twice {
@@ -231,23 +240,6 @@ func (rel *release) take(result *Result, seen map[manifest.Key]string, name stri
 		result.Objects = append(result.Objects, object)
 	}
 	return nil
-}
-
-// wants leaves out test hooks, and all hooks when they are not wanted.
-func (rel *release) wants(object *manifest.Object) bool {
-	hooks := object.Annotation("helm.sh/hook")
-	if hooks == "" {
-		return true
-	}
-	if rel.IgnoreHooks {
-		return false
-	}
-	for hook := range strings.SplitSeq(hooks, ",") {
-		if !strings.HasPrefix(strings.TrimSpace(hook), "test") {
-			return true
-		}
-	}
-	return false
 }
 
 // file turns a template's name, which starts with the chart's, into a path

@@ -1,0 +1,36 @@
+package helm
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/axle-cd/axle/internal/manifest"
+)
+
+// hookAnnotation makes an object a hook, for the events that it lists.
+const hookAnnotation = "helm.sh/hook"
+
+// hookEvents are those that Helm knows; true are those of tests, which run
+// when a service is tested and are no part of what is applied.
+var hookEvents = map[string]bool{
+	"pre-install": false, "post-install": false, "pre-upgrade": false, "post-upgrade": false,
+	"pre-delete": false, "post-delete": false, "pre-rollback": false, "post-rollback": false,
+	"test": true, "test-success": true,
+}
+
+// wants leaves out test hooks, all hooks when they are not wanted, and, as
+// Helm does, an object that is a hook for something that Helm does not know.
+func (rel *release) wants(object *manifest.Object) (wanted bool, warning string) {
+	hooks, ok := object.LookupAnnotation(hookAnnotation)
+	if !ok {
+		return true, ""
+	}
+	for hook := range strings.SplitSeq(hooks, ",") {
+		test, known := hookEvents[strings.ToLower(strings.TrimSpace(hook))]
+		if !known {
+			return false, fmt.Sprintf("%s is a hook for %q, which Helm does not know; like Helm, it leaves the object out", object.Key(""), hook)
+		}
+		wanted = wanted || !test
+	}
+	return wanted && !rel.IgnoreHooks, ""
+}
