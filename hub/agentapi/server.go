@@ -40,6 +40,7 @@ type Fleet interface {
 	AgentSpecs(ctx context.Context, clusterID string, ids []string) ([]fleet.AgentSpec, []string, error)
 	StoreReports(ctx context.Context, b fleet.ReportBatch) (fleet.ReportResult, error)
 	Ping(ctx context.Context, clusterID string, p fleet.ClusterPing) error
+	StoreTestRuns(ctx context.Context, clusterID string, runs []fleet.TestRun) error
 }
 
 // Desired is what each cluster should run.

@@ -3197,6 +3197,498 @@ func (x *Component) GetMessage() string {
 	return ""
 }
 
+type ReportTestsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	BootId        string                 `protobuf:"bytes,1,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"`
+	Runs          []*TestRun             `protobuf:"bytes,2,rep,name=runs,proto3" json:"runs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportTestsRequest) Reset() {
+	*x = ReportTestsRequest{}
+	mi := &file_agent_v1_agent_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportTestsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportTestsRequest) ProtoMessage() {}
+
+func (x *ReportTestsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportTestsRequest.ProtoReflect.Descriptor instead.
+func (*ReportTestsRequest) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *ReportTestsRequest) GetBootId() string {
+	if x != nil {
+		return x.BootId
+	}
+	return ""
+}
+
+func (x *ReportTestsRequest) GetRuns() []*TestRun {
+	if x != nil {
+		return x.Runs
+	}
+	return nil
+}
+
+type ReportTestsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportTestsResponse) Reset() {
+	*x = ReportTestsResponse{}
+	mi := &file_agent_v1_agent_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportTestsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportTestsResponse) ProtoMessage() {}
+
+func (x *ReportTestsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportTestsResponse.ProtoReflect.Descriptor instead.
+func (*ReportTestsResponse) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{39}
+}
+
+// TestRun is how the tests of one service and revision stand.
+type TestRun struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	ServiceId string                 `protobuf:"bytes,1,opt,name=service_id,json=serviceId,proto3" json:"service_id,omitempty"`
+	// Names what is tested, content and settings.
+	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// The service's revision, and what upstream calls it.
+	Revision       int64  `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
+	SourceRevision string `protobuf:"bytes,4,opt,name=source_revision,json=sourceRevision,proto3" json:"source_revision,omitempty"`
+	TarballDigest  string `protobuf:"bytes,5,opt,name=tarball_digest,json=tarballDigest,proto3" json:"tarball_digest,omitempty"`
+	SpecDigest     string `protobuf:"bytes,6,opt,name=spec_digest,json=specDigest,proto3" json:"spec_digest,omitempty"`
+	// Waiting, Running, Passed, Failed.
+	State string `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`
+	// Why it waits, or what failed.
+	Message string `protobuf:"bytes,8,opt,name=message,proto3" json:"message,omitempty"`
+	// Microseconds since 1970 UTC; zero while it waits, or has not ended.
+	StartedAt     int64         `protobuf:"varint,9,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	EndedAt       int64         `protobuf:"varint,10,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	Tests         []*TestResult `protobuf:"bytes,11,rep,name=tests,proto3" json:"tests,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TestRun) Reset() {
+	*x = TestRun{}
+	mi := &file_agent_v1_agent_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TestRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TestRun) ProtoMessage() {}
+
+func (x *TestRun) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TestRun.ProtoReflect.Descriptor instead.
+func (*TestRun) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *TestRun) GetServiceId() string {
+	if x != nil {
+		return x.ServiceId
+	}
+	return ""
+}
+
+func (x *TestRun) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *TestRun) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *TestRun) GetSourceRevision() string {
+	if x != nil {
+		return x.SourceRevision
+	}
+	return ""
+}
+
+func (x *TestRun) GetTarballDigest() string {
+	if x != nil {
+		return x.TarballDigest
+	}
+	return ""
+}
+
+func (x *TestRun) GetSpecDigest() string {
+	if x != nil {
+		return x.SpecDigest
+	}
+	return ""
+}
+
+func (x *TestRun) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *TestRun) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *TestRun) GetStartedAt() int64 {
+	if x != nil {
+		return x.StartedAt
+	}
+	return 0
+}
+
+func (x *TestRun) GetEndedAt() int64 {
+	if x != nil {
+		return x.EndedAt
+	}
+	return 0
+}
+
+func (x *TestRun) GetTests() []*TestResult {
+	if x != nil {
+		return x.Tests
+	}
+	return nil
+}
+
+type TestResult struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Namespace string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name      string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Waiting, Running, Passed, Failed.
+	State string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	// The attempt that runs or was the last, from 1, of so many.
+	Attempt   int32  `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Attempts  int32  `protobuf:"varint,5,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	StartedAt int64  `protobuf:"varint,6,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	EndedAt   int64  `protobuf:"varint,7,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	Message   string `protobuf:"bytes,8,opt,name=message,proto3" json:"message,omitempty"`
+	// The end of the log of the last attempt, whole lines, and how many bytes it
+	// has had in all.
+	Tail          string      `protobuf:"bytes,9,opt,name=tail,proto3" json:"tail,omitempty"`
+	LogBytes      int64       `protobuf:"varint,10,opt,name=log_bytes,json=logBytes,proto3" json:"log_bytes,omitempty"`
+	Report        *TestReport `protobuf:"bytes,11,opt,name=report,proto3" json:"report,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TestResult) Reset() {
+	*x = TestResult{}
+	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TestResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TestResult) ProtoMessage() {}
+
+func (x *TestResult) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TestResult.ProtoReflect.Descriptor instead.
+func (*TestResult) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *TestResult) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *TestResult) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TestResult) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *TestResult) GetAttempt() int32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *TestResult) GetAttempts() int32 {
+	if x != nil {
+		return x.Attempts
+	}
+	return 0
+}
+
+func (x *TestResult) GetStartedAt() int64 {
+	if x != nil {
+		return x.StartedAt
+	}
+	return 0
+}
+
+func (x *TestResult) GetEndedAt() int64 {
+	if x != nil {
+		return x.EndedAt
+	}
+	return 0
+}
+
+func (x *TestResult) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *TestResult) GetTail() string {
+	if x != nil {
+		return x.Tail
+	}
+	return ""
+}
+
+func (x *TestResult) GetLogBytes() int64 {
+	if x != nil {
+		return x.LogBytes
+	}
+	return 0
+}
+
+func (x *TestResult) GetReport() *TestReport {
+	if x != nil {
+		return x.Report
+	}
+	return nil
+}
+
+// TestReport is what a test wrote as JUnit.
+type TestReport struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Tests          int32                  `protobuf:"varint,1,opt,name=tests,proto3" json:"tests,omitempty"`
+	Failures       int32                  `protobuf:"varint,2,opt,name=failures,proto3" json:"failures,omitempty"`
+	Errors         int32                  `protobuf:"varint,3,opt,name=errors,proto3" json:"errors,omitempty"`
+	Skipped        int32                  `protobuf:"varint,4,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	DurationMicros int64                  `protobuf:"varint,5,opt,name=duration_micros,json=durationMicros,proto3" json:"duration_micros,omitempty"`
+	// The first of those that failed.
+	Failed        []*TestCase `protobuf:"bytes,6,rep,name=failed,proto3" json:"failed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TestReport) Reset() {
+	*x = TestReport{}
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TestReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TestReport) ProtoMessage() {}
+
+func (x *TestReport) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TestReport.ProtoReflect.Descriptor instead.
+func (*TestReport) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *TestReport) GetTests() int32 {
+	if x != nil {
+		return x.Tests
+	}
+	return 0
+}
+
+func (x *TestReport) GetFailures() int32 {
+	if x != nil {
+		return x.Failures
+	}
+	return 0
+}
+
+func (x *TestReport) GetErrors() int32 {
+	if x != nil {
+		return x.Errors
+	}
+	return 0
+}
+
+func (x *TestReport) GetSkipped() int32 {
+	if x != nil {
+		return x.Skipped
+	}
+	return 0
+}
+
+func (x *TestReport) GetDurationMicros() int64 {
+	if x != nil {
+		return x.DurationMicros
+	}
+	return 0
+}
+
+func (x *TestReport) GetFailed() []*TestCase {
+	if x != nil {
+		return x.Failed
+	}
+	return nil
+}
+
+type TestCase struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Suite         string                 `protobuf:"bytes,1,opt,name=suite,proto3" json:"suite,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Message       string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TestCase) Reset() {
+	*x = TestCase{}
+	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TestCase) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TestCase) ProtoMessage() {}
+
+func (x *TestCase) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TestCase.ProtoReflect.Descriptor instead.
+func (*TestCase) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *TestCase) GetSuite() string {
+	if x != nil {
+		return x.Suite
+	}
+	return ""
+}
+
+func (x *TestCase) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TestCase) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 type PingRequest struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
 	BootId             string                 `protobuf:"bytes,1,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"`
@@ -3215,7 +3707,7 @@ type PingRequest struct {
 
 func (x *PingRequest) Reset() {
 	*x = PingRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[38]
+	mi := &file_agent_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3227,7 +3719,7 @@ func (x *PingRequest) String() string {
 func (*PingRequest) ProtoMessage() {}
 
 func (x *PingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[38]
+	mi := &file_agent_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3240,7 +3732,7 @@ func (x *PingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingRequest.ProtoReflect.Descriptor instead.
 func (*PingRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PingRequest) GetBootId() string {
@@ -3313,7 +3805,7 @@ type Installation struct {
 
 func (x *Installation) Reset() {
 	*x = Installation{}
-	mi := &file_agent_v1_agent_proto_msgTypes[39]
+	mi := &file_agent_v1_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3325,7 +3817,7 @@ func (x *Installation) String() string {
 func (*Installation) ProtoMessage() {}
 
 func (x *Installation) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[39]
+	mi := &file_agent_v1_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3338,7 +3830,7 @@ func (x *Installation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Installation.ProtoReflect.Descriptor instead.
 func (*Installation) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Installation) GetNamespace() string {
@@ -3370,7 +3862,7 @@ type PingResponse struct {
 
 func (x *PingResponse) Reset() {
 	*x = PingResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[40]
+	mi := &file_agent_v1_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3382,7 +3874,7 @@ func (x *PingResponse) String() string {
 func (*PingResponse) ProtoMessage() {}
 
 func (x *PingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[40]
+	mi := &file_agent_v1_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3395,7 +3887,7 @@ func (x *PingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingResponse.ProtoReflect.Descriptor instead.
 func (*PingResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{40}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{46}
 }
 
 var File_agent_v1_agent_proto protoreflect.FileDescriptor
@@ -3724,7 +4216,54 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x03uid\x18\x06 \x01(\tR\x03uid\x12\x16\n" +
 	"\x06synced\x18\a \x01(\bR\x06synced\x12\x16\n" +
 	"\x06health\x18\b \x01(\tR\x06health\x12\x18\n" +
-	"\amessage\x18\t \x01(\tR\amessage\"\xc6\x02\n" +
+	"\amessage\x18\t \x01(\tR\amessage\"Y\n" +
+	"\x12ReportTestsRequest\x12\x17\n" +
+	"\aboot_id\x18\x01 \x01(\tR\x06bootId\x12*\n" +
+	"\x04runs\x18\x02 \x03(\v2\x16.axle.agent.v1.TestRunR\x04runs\"\x15\n" +
+	"\x13ReportTestsResponse\"\xe2\x02\n" +
+	"\aTestRun\x12\x1d\n" +
+	"\n" +
+	"service_id\x18\x01 \x01(\tR\tserviceId\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1a\n" +
+	"\brevision\x18\x03 \x01(\x03R\brevision\x12'\n" +
+	"\x0fsource_revision\x18\x04 \x01(\tR\x0esourceRevision\x12%\n" +
+	"\x0etarball_digest\x18\x05 \x01(\tR\rtarballDigest\x12\x1f\n" +
+	"\vspec_digest\x18\x06 \x01(\tR\n" +
+	"specDigest\x12\x14\n" +
+	"\x05state\x18\a \x01(\tR\x05state\x12\x18\n" +
+	"\amessage\x18\b \x01(\tR\amessage\x12\x1d\n" +
+	"\n" +
+	"started_at\x18\t \x01(\x03R\tstartedAt\x12\x19\n" +
+	"\bended_at\x18\n" +
+	" \x01(\x03R\aendedAt\x12/\n" +
+	"\x05tests\x18\v \x03(\v2\x19.axle.agent.v1.TestResultR\x05tests\"\xc2\x02\n" +
+	"\n" +
+	"TestResult\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\tR\x05state\x12\x18\n" +
+	"\aattempt\x18\x04 \x01(\x05R\aattempt\x12\x1a\n" +
+	"\battempts\x18\x05 \x01(\x05R\battempts\x12\x1d\n" +
+	"\n" +
+	"started_at\x18\x06 \x01(\x03R\tstartedAt\x12\x19\n" +
+	"\bended_at\x18\a \x01(\x03R\aendedAt\x12\x18\n" +
+	"\amessage\x18\b \x01(\tR\amessage\x12\x12\n" +
+	"\x04tail\x18\t \x01(\tR\x04tail\x12\x1b\n" +
+	"\tlog_bytes\x18\n" +
+	" \x01(\x03R\blogBytes\x121\n" +
+	"\x06report\x18\v \x01(\v2\x19.axle.agent.v1.TestReportR\x06report\"\xca\x01\n" +
+	"\n" +
+	"TestReport\x12\x14\n" +
+	"\x05tests\x18\x01 \x01(\x05R\x05tests\x12\x1a\n" +
+	"\bfailures\x18\x02 \x01(\x05R\bfailures\x12\x16\n" +
+	"\x06errors\x18\x03 \x01(\x05R\x06errors\x12\x18\n" +
+	"\askipped\x18\x04 \x01(\x05R\askipped\x12'\n" +
+	"\x0fduration_micros\x18\x05 \x01(\x03R\x0edurationMicros\x12/\n" +
+	"\x06failed\x18\x06 \x03(\v2\x17.axle.agent.v1.TestCaseR\x06failed\"N\n" +
+	"\bTestCase\x12\x14\n" +
+	"\x05suite\x18\x01 \x01(\tR\x05suite\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"\xc6\x02\n" +
 	"\vPingRequest\x12\x17\n" +
 	"\aboot_id\x18\x01 \x01(\tR\x06bootId\x12#\n" +
 	"\ragent_version\x18\x02 \x01(\tR\fagentVersion\x12-\n" +
@@ -3738,12 +4277,13 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05image\x18\x02 \x01(\tR\x05image\x12\x12\n" +
 	"\x04args\x18\x03 \x03(\tR\x04args\"\x0e\n" +
-	"\fPingResponse2\xf4\x02\n" +
+	"\fPingResponse2\xca\x03\n" +
 	"\fAgentService\x12K\n" +
 	"\bRegister\x12\x1e.axle.agent.v1.RegisterRequest\x1a\x1f.axle.agent.v1.RegisterResponse\x12B\n" +
 	"\x05Renew\x12\x1b.axle.agent.v1.RenewRequest\x1a\x1c.axle.agent.v1.RenewResponse\x12K\n" +
 	"\bServices\x12\x1e.axle.agent.v1.ServicesRequest\x1a\x1f.axle.agent.v1.ServicesResponse\x12E\n" +
-	"\x06Report\x12\x1c.axle.agent.v1.ReportRequest\x1a\x1d.axle.agent.v1.ReportResponse\x12?\n" +
+	"\x06Report\x12\x1c.axle.agent.v1.ReportRequest\x1a\x1d.axle.agent.v1.ReportResponse\x12T\n" +
+	"\vReportTests\x12!.axle.agent.v1.ReportTestsRequest\x1a\".axle.agent.v1.ReportTestsResponse\x12?\n" +
 	"\x04Ping\x12\x1a.axle.agent.v1.PingRequest\x1a\x1b.axle.agent.v1.PingResponseB.Z,github.com/axle-cd/axle/api/agent/v1;agentv1b\x06proto3"
 
 var (
@@ -3758,62 +4298,68 @@ func file_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_agent_v1_agent_proto_rawDescData
 }
 
-var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
+var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_agent_v1_agent_proto_goTypes = []any{
-	(*Position)(nil),         // 0: axle.agent.v1.Position
-	(*RegisterRequest)(nil),  // 1: axle.agent.v1.RegisterRequest
-	(*RegisterResponse)(nil), // 2: axle.agent.v1.RegisterResponse
-	(*SigningKey)(nil),       // 3: axle.agent.v1.SigningKey
-	(*RenewRequest)(nil),     // 4: axle.agent.v1.RenewRequest
-	(*RenewResponse)(nil),    // 5: axle.agent.v1.RenewResponse
-	(*KeySignature)(nil),     // 6: axle.agent.v1.KeySignature
-	(*SignedDesired)(nil),    // 7: axle.agent.v1.SignedDesired
-	(*Desired)(nil),          // 8: axle.agent.v1.Desired
-	(*Incarnation)(nil),      // 9: axle.agent.v1.Incarnation
-	(*DesiredService)(nil),   // 10: axle.agent.v1.DesiredService
-	(*Part)(nil),             // 11: axle.agent.v1.Part
-	(*Tombstone)(nil),        // 12: axle.agent.v1.Tombstone
-	(*ServicesRequest)(nil),  // 13: axle.agent.v1.ServicesRequest
-	(*ServicesResponse)(nil), // 14: axle.agent.v1.ServicesResponse
-	(*ServiceSpec)(nil),      // 15: axle.agent.v1.ServiceSpec
-	(*Display)(nil),          // 16: axle.agent.v1.Display
-	(*Render)(nil),           // 17: axle.agent.v1.Render
-	(*Helm)(nil),             // 18: axle.agent.v1.Helm
-	(*Kustomize)(nil),        // 19: axle.agent.v1.Kustomize
-	(*Renderer)(nil),         // 20: axle.agent.v1.Renderer
-	(*Jsonnet)(nil),          // 21: axle.agent.v1.Jsonnet
-	(*JsonnetVariable)(nil),  // 22: axle.agent.v1.JsonnetVariable
-	(*Cue)(nil),              // 23: axle.agent.v1.Cue
-	(*Exec)(nil),             // 24: axle.agent.v1.Exec
-	(*Wasm)(nil),             // 25: axle.agent.v1.Wasm
-	(*SyncConfig)(nil),       // 26: axle.agent.v1.SyncConfig
-	(*DiffNormalizer)(nil),   // 27: axle.agent.v1.DiffNormalizer
-	(*Dependency)(nil),       // 28: axle.agent.v1.Dependency
-	(*ClusterData)(nil),      // 29: axle.agent.v1.ClusterData
-	(*ReportRequest)(nil),    // 30: axle.agent.v1.ReportRequest
-	(*ServiceReport)(nil),    // 31: axle.agent.v1.ServiceReport
-	(*ReportResponse)(nil),   // 32: axle.agent.v1.ReportResponse
-	(*ServiceStatus)(nil),    // 33: axle.agent.v1.ServiceStatus
-	(*StatusError)(nil),      // 34: axle.agent.v1.StatusError
-	(*ComponentCounts)(nil),  // 35: axle.agent.v1.ComponentCounts
-	(*ComponentList)(nil),    // 36: axle.agent.v1.ComponentList
-	(*Component)(nil),        // 37: axle.agent.v1.Component
-	(*PingRequest)(nil),      // 38: axle.agent.v1.PingRequest
-	(*Installation)(nil),     // 39: axle.agent.v1.Installation
-	(*PingResponse)(nil),     // 40: axle.agent.v1.PingResponse
-	nil,                      // 41: axle.agent.v1.RegisterRequest.TagsEntry
-	nil,                      // 42: axle.agent.v1.ServiceSpec.ConfigurationEntry
-	nil,                      // 43: axle.agent.v1.ServiceSpec.SecretsEntry
-	nil,                      // 44: axle.agent.v1.ServiceSpec.HiddenEntry
-	nil,                      // 45: axle.agent.v1.Cue.TagsEntry
-	nil,                      // 46: axle.agent.v1.Exec.ParametersEntry
-	nil,                      // 47: axle.agent.v1.Wasm.ParametersEntry
-	nil,                      // 48: axle.agent.v1.SyncConfig.LabelsEntry
-	nil,                      // 49: axle.agent.v1.SyncConfig.AnnotationsEntry
-	nil,                      // 50: axle.agent.v1.ClusterData.TagsEntry
+	(*Position)(nil),            // 0: axle.agent.v1.Position
+	(*RegisterRequest)(nil),     // 1: axle.agent.v1.RegisterRequest
+	(*RegisterResponse)(nil),    // 2: axle.agent.v1.RegisterResponse
+	(*SigningKey)(nil),          // 3: axle.agent.v1.SigningKey
+	(*RenewRequest)(nil),        // 4: axle.agent.v1.RenewRequest
+	(*RenewResponse)(nil),       // 5: axle.agent.v1.RenewResponse
+	(*KeySignature)(nil),        // 6: axle.agent.v1.KeySignature
+	(*SignedDesired)(nil),       // 7: axle.agent.v1.SignedDesired
+	(*Desired)(nil),             // 8: axle.agent.v1.Desired
+	(*Incarnation)(nil),         // 9: axle.agent.v1.Incarnation
+	(*DesiredService)(nil),      // 10: axle.agent.v1.DesiredService
+	(*Part)(nil),                // 11: axle.agent.v1.Part
+	(*Tombstone)(nil),           // 12: axle.agent.v1.Tombstone
+	(*ServicesRequest)(nil),     // 13: axle.agent.v1.ServicesRequest
+	(*ServicesResponse)(nil),    // 14: axle.agent.v1.ServicesResponse
+	(*ServiceSpec)(nil),         // 15: axle.agent.v1.ServiceSpec
+	(*Display)(nil),             // 16: axle.agent.v1.Display
+	(*Render)(nil),              // 17: axle.agent.v1.Render
+	(*Helm)(nil),                // 18: axle.agent.v1.Helm
+	(*Kustomize)(nil),           // 19: axle.agent.v1.Kustomize
+	(*Renderer)(nil),            // 20: axle.agent.v1.Renderer
+	(*Jsonnet)(nil),             // 21: axle.agent.v1.Jsonnet
+	(*JsonnetVariable)(nil),     // 22: axle.agent.v1.JsonnetVariable
+	(*Cue)(nil),                 // 23: axle.agent.v1.Cue
+	(*Exec)(nil),                // 24: axle.agent.v1.Exec
+	(*Wasm)(nil),                // 25: axle.agent.v1.Wasm
+	(*SyncConfig)(nil),          // 26: axle.agent.v1.SyncConfig
+	(*DiffNormalizer)(nil),      // 27: axle.agent.v1.DiffNormalizer
+	(*Dependency)(nil),          // 28: axle.agent.v1.Dependency
+	(*ClusterData)(nil),         // 29: axle.agent.v1.ClusterData
+	(*ReportRequest)(nil),       // 30: axle.agent.v1.ReportRequest
+	(*ServiceReport)(nil),       // 31: axle.agent.v1.ServiceReport
+	(*ReportResponse)(nil),      // 32: axle.agent.v1.ReportResponse
+	(*ServiceStatus)(nil),       // 33: axle.agent.v1.ServiceStatus
+	(*StatusError)(nil),         // 34: axle.agent.v1.StatusError
+	(*ComponentCounts)(nil),     // 35: axle.agent.v1.ComponentCounts
+	(*ComponentList)(nil),       // 36: axle.agent.v1.ComponentList
+	(*Component)(nil),           // 37: axle.agent.v1.Component
+	(*ReportTestsRequest)(nil),  // 38: axle.agent.v1.ReportTestsRequest
+	(*ReportTestsResponse)(nil), // 39: axle.agent.v1.ReportTestsResponse
+	(*TestRun)(nil),             // 40: axle.agent.v1.TestRun
+	(*TestResult)(nil),          // 41: axle.agent.v1.TestResult
+	(*TestReport)(nil),          // 42: axle.agent.v1.TestReport
+	(*TestCase)(nil),            // 43: axle.agent.v1.TestCase
+	(*PingRequest)(nil),         // 44: axle.agent.v1.PingRequest
+	(*Installation)(nil),        // 45: axle.agent.v1.Installation
+	(*PingResponse)(nil),        // 46: axle.agent.v1.PingResponse
+	nil,                         // 47: axle.agent.v1.RegisterRequest.TagsEntry
+	nil,                         // 48: axle.agent.v1.ServiceSpec.ConfigurationEntry
+	nil,                         // 49: axle.agent.v1.ServiceSpec.SecretsEntry
+	nil,                         // 50: axle.agent.v1.ServiceSpec.HiddenEntry
+	nil,                         // 51: axle.agent.v1.Cue.TagsEntry
+	nil,                         // 52: axle.agent.v1.Exec.ParametersEntry
+	nil,                         // 53: axle.agent.v1.Wasm.ParametersEntry
+	nil,                         // 54: axle.agent.v1.SyncConfig.LabelsEntry
+	nil,                         // 55: axle.agent.v1.SyncConfig.AnnotationsEntry
+	nil,                         // 56: axle.agent.v1.ClusterData.TagsEntry
 }
 var file_agent_v1_agent_proto_depIdxs = []int32{
-	41, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
+	47, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
 	3,  // 1: axle.agent.v1.RegisterResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
 	3,  // 2: axle.agent.v1.RenewResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
 	6,  // 3: axle.agent.v1.RenewResponse.more_signatures:type_name -> axle.agent.v1.KeySignature
@@ -3826,12 +4372,12 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	0,  // 10: axle.agent.v1.ServicesResponse.position:type_name -> axle.agent.v1.Position
 	17, // 11: axle.agent.v1.ServiceSpec.render:type_name -> axle.agent.v1.Render
 	26, // 12: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
-	42, // 13: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
-	43, // 14: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
+	48, // 13: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
+	49, // 14: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
 	28, // 15: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
 	29, // 16: axle.agent.v1.ServiceSpec.cluster:type_name -> axle.agent.v1.ClusterData
 	16, // 17: axle.agent.v1.ServiceSpec.display:type_name -> axle.agent.v1.Display
-	44, // 18: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
+	50, // 18: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
 	18, // 19: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
 	19, // 20: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
 	20, // 21: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
@@ -3842,34 +4388,40 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	25, // 26: axle.agent.v1.Renderer.wasm:type_name -> axle.agent.v1.Wasm
 	22, // 27: axle.agent.v1.Jsonnet.tlas:type_name -> axle.agent.v1.JsonnetVariable
 	22, // 28: axle.agent.v1.Jsonnet.ext_vars:type_name -> axle.agent.v1.JsonnetVariable
-	45, // 29: axle.agent.v1.Cue.tags:type_name -> axle.agent.v1.Cue.TagsEntry
-	46, // 30: axle.agent.v1.Exec.parameters:type_name -> axle.agent.v1.Exec.ParametersEntry
-	47, // 31: axle.agent.v1.Wasm.parameters:type_name -> axle.agent.v1.Wasm.ParametersEntry
-	48, // 32: axle.agent.v1.SyncConfig.labels:type_name -> axle.agent.v1.SyncConfig.LabelsEntry
-	49, // 33: axle.agent.v1.SyncConfig.annotations:type_name -> axle.agent.v1.SyncConfig.AnnotationsEntry
+	51, // 29: axle.agent.v1.Cue.tags:type_name -> axle.agent.v1.Cue.TagsEntry
+	52, // 30: axle.agent.v1.Exec.parameters:type_name -> axle.agent.v1.Exec.ParametersEntry
+	53, // 31: axle.agent.v1.Wasm.parameters:type_name -> axle.agent.v1.Wasm.ParametersEntry
+	54, // 32: axle.agent.v1.SyncConfig.labels:type_name -> axle.agent.v1.SyncConfig.LabelsEntry
+	55, // 33: axle.agent.v1.SyncConfig.annotations:type_name -> axle.agent.v1.SyncConfig.AnnotationsEntry
 	27, // 34: axle.agent.v1.SyncConfig.diff_normalizers:type_name -> axle.agent.v1.DiffNormalizer
-	50, // 35: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
+	56, // 35: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
 	31, // 36: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
 	0,  // 37: axle.agent.v1.ReportResponse.position:type_name -> axle.agent.v1.Position
 	34, // 38: axle.agent.v1.ServiceStatus.errors:type_name -> axle.agent.v1.StatusError
 	35, // 39: axle.agent.v1.ServiceStatus.counts:type_name -> axle.agent.v1.ComponentCounts
 	37, // 40: axle.agent.v1.ComponentList.components:type_name -> axle.agent.v1.Component
-	39, // 41: axle.agent.v1.PingRequest.installation:type_name -> axle.agent.v1.Installation
-	1,  // 42: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
-	4,  // 43: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
-	13, // 44: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
-	30, // 45: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
-	38, // 46: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
-	2,  // 47: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
-	5,  // 48: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
-	14, // 49: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
-	32, // 50: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
-	40, // 51: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
-	47, // [47:52] is the sub-list for method output_type
-	42, // [42:47] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	40, // 41: axle.agent.v1.ReportTestsRequest.runs:type_name -> axle.agent.v1.TestRun
+	41, // 42: axle.agent.v1.TestRun.tests:type_name -> axle.agent.v1.TestResult
+	42, // 43: axle.agent.v1.TestResult.report:type_name -> axle.agent.v1.TestReport
+	43, // 44: axle.agent.v1.TestReport.failed:type_name -> axle.agent.v1.TestCase
+	45, // 45: axle.agent.v1.PingRequest.installation:type_name -> axle.agent.v1.Installation
+	1,  // 46: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
+	4,  // 47: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
+	13, // 48: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
+	30, // 49: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
+	38, // 50: axle.agent.v1.AgentService.ReportTests:input_type -> axle.agent.v1.ReportTestsRequest
+	44, // 51: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
+	2,  // 52: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
+	5,  // 53: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
+	14, // 54: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
+	32, // 55: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
+	39, // 56: axle.agent.v1.AgentService.ReportTests:output_type -> axle.agent.v1.ReportTestsResponse
+	46, // 57: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
+	52, // [52:58] is the sub-list for method output_type
+	46, // [46:52] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_agent_v1_agent_proto_init() }
@@ -3885,7 +4437,7 @@ func file_agent_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_v1_agent_proto_rawDesc), len(file_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   51,
+			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -7642,6 +7642,495 @@ func (x *RotateKeyResponse) GetKeyId() string {
 	return ""
 }
 
+type ListTestsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Ref   *ServiceRef            `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
+	// Only this revision of the service; zero is all that are kept.
+	Revision      int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTestsRequest) Reset() {
+	*x = ListTestsRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[116]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTestsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTestsRequest) ProtoMessage() {}
+
+func (x *ListTestsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[116]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTestsRequest.ProtoReflect.Descriptor instead.
+func (*ListTestsRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{116}
+}
+
+func (x *ListTestsRequest) GetRef() *ServiceRef {
+	if x != nil {
+		return x.Ref
+	}
+	return nil
+}
+
+func (x *ListTestsRequest) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+type ListTestsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Runs          []*TestRun             `protobuf:"bytes,1,rep,name=runs,proto3" json:"runs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTestsResponse) Reset() {
+	*x = ListTestsResponse{}
+	mi := &file_hub_v1_hub_proto_msgTypes[117]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTestsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTestsResponse) ProtoMessage() {}
+
+func (x *ListTestsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[117]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTestsResponse.ProtoReflect.Descriptor instead.
+func (*ListTestsResponse) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{117}
+}
+
+func (x *ListTestsResponse) GetRuns() []*TestRun {
+	if x != nil {
+		return x.Runs
+	}
+	return nil
+}
+
+// TestRun is how the tests of one service and revision stand.
+type TestRun struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Revision       int64                  `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	SourceRevision string                 `protobuf:"bytes,2,opt,name=source_revision,json=sourceRevision,proto3" json:"source_revision,omitempty"`
+	// Waiting, Running, Passed, Failed.
+	State   string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	Message string `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
+	// Microseconds since 1970 UTC.
+	StartedAt int64         `protobuf:"varint,5,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	EndedAt   int64         `protobuf:"varint,6,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	Tests     []*TestResult `protobuf:"bytes,7,rep,name=tests,proto3" json:"tests,omitempty"`
+	// When the hub heard of it last.
+	ReportedAt    int64  `protobuf:"varint,8,opt,name=reported_at,json=reportedAt,proto3" json:"reported_at,omitempty"`
+	TarballDigest string `protobuf:"bytes,9,opt,name=tarball_digest,json=tarballDigest,proto3" json:"tarball_digest,omitempty"`
+	// Names what was tested, content and settings.
+	Key           string `protobuf:"bytes,10,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TestRun) Reset() {
+	*x = TestRun{}
+	mi := &file_hub_v1_hub_proto_msgTypes[118]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TestRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TestRun) ProtoMessage() {}
+
+func (x *TestRun) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[118]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TestRun.ProtoReflect.Descriptor instead.
+func (*TestRun) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{118}
+}
+
+func (x *TestRun) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *TestRun) GetSourceRevision() string {
+	if x != nil {
+		return x.SourceRevision
+	}
+	return ""
+}
+
+func (x *TestRun) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *TestRun) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *TestRun) GetStartedAt() int64 {
+	if x != nil {
+		return x.StartedAt
+	}
+	return 0
+}
+
+func (x *TestRun) GetEndedAt() int64 {
+	if x != nil {
+		return x.EndedAt
+	}
+	return 0
+}
+
+func (x *TestRun) GetTests() []*TestResult {
+	if x != nil {
+		return x.Tests
+	}
+	return nil
+}
+
+func (x *TestRun) GetReportedAt() int64 {
+	if x != nil {
+		return x.ReportedAt
+	}
+	return 0
+}
+
+func (x *TestRun) GetTarballDigest() string {
+	if x != nil {
+		return x.TarballDigest
+	}
+	return ""
+}
+
+func (x *TestRun) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+type TestResult struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Namespace string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name      string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Waiting, Running, Passed, Failed.
+	State     string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	Attempt   int32  `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Attempts  int32  `protobuf:"varint,5,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	StartedAt int64  `protobuf:"varint,6,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	EndedAt   int64  `protobuf:"varint,7,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	Message   string `protobuf:"bytes,8,opt,name=message,proto3" json:"message,omitempty"`
+	// The end of the last attempt's log, and how many bytes it has had in all.
+	Tail     string `protobuf:"bytes,9,opt,name=tail,proto3" json:"tail,omitempty"`
+	LogBytes int64  `protobuf:"varint,10,opt,name=log_bytes,json=logBytes,proto3" json:"log_bytes,omitempty"`
+	// What it wrote as JUnit; unset when it did not.
+	Report        *TestReport `protobuf:"bytes,11,opt,name=report,proto3" json:"report,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TestResult) Reset() {
+	*x = TestResult{}
+	mi := &file_hub_v1_hub_proto_msgTypes[119]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TestResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TestResult) ProtoMessage() {}
+
+func (x *TestResult) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[119]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TestResult.ProtoReflect.Descriptor instead.
+func (*TestResult) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{119}
+}
+
+func (x *TestResult) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *TestResult) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TestResult) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *TestResult) GetAttempt() int32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *TestResult) GetAttempts() int32 {
+	if x != nil {
+		return x.Attempts
+	}
+	return 0
+}
+
+func (x *TestResult) GetStartedAt() int64 {
+	if x != nil {
+		return x.StartedAt
+	}
+	return 0
+}
+
+func (x *TestResult) GetEndedAt() int64 {
+	if x != nil {
+		return x.EndedAt
+	}
+	return 0
+}
+
+func (x *TestResult) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *TestResult) GetTail() string {
+	if x != nil {
+		return x.Tail
+	}
+	return ""
+}
+
+func (x *TestResult) GetLogBytes() int64 {
+	if x != nil {
+		return x.LogBytes
+	}
+	return 0
+}
+
+func (x *TestResult) GetReport() *TestReport {
+	if x != nil {
+		return x.Report
+	}
+	return nil
+}
+
+type TestReport struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Tests          int32                  `protobuf:"varint,1,opt,name=tests,proto3" json:"tests,omitempty"`
+	Failures       int32                  `protobuf:"varint,2,opt,name=failures,proto3" json:"failures,omitempty"`
+	Errors         int32                  `protobuf:"varint,3,opt,name=errors,proto3" json:"errors,omitempty"`
+	Skipped        int32                  `protobuf:"varint,4,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	DurationMicros int64                  `protobuf:"varint,5,opt,name=duration_micros,json=durationMicros,proto3" json:"duration_micros,omitempty"`
+	Failed         []*TestCase            `protobuf:"bytes,6,rep,name=failed,proto3" json:"failed,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *TestReport) Reset() {
+	*x = TestReport{}
+	mi := &file_hub_v1_hub_proto_msgTypes[120]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TestReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TestReport) ProtoMessage() {}
+
+func (x *TestReport) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[120]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TestReport.ProtoReflect.Descriptor instead.
+func (*TestReport) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{120}
+}
+
+func (x *TestReport) GetTests() int32 {
+	if x != nil {
+		return x.Tests
+	}
+	return 0
+}
+
+func (x *TestReport) GetFailures() int32 {
+	if x != nil {
+		return x.Failures
+	}
+	return 0
+}
+
+func (x *TestReport) GetErrors() int32 {
+	if x != nil {
+		return x.Errors
+	}
+	return 0
+}
+
+func (x *TestReport) GetSkipped() int32 {
+	if x != nil {
+		return x.Skipped
+	}
+	return 0
+}
+
+func (x *TestReport) GetDurationMicros() int64 {
+	if x != nil {
+		return x.DurationMicros
+	}
+	return 0
+}
+
+func (x *TestReport) GetFailed() []*TestCase {
+	if x != nil {
+		return x.Failed
+	}
+	return nil
+}
+
+type TestCase struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Suite         string                 `protobuf:"bytes,1,opt,name=suite,proto3" json:"suite,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Message       string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TestCase) Reset() {
+	*x = TestCase{}
+	mi := &file_hub_v1_hub_proto_msgTypes[121]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TestCase) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TestCase) ProtoMessage() {}
+
+func (x *TestCase) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[121]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TestCase.ProtoReflect.Descriptor instead.
+func (*TestCase) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{121}
+}
+
+func (x *TestCase) GetSuite() string {
+	if x != nil {
+		return x.Suite
+	}
+	return ""
+}
+
+func (x *TestCase) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TestCase) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 var File_hub_v1_hub_proto protoreflect.FileDescriptor
 
 const file_hub_v1_hub_proto_rawDesc = "" +
@@ -8258,7 +8747,53 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x10RotateKeyRequest\"B\n" +
 	"\x11RotateKeyResponse\x12\x16\n" +
 	"\x06values\x18\x01 \x01(\x03R\x06values\x12\x15\n" +
-	"\x06key_id\x18\x02 \x01(\tR\x05keyId2\x86\x01\n" +
+	"\x06key_id\x18\x02 \x01(\tR\x05keyId\"Y\n" +
+	"\x10ListTestsRequest\x12)\n" +
+	"\x03ref\x18\x01 \x01(\v2\x17.axle.hub.v1.ServiceRefR\x03ref\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\"=\n" +
+	"\x11ListTestsResponse\x12(\n" +
+	"\x04runs\x18\x01 \x03(\v2\x14.axle.hub.v1.TestRunR\x04runs\"\xc1\x02\n" +
+	"\aTestRun\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x03R\brevision\x12'\n" +
+	"\x0fsource_revision\x18\x02 \x01(\tR\x0esourceRevision\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\tR\x05state\x12\x18\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\x12\x1d\n" +
+	"\n" +
+	"started_at\x18\x05 \x01(\x03R\tstartedAt\x12\x19\n" +
+	"\bended_at\x18\x06 \x01(\x03R\aendedAt\x12-\n" +
+	"\x05tests\x18\a \x03(\v2\x17.axle.hub.v1.TestResultR\x05tests\x12\x1f\n" +
+	"\vreported_at\x18\b \x01(\x03R\n" +
+	"reportedAt\x12%\n" +
+	"\x0etarball_digest\x18\t \x01(\tR\rtarballDigest\x12\x10\n" +
+	"\x03key\x18\n" +
+	" \x01(\tR\x03key\"\xc0\x02\n" +
+	"\n" +
+	"TestResult\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\tR\x05state\x12\x18\n" +
+	"\aattempt\x18\x04 \x01(\x05R\aattempt\x12\x1a\n" +
+	"\battempts\x18\x05 \x01(\x05R\battempts\x12\x1d\n" +
+	"\n" +
+	"started_at\x18\x06 \x01(\x03R\tstartedAt\x12\x19\n" +
+	"\bended_at\x18\a \x01(\x03R\aendedAt\x12\x18\n" +
+	"\amessage\x18\b \x01(\tR\amessage\x12\x12\n" +
+	"\x04tail\x18\t \x01(\tR\x04tail\x12\x1b\n" +
+	"\tlog_bytes\x18\n" +
+	" \x01(\x03R\blogBytes\x12/\n" +
+	"\x06report\x18\v \x01(\v2\x17.axle.hub.v1.TestReportR\x06report\"\xc8\x01\n" +
+	"\n" +
+	"TestReport\x12\x14\n" +
+	"\x05tests\x18\x01 \x01(\x05R\x05tests\x12\x1a\n" +
+	"\bfailures\x18\x02 \x01(\x05R\bfailures\x12\x16\n" +
+	"\x06errors\x18\x03 \x01(\x05R\x06errors\x12\x18\n" +
+	"\askipped\x18\x04 \x01(\x05R\askipped\x12'\n" +
+	"\x0fduration_micros\x18\x05 \x01(\x03R\x0edurationMicros\x12-\n" +
+	"\x06failed\x18\x06 \x03(\v2\x15.axle.hub.v1.TestCaseR\x06failed\"N\n" +
+	"\bTestCase\x12\x14\n" +
+	"\x05suite\x18\x01 \x01(\tR\x05suite\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage2\x86\x01\n" +
 	"\bSessions\x12=\n" +
 	"\x05Setup\x12\x19.axle.hub.v1.SetupRequest\x1a\x19.axle.hub.v1.CreatedToken\x12;\n" +
 	"\x06WhoAmI\x12\x1a.axle.hub.v1.WhoAmIRequest\x1a\x15.axle.hub.v1.Identity2\xa8\x02\n" +
@@ -8284,7 +8819,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\bWebhooks\x12K\n" +
 	"\x04List\x12 .axle.hub.v1.ListWebhooksRequest\x1a!.axle.hub.v1.ListWebhooksResponse\x12H\n" +
 	"\x06Create\x12!.axle.hub.v1.CreateWebhookRequest\x1a\x1b.axle.hub.v1.CreatedWebhook\x12O\n" +
-	"\x06Delete\x12!.axle.hub.v1.DeleteWebhookRequest\x1a\".axle.hub.v1.DeleteWebhookResponse2\xa1\a\n" +
+	"\x06Delete\x12!.axle.hub.v1.DeleteWebhookRequest\x1a\".axle.hub.v1.DeleteWebhookResponse2\xed\a\n" +
 	"\bServices\x12K\n" +
 	"\x04List\x12 .axle.hub.v1.ListServicesRequest\x1a!.axle.hub.v1.ListServicesResponse\x12;\n" +
 	"\x03Get\x12\x1e.axle.hub.v1.GetServiceRequest\x1a\x14.axle.hub.v1.Service\x12A\n" +
@@ -8298,6 +8833,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\rListRevisions\x12!.axle.hub.v1.ListRevisionsRequest\x1a\".axle.hub.v1.ListRevisionsResponse\x12F\n" +
 	"\fApprovePrune\x12 .axle.hub.v1.ApprovePruneRequest\x1a\x14.axle.hub.v1.Service\x12A\n" +
 	"\x06Delete\x12!.axle.hub.v1.DeleteServiceRequest\x1a\x14.axle.hub.v1.Service\x12J\n" +
+	"\tListTests\x12\x1d.axle.hub.v1.ListTestsRequest\x1a\x1e.axle.hub.v1.ListTestsResponse\x12J\n" +
 	"\x06Config\x12$.axle.hub.v1.GetServiceConfigRequest\x1a\x1a.axle.hub.v1.ServiceConfig2\xeb\x02\n" +
 	"\bContexts\x12K\n" +
 	"\x04List\x12 .axle.hub.v1.ListContextsRequest\x1a!.axle.hub.v1.ListContextsResponse\x12;\n" +
@@ -8345,7 +8881,7 @@ func file_hub_v1_hub_proto_rawDescGZIP() []byte {
 	return file_hub_v1_hub_proto_rawDescData
 }
 
-var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 122)
+var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 128)
 var file_hub_v1_hub_proto_goTypes = []any{
 	(*ErrorDetail)(nil),                 // 0: axle.hub.v1.ErrorDetail
 	(*SetupRequest)(nil),                // 1: axle.hub.v1.SetupRequest
@@ -8463,22 +8999,28 @@ var file_hub_v1_hub_proto_goTypes = []any{
 	(*Migration)(nil),                   // 113: axle.hub.v1.Migration
 	(*RotateKeyRequest)(nil),            // 114: axle.hub.v1.RotateKeyRequest
 	(*RotateKeyResponse)(nil),           // 115: axle.hub.v1.RotateKeyResponse
-	nil,                                 // 116: axle.hub.v1.Cluster.TagsEntry
-	nil,                                 // 117: axle.hub.v1.ListClustersRequest.TagsEntry
-	nil,                                 // 118: axle.hub.v1.CreateClusterRequest.TagsEntry
-	nil,                                 // 119: axle.hub.v1.UpdateClusterRequest.TagsEntry
-	nil,                                 // 120: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	nil,                                 // 121: axle.hub.v1.Context.SecretsEntry
-	(*ServiceSpec)(nil),                 // 122: axle.hub.v1.ServiceSpec
+	(*ListTestsRequest)(nil),            // 116: axle.hub.v1.ListTestsRequest
+	(*ListTestsResponse)(nil),           // 117: axle.hub.v1.ListTestsResponse
+	(*TestRun)(nil),                     // 118: axle.hub.v1.TestRun
+	(*TestResult)(nil),                  // 119: axle.hub.v1.TestResult
+	(*TestReport)(nil),                  // 120: axle.hub.v1.TestReport
+	(*TestCase)(nil),                    // 121: axle.hub.v1.TestCase
+	nil,                                 // 122: axle.hub.v1.Cluster.TagsEntry
+	nil,                                 // 123: axle.hub.v1.ListClustersRequest.TagsEntry
+	nil,                                 // 124: axle.hub.v1.CreateClusterRequest.TagsEntry
+	nil,                                 // 125: axle.hub.v1.UpdateClusterRequest.TagsEntry
+	nil,                                 // 126: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	nil,                                 // 127: axle.hub.v1.Context.SecretsEntry
+	(*ServiceSpec)(nil),                 // 128: axle.hub.v1.ServiceSpec
 }
 var file_hub_v1_hub_proto_depIdxs = []int32{
 	4,   // 0: axle.hub.v1.ListProjectsResponse.projects:type_name -> axle.hub.v1.Project
-	116, // 1: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
-	117, // 2: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
+	122, // 1: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
+	123, // 2: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
 	11,  // 3: axle.hub.v1.ListClustersResponse.clusters:type_name -> axle.hub.v1.Cluster
-	118, // 4: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
+	124, // 4: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
 	11,  // 5: axle.hub.v1.CreateClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
-	119, // 6: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
+	125, // 6: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
 	24,  // 7: axle.hub.v1.Repository.heads:type_name -> axle.hub.v1.Head
 	22,  // 8: axle.hub.v1.Repository.options:type_name -> axle.hub.v1.RepositoryOptions
 	23,  // 9: axle.hub.v1.RepositoryOptions.verify:type_name -> axle.hub.v1.Verification
@@ -8489,7 +9031,7 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	22,  // 14: axle.hub.v1.UpdateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
 	34,  // 15: axle.hub.v1.ListWebhooksResponse.webhooks:type_name -> axle.hub.v1.Webhook
 	34,  // 16: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
-	122, // 17: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
+	128, // 17: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
 	43,  // 18: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
 	44,  // 19: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
 	46,  // 20: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
@@ -8498,11 +9040,11 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	41,  // 23: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
 	47,  // 24: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
 	47,  // 25: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	122, // 26: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	128, // 26: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
 	47,  // 27: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	122, // 28: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	128, // 28: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
 	47,  // 29: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	122, // 30: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	128, // 30: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
 	41,  // 31: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
 	47,  // 32: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
 	47,  // 33: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
@@ -8515,145 +9057,152 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	47,  // 40: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
 	64,  // 41: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
 	64,  // 42: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
-	120, // 43: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	126, // 43: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
 	72,  // 44: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
 	77,  // 45: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
 	90,  // 46: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
 	47,  // 47: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
 	93,  // 48: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
 	94,  // 49: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
-	121, // 50: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
+	127, // 50: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
 	95,  // 51: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
 	95,  // 52: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
 	95,  // 53: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
 	95,  // 54: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
 	95,  // 55: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
 	108, // 56: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
-	1,   // 57: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
-	2,   // 58: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
-	5,   // 59: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
-	7,   // 60: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
-	8,   // 61: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
-	9,   // 62: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
-	12,  // 63: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
-	14,  // 64: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
-	15,  // 65: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
-	17,  // 66: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
-	18,  // 67: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
-	19,  // 68: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
-	25,  // 69: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
-	27,  // 70: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
-	29,  // 71: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
-	30,  // 72: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
-	31,  // 73: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
-	32,  // 74: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
-	35,  // 75: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
-	37,  // 76: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
-	39,  // 77: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
-	48,  // 78: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
-	50,  // 79: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
-	51,  // 80: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
-	52,  // 81: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
-	53,  // 82: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
-	55,  // 83: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
-	56,  // 84: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
-	57,  // 85: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
-	58,  // 86: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
-	59,  // 87: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
-	62,  // 88: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
-	63,  // 89: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
-	91,  // 90: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
-	96,  // 91: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
-	98,  // 92: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
-	99,  // 93: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
-	100, // 94: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
-	101, // 95: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
-	103, // 96: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
-	105, // 97: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
-	106, // 98: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
-	109, // 99: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
-	111, // 100: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
-	112, // 101: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
-	114, // 102: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
-	66,  // 103: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
-	68,  // 104: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
-	69,  // 105: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
-	70,  // 106: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
-	73,  // 107: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
-	84,  // 108: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
-	85,  // 109: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
-	86,  // 110: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
-	87,  // 111: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
-	88,  // 112: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
-	75,  // 113: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
-	82,  // 114: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
-	78,  // 115: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
-	80,  // 116: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
-	65,  // 117: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
-	3,   // 118: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
-	6,   // 119: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
-	4,   // 120: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
-	4,   // 121: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
-	10,  // 122: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
-	13,  // 123: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
-	11,  // 124: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
-	16,  // 125: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
-	11,  // 126: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
-	11,  // 127: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
-	20,  // 128: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
-	26,  // 129: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
-	21,  // 130: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
-	21,  // 131: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
-	21,  // 132: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
-	21,  // 133: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
-	33,  // 134: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
-	36,  // 135: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
-	38,  // 136: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
-	40,  // 137: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
-	49,  // 138: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
-	41,  // 139: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
-	41,  // 140: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
-	41,  // 141: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
-	54,  // 142: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
-	41,  // 143: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
-	41,  // 144: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
-	41,  // 145: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
-	41,  // 146: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
-	60,  // 147: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
-	41,  // 148: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
-	41,  // 149: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
-	92,  // 150: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
-	97,  // 151: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
-	95,  // 152: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
-	95,  // 153: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
-	95,  // 154: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
-	102, // 155: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
-	104, // 156: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
-	95,  // 157: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
-	107, // 158: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
-	110, // 159: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
-	113, // 160: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
-	113, // 161: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
-	115, // 162: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
-	67,  // 163: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
-	65,  // 164: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
-	65,  // 165: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
-	71,  // 166: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
-	74,  // 167: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
-	89,  // 168: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
-	89,  // 169: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	89,  // 170: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	89,  // 171: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	89,  // 172: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	76,  // 173: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
-	83,  // 174: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
-	79,  // 175: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
-	81,  // 176: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
-	117, // [117:177] is the sub-list for method output_type
-	57,  // [57:117] is the sub-list for method input_type
-	57,  // [57:57] is the sub-list for extension type_name
-	57,  // [57:57] is the sub-list for extension extendee
-	0,   // [0:57] is the sub-list for field type_name
+	47,  // 57: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	118, // 58: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
+	119, // 59: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
+	120, // 60: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
+	121, // 61: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
+	1,   // 62: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
+	2,   // 63: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
+	5,   // 64: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
+	7,   // 65: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
+	8,   // 66: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
+	9,   // 67: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
+	12,  // 68: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
+	14,  // 69: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
+	15,  // 70: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
+	17,  // 71: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
+	18,  // 72: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
+	19,  // 73: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
+	25,  // 74: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
+	27,  // 75: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
+	29,  // 76: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
+	30,  // 77: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
+	31,  // 78: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
+	32,  // 79: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
+	35,  // 80: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
+	37,  // 81: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
+	39,  // 82: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
+	48,  // 83: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
+	50,  // 84: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
+	51,  // 85: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
+	52,  // 86: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
+	53,  // 87: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
+	55,  // 88: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
+	56,  // 89: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
+	57,  // 90: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
+	58,  // 91: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
+	59,  // 92: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
+	62,  // 93: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
+	63,  // 94: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
+	116, // 95: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
+	91,  // 96: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
+	96,  // 97: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
+	98,  // 98: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
+	99,  // 99: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
+	100, // 100: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
+	101, // 101: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
+	103, // 102: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
+	105, // 103: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
+	106, // 104: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
+	109, // 105: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
+	111, // 106: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
+	112, // 107: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
+	114, // 108: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
+	66,  // 109: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
+	68,  // 110: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
+	69,  // 111: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
+	70,  // 112: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
+	73,  // 113: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
+	84,  // 114: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
+	85,  // 115: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
+	86,  // 116: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
+	87,  // 117: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
+	88,  // 118: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
+	75,  // 119: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
+	82,  // 120: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
+	78,  // 121: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
+	80,  // 122: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
+	65,  // 123: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
+	3,   // 124: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
+	6,   // 125: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
+	4,   // 126: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
+	4,   // 127: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
+	10,  // 128: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
+	13,  // 129: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
+	11,  // 130: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
+	16,  // 131: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
+	11,  // 132: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
+	11,  // 133: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
+	20,  // 134: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
+	26,  // 135: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
+	21,  // 136: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
+	21,  // 137: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
+	21,  // 138: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
+	21,  // 139: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
+	33,  // 140: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
+	36,  // 141: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
+	38,  // 142: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
+	40,  // 143: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
+	49,  // 144: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
+	41,  // 145: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
+	41,  // 146: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
+	41,  // 147: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
+	54,  // 148: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
+	41,  // 149: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
+	41,  // 150: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
+	41,  // 151: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
+	41,  // 152: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
+	60,  // 153: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
+	41,  // 154: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
+	41,  // 155: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
+	117, // 156: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
+	92,  // 157: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
+	97,  // 158: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
+	95,  // 159: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
+	95,  // 160: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
+	95,  // 161: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
+	102, // 162: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
+	104, // 163: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
+	95,  // 164: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
+	107, // 165: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
+	110, // 166: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
+	113, // 167: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
+	113, // 168: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
+	115, // 169: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
+	67,  // 170: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
+	65,  // 171: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
+	65,  // 172: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
+	71,  // 173: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
+	74,  // 174: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
+	89,  // 175: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
+	89,  // 176: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	89,  // 177: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	89,  // 178: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	89,  // 179: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	76,  // 180: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
+	83,  // 181: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
+	79,  // 182: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
+	81,  // 183: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
+	123, // [123:184] is the sub-list for method output_type
+	62,  // [62:123] is the sub-list for method input_type
+	62,  // [62:62] is the sub-list for extension type_name
+	62,  // [62:62] is the sub-list for extension extendee
+	0,   // [0:62] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_hub_proto_init() }
@@ -8668,7 +9217,7 @@ func file_hub_v1_hub_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_hub_proto_rawDesc), len(file_hub_v1_hub_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   122,
+			NumMessages:   128,
 			NumExtensions: 0,
 			NumServices:   13,
 		},

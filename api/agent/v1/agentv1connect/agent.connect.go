@@ -56,6 +56,9 @@ const (
 	AgentServiceServicesProcedure = "/axle.agent.v1.AgentService/Services"
 	// AgentServiceReportProcedure is the fully-qualified name of the AgentService's Report RPC.
 	AgentServiceReportProcedure = "/axle.agent.v1.AgentService/Report"
+	// AgentServiceReportTestsProcedure is the fully-qualified name of the AgentService's ReportTests
+	// RPC.
+	AgentServiceReportTestsProcedure = "/axle.agent.v1.AgentService/ReportTests"
 	// AgentServicePingProcedure is the fully-qualified name of the AgentService's Ping RPC.
 	AgentServicePingProcedure = "/axle.agent.v1.AgentService/Ping"
 )
@@ -74,6 +77,9 @@ type AgentServiceClient interface {
 	Services(context.Context, *connect.Request[v1.ServicesRequest]) (*connect.Response[v1.ServicesResponse], error)
 	// Report stores statuses. An answer means that they are committed.
 	Report(context.Context, *connect.Request[v1.ReportRequest]) (*connect.Response[v1.ReportResponse], error)
+	// ReportTests stores how the tests of some services stand, while they run and
+	// when they have ended. An answer means that they are committed.
+	ReportTests(context.Context, *connect.Request[v1.ReportTestsRequest]) (*connect.Response[v1.ReportTestsResponse], error)
 	// Ping stores what the agent knows of its cluster; only sent on change and
 	// every 2 h. Liveness is the poll, not this.
 	Ping(context.Context, *connect.Request[v1.PingRequest]) (*connect.Response[v1.PingResponse], error)
@@ -114,6 +120,12 @@ func NewAgentServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			connect.WithSchema(agentServiceMethods.ByName("Report")),
 			connect.WithClientOptions(opts...),
 		),
+		reportTests: connect.NewClient[v1.ReportTestsRequest, v1.ReportTestsResponse](
+			httpClient,
+			baseURL+AgentServiceReportTestsProcedure,
+			connect.WithSchema(agentServiceMethods.ByName("ReportTests")),
+			connect.WithClientOptions(opts...),
+		),
 		ping: connect.NewClient[v1.PingRequest, v1.PingResponse](
 			httpClient,
 			baseURL+AgentServicePingProcedure,
@@ -125,11 +137,12 @@ func NewAgentServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 
 // agentServiceClient implements AgentServiceClient.
 type agentServiceClient struct {
-	register *connect.Client[v1.RegisterRequest, v1.RegisterResponse]
-	renew    *connect.Client[v1.RenewRequest, v1.RenewResponse]
-	services *connect.Client[v1.ServicesRequest, v1.ServicesResponse]
-	report   *connect.Client[v1.ReportRequest, v1.ReportResponse]
-	ping     *connect.Client[v1.PingRequest, v1.PingResponse]
+	register    *connect.Client[v1.RegisterRequest, v1.RegisterResponse]
+	renew       *connect.Client[v1.RenewRequest, v1.RenewResponse]
+	services    *connect.Client[v1.ServicesRequest, v1.ServicesResponse]
+	report      *connect.Client[v1.ReportRequest, v1.ReportResponse]
+	reportTests *connect.Client[v1.ReportTestsRequest, v1.ReportTestsResponse]
+	ping        *connect.Client[v1.PingRequest, v1.PingResponse]
 }
 
 // Register calls axle.agent.v1.AgentService.Register.
@@ -152,6 +165,11 @@ func (c *agentServiceClient) Report(ctx context.Context, req *connect.Request[v1
 	return c.report.CallUnary(ctx, req)
 }
 
+// ReportTests calls axle.agent.v1.AgentService.ReportTests.
+func (c *agentServiceClient) ReportTests(ctx context.Context, req *connect.Request[v1.ReportTestsRequest]) (*connect.Response[v1.ReportTestsResponse], error) {
+	return c.reportTests.CallUnary(ctx, req)
+}
+
 // Ping calls axle.agent.v1.AgentService.Ping.
 func (c *agentServiceClient) Ping(ctx context.Context, req *connect.Request[v1.PingRequest]) (*connect.Response[v1.PingResponse], error) {
 	return c.ping.CallUnary(ctx, req)
@@ -171,6 +189,9 @@ type AgentServiceHandler interface {
 	Services(context.Context, *connect.Request[v1.ServicesRequest]) (*connect.Response[v1.ServicesResponse], error)
 	// Report stores statuses. An answer means that they are committed.
 	Report(context.Context, *connect.Request[v1.ReportRequest]) (*connect.Response[v1.ReportResponse], error)
+	// ReportTests stores how the tests of some services stand, while they run and
+	// when they have ended. An answer means that they are committed.
+	ReportTests(context.Context, *connect.Request[v1.ReportTestsRequest]) (*connect.Response[v1.ReportTestsResponse], error)
 	// Ping stores what the agent knows of its cluster; only sent on change and
 	// every 2 h. Liveness is the poll, not this.
 	Ping(context.Context, *connect.Request[v1.PingRequest]) (*connect.Response[v1.PingResponse], error)
@@ -207,6 +228,12 @@ func NewAgentServiceHandler(svc AgentServiceHandler, opts ...connect.HandlerOpti
 		connect.WithSchema(agentServiceMethods.ByName("Report")),
 		connect.WithHandlerOptions(opts...),
 	)
+	agentServiceReportTestsHandler := connect.NewUnaryHandler(
+		AgentServiceReportTestsProcedure,
+		svc.ReportTests,
+		connect.WithSchema(agentServiceMethods.ByName("ReportTests")),
+		connect.WithHandlerOptions(opts...),
+	)
 	agentServicePingHandler := connect.NewUnaryHandler(
 		AgentServicePingProcedure,
 		svc.Ping,
@@ -223,6 +250,8 @@ func NewAgentServiceHandler(svc AgentServiceHandler, opts ...connect.HandlerOpti
 			agentServiceServicesHandler.ServeHTTP(w, r)
 		case AgentServiceReportProcedure:
 			agentServiceReportHandler.ServeHTTP(w, r)
+		case AgentServiceReportTestsProcedure:
+			agentServiceReportTestsHandler.ServeHTTP(w, r)
 		case AgentServicePingProcedure:
 			agentServicePingHandler.ServeHTTP(w, r)
 		default:
@@ -248,6 +277,10 @@ func (UnimplementedAgentServiceHandler) Services(context.Context, *connect.Reque
 
 func (UnimplementedAgentServiceHandler) Report(context.Context, *connect.Request[v1.ReportRequest]) (*connect.Response[v1.ReportResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.agent.v1.AgentService.Report is not implemented"))
+}
+
+func (UnimplementedAgentServiceHandler) ReportTests(context.Context, *connect.Request[v1.ReportTestsRequest]) (*connect.Response[v1.ReportTestsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.agent.v1.AgentService.ReportTests is not implemented"))
 }
 
 func (UnimplementedAgentServiceHandler) Ping(context.Context, *connect.Request[v1.PingRequest]) (*connect.Response[v1.PingResponse], error) {

@@ -132,6 +132,8 @@ const (
 	ServicesApprovePruneProcedure = "/axle.hub.v1.Services/ApprovePrune"
 	// ServicesDeleteProcedure is the fully-qualified name of the Services's Delete RPC.
 	ServicesDeleteProcedure = "/axle.hub.v1.Services/Delete"
+	// ServicesListTestsProcedure is the fully-qualified name of the Services's ListTests RPC.
+	ServicesListTestsProcedure = "/axle.hub.v1.Services/ListTests"
 	// ServicesConfigProcedure is the fully-qualified name of the Services's Config RPC.
 	ServicesConfigProcedure = "/axle.hub.v1.Services/Config"
 	// ContextsListProcedure is the fully-qualified name of the Contexts's List RPC.
@@ -981,6 +983,8 @@ type ServicesClient interface {
 	ListRevisions(context.Context, *connect.Request[v1.ListRevisionsRequest]) (*connect.Response[v1.ListRevisionsResponse], error)
 	ApprovePrune(context.Context, *connect.Request[v1.ApprovePruneRequest]) (*connect.Response[v1.Service], error)
 	Delete(context.Context, *connect.Request[v1.DeleteServiceRequest]) (*connect.Response[v1.Service], error)
+	// ListTests returns how a service's tests ran, newest revision first.
+	ListTests(context.Context, *connect.Request[v1.ListTestsRequest]) (*connect.Response[v1.ListTestsResponse], error)
 	// Config tells what templates see as configuration, and where each value
 	// comes from.
 	Config(context.Context, *connect.Request[v1.GetServiceConfigRequest]) (*connect.Response[v1.ServiceConfig], error)
@@ -1069,6 +1073,12 @@ func NewServicesClient(httpClient connect.HTTPClient, baseURL string, opts ...co
 			connect.WithSchema(servicesMethods.ByName("Delete")),
 			connect.WithClientOptions(opts...),
 		),
+		listTests: connect.NewClient[v1.ListTestsRequest, v1.ListTestsResponse](
+			httpClient,
+			baseURL+ServicesListTestsProcedure,
+			connect.WithSchema(servicesMethods.ByName("ListTests")),
+			connect.WithClientOptions(opts...),
+		),
 		config: connect.NewClient[v1.GetServiceConfigRequest, v1.ServiceConfig](
 			httpClient,
 			baseURL+ServicesConfigProcedure,
@@ -1092,6 +1102,7 @@ type servicesClient struct {
 	listRevisions *connect.Client[v1.ListRevisionsRequest, v1.ListRevisionsResponse]
 	approvePrune  *connect.Client[v1.ApprovePruneRequest, v1.Service]
 	delete        *connect.Client[v1.DeleteServiceRequest, v1.Service]
+	listTests     *connect.Client[v1.ListTestsRequest, v1.ListTestsResponse]
 	config        *connect.Client[v1.GetServiceConfigRequest, v1.ServiceConfig]
 }
 
@@ -1155,6 +1166,11 @@ func (c *servicesClient) Delete(ctx context.Context, req *connect.Request[v1.Del
 	return c.delete.CallUnary(ctx, req)
 }
 
+// ListTests calls axle.hub.v1.Services.ListTests.
+func (c *servicesClient) ListTests(ctx context.Context, req *connect.Request[v1.ListTestsRequest]) (*connect.Response[v1.ListTestsResponse], error) {
+	return c.listTests.CallUnary(ctx, req)
+}
+
 // Config calls axle.hub.v1.Services.Config.
 func (c *servicesClient) Config(ctx context.Context, req *connect.Request[v1.GetServiceConfigRequest]) (*connect.Response[v1.ServiceConfig], error) {
 	return c.config.CallUnary(ctx, req)
@@ -1177,6 +1193,8 @@ type ServicesHandler interface {
 	ListRevisions(context.Context, *connect.Request[v1.ListRevisionsRequest]) (*connect.Response[v1.ListRevisionsResponse], error)
 	ApprovePrune(context.Context, *connect.Request[v1.ApprovePruneRequest]) (*connect.Response[v1.Service], error)
 	Delete(context.Context, *connect.Request[v1.DeleteServiceRequest]) (*connect.Response[v1.Service], error)
+	// ListTests returns how a service's tests ran, newest revision first.
+	ListTests(context.Context, *connect.Request[v1.ListTestsRequest]) (*connect.Response[v1.ListTestsResponse], error)
 	// Config tells what templates see as configuration, and where each value
 	// comes from.
 	Config(context.Context, *connect.Request[v1.GetServiceConfigRequest]) (*connect.Response[v1.ServiceConfig], error)
@@ -1261,6 +1279,12 @@ func NewServicesHandler(svc ServicesHandler, opts ...connect.HandlerOption) (str
 		connect.WithSchema(servicesMethods.ByName("Delete")),
 		connect.WithHandlerOptions(opts...),
 	)
+	servicesListTestsHandler := connect.NewUnaryHandler(
+		ServicesListTestsProcedure,
+		svc.ListTests,
+		connect.WithSchema(servicesMethods.ByName("ListTests")),
+		connect.WithHandlerOptions(opts...),
+	)
 	servicesConfigHandler := connect.NewUnaryHandler(
 		ServicesConfigProcedure,
 		svc.Config,
@@ -1293,6 +1317,8 @@ func NewServicesHandler(svc ServicesHandler, opts ...connect.HandlerOption) (str
 			servicesApprovePruneHandler.ServeHTTP(w, r)
 		case ServicesDeleteProcedure:
 			servicesDeleteHandler.ServeHTTP(w, r)
+		case ServicesListTestsProcedure:
+			servicesListTestsHandler.ServeHTTP(w, r)
 		case ServicesConfigProcedure:
 			servicesConfigHandler.ServeHTTP(w, r)
 		default:
@@ -1350,6 +1376,10 @@ func (UnimplementedServicesHandler) ApprovePrune(context.Context, *connect.Reque
 
 func (UnimplementedServicesHandler) Delete(context.Context, *connect.Request[v1.DeleteServiceRequest]) (*connect.Response[v1.Service], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Services.Delete is not implemented"))
+}
+
+func (UnimplementedServicesHandler) ListTests(context.Context, *connect.Request[v1.ListTestsRequest]) (*connect.Response[v1.ListTestsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Services.ListTests is not implemented"))
 }
 
 func (UnimplementedServicesHandler) Config(context.Context, *connect.Request[v1.GetServiceConfigRequest]) (*connect.Response[v1.ServiceConfig], error) {

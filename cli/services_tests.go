@@ -1,0 +1,231 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/sdk"
+)
+
+// testsEvery is how often the hub is asked while tests are followed: an agent
+// reports every second or two.
+const testsEvery = time.Second
+
+// testView is one test of one run as -o json and -o yaml show it.
+type testView struct {
+	Revision       int64           `json:"revision"`
+	SourceRevision string          `json:"sourceRevision"`
+	Test           string          `json:"test"`
+	State          string          `json:"state"`
+	Attempt        int32           `json:"attempt"`
+	Attempts       int32           `json:"attempts"`
+	StartedAt      string          `json:"startedAt"`
+	EndedAt        string          `json:"endedAt"`
+	Duration       string          `json:"duration"`
+	Message        string          `json:"message"`
+	Tail           string          `json:"tail"`
+	Report         *testReportView `json:"report,omitempty"`
+}
+
+type testReportView struct {
+	Tests    int32          `json:"tests"`
+	Failures int32          `json:"failures"`
+	Errors   int32          `json:"errors"`
+	Skipped  int32          `json:"skipped"`
+	Failed   []testCaseView `json:"failed,omitempty"`
+}
+
+type testCaseView struct {
+	Suite   string `json:"suite"`
+	Name    string `json:"name"`
+	Message string `json:"message"`
+}
+
+// duration is how long a test took, or has taken.
+func (a *app) duration(start, end int64) string {
+	if start == 0 {
+		return ""
+	}
+	if end == 0 {
+		end = a.now().UnixMicro()
+	}
+	return (time.Duration(max(0, end-start)) * time.Microsecond).Round(time.Second).String()
+}
+
+func (a *app) testViews(runs []*hubv1.TestRun) []testView {
+	views := []testView{}
+	for _, run := range runs {
+		for _, t := range run.GetTests() {
+			v := testView{
+				Revision: run.GetRevision(), SourceRevision: run.GetSourceRevision(), Test: testName(t), State: t.GetState(),
+				Attempt: t.GetAttempt(), Attempts: t.GetAttempts(), StartedAt: stamp(t.GetStartedAt()), EndedAt: stamp(t.GetEndedAt()),
+				Duration: a.duration(t.GetStartedAt(), t.GetEndedAt()), Message: t.GetMessage(), Tail: t.GetTail(),
+			}
+			if j := t.GetReport(); j != nil {
+				v.Report = &testReportView{Tests: j.GetTests(), Failures: j.GetFailures(), Errors: j.GetErrors(), Skipped: j.GetSkipped()}
+				for _, c := range j.GetFailed() {
+					v.Report.Failed = append(v.Report.Failed, testCaseView{c.GetSuite(), c.GetName(), c.GetMessage()})
+				}
+			}
+			views = append(views, v)
+		}
+	}
+	return views
+}
+
+func testName(t *hubv1.TestResult) string {
+	return strings.TrimPrefix(t.GetNamespace()+"/"+t.GetName(), "/")
+}
+
+// cases is the report in one word.
+func (v testView) cases() string {
+	if v.Report == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d failed", v.Report.Failures+v.Report.Errors, v.Report.Tests)
+}
+
+func (a *app) printTests(views []testView) error {
+	return printList(a, views, func(v testView) string { return v.Test },
+		column[testView]{"REVISION", func(v testView) string { return strconv.FormatInt(v.Revision, 10) + " " + short(v.SourceRevision) }},
+		column[testView]{"TEST", func(v testView) string { return v.Test }},
+		column[testView]{"STATE", func(v testView) string { return v.State }},
+		column[testView]{"ATTEMPT", func(v testView) string {
+			if v.Attempt == 0 {
+				return ""
+			}
+			return fmt.Sprintf("%d of %d", v.Attempt, v.Attempts)
+		}},
+		column[testView]{"TOOK", func(v testView) string { return v.Duration }},
+		column[testView]{"CASES", testView.cases},
+		column[testView]{"MESSAGE", func(v testView) string { return v.Message }},
+	)
+}
+
+func (a *app) servicesTests() *cobra.Command {
+	var cluster string
+	var follow, all bool
+	var timeout time.Duration
+	request := &hubv1.ListTestsRequest{}
+	c := &cobra.Command{
+		Use: "tests CLUSTER/NAME", Short: "Show how a service's tests ran, or follow them as they run", Args: exactly(1), ValidArgsFunction: a.completeServices,
+		Long: "Show how a service's tests ran: those of the newest run, or of all that are kept.\n\n" +
+			"With --follow the logs are shown as the tests write them, until all have ended; the exit status is then 1 when one failed.",
+		Example: `  axle services tests edge-1/shop
+  axle services tests edge-1/shop --follow
+  axle services tests edge-1/shop -o json | jq '.[] | select(.state == "Failed") | .tail'`,
+		RunE: func(c *cobra.Command, args []string) error {
+			ref, err := serviceRef(args[0], cluster)
+			if err != nil {
+				return err
+			}
+			request.Ref = ref
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			if follow {
+				ctx, cancel := context.WithTimeout(c.Context(), timeout)
+				defer cancel()
+				return a.followTests(ctx, client, request)
+			}
+			answer, err := client.Services.ListTests(c.Context(), connect.NewRequest(request))
+			if err != nil {
+				return err
+			}
+			runs := answer.Msg.GetRuns()
+			if !all && request.Revision == 0 && len(runs) > 1 {
+				runs = runs[:1]
+			}
+			return a.printTests(a.testViews(runs))
+		},
+	}
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
+	c.Flags().Int64Var(&request.Revision, "revision", 0, "only of this revision of the service")
+	c.Flags().BoolVar(&all, "all", false, "all runs that are kept, not only the newest")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "show logs as they are written, until all tests have ended")
+	c.Flags().DurationVar(&timeout, "timeout", time.Hour, "how long to follow at most")
+	return c
+}
+
+// followTests shows the newest run until it has ended.
+func (a *app) followTests(ctx context.Context, client *sdk.Client, request *hubv1.ListTestsRequest) error {
+	shown := testLog{out: a.Out, seen: map[string]int64{}, said: map[string]string{}}
+	for {
+		answer, err := client.Services.ListTests(ctx, connect.NewRequest(request))
+		if err != nil {
+			return err
+		}
+		if runs := answer.Msg.GetRuns(); len(runs) > 0 {
+			shown.show(runs[0])
+			switch runs[0].GetState() {
+			case "Passed":
+				return nil
+			case "Failed":
+				return fmt.Errorf("tests failed: %s", runs[0].GetMessage())
+			}
+		} else {
+			shown.say("", "no test has run yet")
+		}
+		if err := jitter.Wait(ctx, testsEvery); err != nil {
+			return fmt.Errorf("the tests have not ended: %w", err)
+		}
+	}
+}
+
+// testLog remembers what was shown of each test.
+type testLog struct {
+	out  io.Writer
+	seen map[string]int64
+	said map[string]string
+}
+
+// show prints what is new, a prefix before each line.
+func (l *testLog) show(run *hubv1.TestRun) {
+	if run.GetState() == "Waiting" {
+		l.say("", run.GetMessage())
+	}
+	for _, t := range run.GetTests() {
+		name := testName(t)
+		if t.GetAttempt() == 0 {
+			continue
+		}
+		attempt := fmt.Sprintf("%s %s %d", run.GetKey(), name, t.GetAttempt())
+		l.say(name, fmt.Sprintf("attempt %d of %d", t.GetAttempt(), t.GetAttempts()))
+		more := t.GetLogBytes() - l.seen[attempt]
+		l.seen[attempt] = t.GetLogBytes()
+		tail := t.GetTail()
+		if more > int64(len(tail)) {
+			fmt.Fprintf(l.out, "%s | … %d bytes are not shown\n", name, more-int64(len(tail)))
+			more = int64(len(tail))
+		}
+		for line := range strings.Lines(tail[int64(len(tail))-max(0, more):]) {
+			fmt.Fprintf(l.out, "%s | %s\n", name, strings.TrimRight(line, "\n"))
+		}
+		if state := t.GetState(); state == "Passed" || state == "Failed" || t.GetMessage() != "" {
+			l.say(name, strings.TrimSuffix(state+": "+t.GetMessage(), ": "))
+		}
+	}
+}
+
+// say prints a line once.
+func (l *testLog) say(name, text string) {
+	if text == "" || l.said[name] == text {
+		return
+	}
+	l.said[name] = text
+	if name == "" {
+		fmt.Fprintln(l.out, text)
+		return
+	}
+	fmt.Fprintf(l.out, "%s: %s\n", name, text)
+}

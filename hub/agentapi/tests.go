@@ -1,0 +1,96 @@
+package agentapi
+
+import (
+	"context"
+	"strings"
+
+	"connectrpc.com/connect"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// The bounds of what is taken of tests.
+const (
+	maxTestRuns  = 50
+	maxTests     = 100
+	maxTestTail  = 32 << 10
+	maxTestCases = 50
+	maxTestKey   = 128
+)
+
+// ReportTests stores how tests stand; its answer means that it is committed.
+func (c calls) ReportTests(ctx context.Context, req *connect.Request[agentv1.ReportTestsRequest]) (*connect.Response[agentv1.ReportTestsResponse], error) {
+	p, err := caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(req.Msg.GetRuns()) > maxTestRuns {
+		return nil, errcode.New(errcode.Invalid, "a report carries at most %d runs of tests; send it in parts", maxTestRuns)
+	}
+	var runs []fleet.TestRun
+	for _, m := range req.Msg.GetRuns() {
+		run, err := testRun(m)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, run)
+	}
+	if err := c.Identity.CheckBoot(ctx, p.ID, req.Msg.GetBootId()); err != nil {
+		return nil, err
+	}
+	if err := c.Fleet.StoreTestRuns(ctx, p.ID, runs); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&agentv1.ReportTestsResponse{}), nil
+}
+
+func testRun(m *agentv1.TestRun) (fleet.TestRun, error) {
+	if m.GetServiceId() == "" || m.GetKey() == "" || len(m.GetKey()) > maxTestKey {
+		return fleet.TestRun{}, errcode.New(errcode.Invalid, "a run of tests names no service, or does not say what it tests")
+	}
+	if len(m.GetTests()) > maxTests {
+		return fleet.TestRun{}, errcode.New(errcode.Invalid, "a run has %d tests; at most %d are taken", len(m.GetTests()), maxTests)
+	}
+	r := fleet.TestRun{
+		ServiceID: m.GetServiceId(), Key: clean(m.GetKey()), Revision: m.GetRevision(), SourceRevision: clean(m.GetSourceRevision()),
+		TarballDigest: clean(m.GetTarballDigest()), SpecDigest: clean(m.GetSpecDigest()), State: testState(m.GetState()), Message: clean(m.GetMessage()),
+		StartedAt: m.GetStartedAt(), EndedAt: m.GetEndedAt(), Tests: []fleet.TestResult{},
+	}
+	for _, t := range m.GetTests() {
+		r.Tests = append(r.Tests, testResult(t))
+	}
+	return r, nil
+}
+
+func testResult(m *agentv1.TestResult) fleet.TestResult {
+	t := fleet.TestResult{
+		Namespace: clean(m.GetNamespace()), Name: clean(m.GetName()), State: testState(m.GetState()), Attempt: int(m.GetAttempt()), Attempts: int(m.GetAttempts()),
+		StartedAt: m.GetStartedAt(), EndedAt: m.GetEndedAt(), Message: clean(m.GetMessage()), Tail: cleanEnd(m.GetTail()), LogBytes: m.GetLogBytes(),
+	}
+	if j := m.GetReport(); j != nil {
+		t.Report = &fleet.TestReport{Tests: int(j.GetTests()), Failures: int(j.GetFailures()), Errors: int(j.GetErrors()), Skipped: int(j.GetSkipped()), Duration: j.GetDurationMicros()}
+		for _, c := range j.GetFailed()[:min(maxTestCases, len(j.GetFailed()))] {
+			t.Report.Failed = append(t.Report.Failed, fleet.TestCase{Suite: clean(c.GetSuite()), Name: clean(c.GetName()), Message: clean(c.GetMessage())})
+		}
+	}
+	return t
+}
+
+// testState keeps the closed list closed, like syncOf.
+func testState(word string) fleet.TestState {
+	switch s := fleet.TestState(word); s {
+	case fleet.TestWaiting, fleet.TestRunning, fleet.TestPassed, fleet.TestFailed:
+		return s
+	}
+	return fleet.TestWaiting
+}
+
+// cleanEnd is clean for a text whose end matters.
+func cleanEnd(text string) string {
+	if len(text) > maxTestTail {
+		text = strings.ToValidUTF8(text[len(text)-maxTestTail:], "")
+	}
+	return strings.ReplaceAll(text, "\x00", "")
+}
