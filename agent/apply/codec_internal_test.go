@@ -30,7 +30,7 @@ func sample(count int) *inventory {
 	return i
 }
 
-var compareInventories = cmp.AllowUnexported(inventory{}, entry{}, place{})
+var compareInventories = cmp.AllowUnexported(inventory{}, entry{}, place{}, hookRun{})
 
 func TestInventorySurvivesItsCodec(t *testing.T) {
 	for name, count := range map[string]int{"empty": 0, "one Secret": 50, "several Secrets": 20000} {

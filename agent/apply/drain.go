@@ -159,7 +159,23 @@ func (d *drain) deleteAll(ctx context.Context) error {
 		d.result.Message = fmt.Sprintf("it waits until service %s has been rendered, which may take objects over", other)
 		return nil
 	}
-	all := d.reverse()
+	if done, err := d.bidFarewell(ctx, momentLeaving); err != nil || !done {
+		return err
+	}
+	gone, err := d.deleteWaves(ctx, slices.DeleteFunc(d.reverse(), func(e entry) bool { return e.hook.moment == momentLeft }))
+	if err != nil || !gone {
+		return err
+	}
+	if done, err := d.bidFarewell(ctx, momentLeft); err != nil || !done {
+		return err
+	}
+	if gone, err = d.deleteWaves(ctx, d.reverse()); err != nil || !gone {
+		return err
+	}
+	return d.deleteNamespace(ctx)
+}
+
+func (d *drain) deleteWaves(ctx context.Context, all []entry) (gone bool, err error) {
 	for start := 0; start < len(all); {
 		end := start
 		for end < len(all) && all[end].place == all[start].place {
@@ -167,11 +183,11 @@ func (d *drain) deleteAll(ctx context.Context) error {
 		}
 		gone, err := d.deleteWave(ctx, all[start:end])
 		if err != nil || !gone {
-			return err
+			return false, err
 		}
 		start = end
 	}
-	return d.deleteNamespace(ctx)
+	return true, nil
 }
 
 // deleteWave deletes the objects of one wave and waits a little for them.

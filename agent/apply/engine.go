@@ -51,6 +51,8 @@ type Config struct {
 	// HealthWait is how long a pass waits for health before it fails; 10
 	// minutes when zero, none when negative.
 	HealthWait time.Duration
+	// Step is how long one call of Pass begins new writes; 10 s when zero.
+	Step time.Duration
 	// NeedPass is told the id of a service that was given an object and should
 	// look at it now. It must not block. Nil is nobody.
 	NeedPass func(service string)
@@ -124,6 +126,9 @@ func New(cfg Config) (*Engine, error) {
 	}
 	if cfg.HealthWait == 0 {
 		cfg.HealthWait = defaultHealthWait
+	}
+	if cfg.Step == 0 {
+		cfg.Step = defaultStep
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = clock.Real{}
@@ -289,7 +294,8 @@ func (e *Engine) Objects(service string) []kubeobj.Expected {
 	})
 	var all []kubeobj.Expected
 	for _, entry := range entries {
-		if !entry.leaving {
+		// A hook that has not run, or was deleted after it did, is no object.
+		if !entry.leaving && (entry.uid != "" || !entry.hook.runs && entry.place.Stage < stageFail) {
 			all = append(all, t.expected(entry))
 		}
 	}
@@ -331,7 +337,13 @@ func (e *Engine) ExpectedOf(kind kubeobj.Kind) []kubeobj.Expected {
 
 func (t *tenant) expected(entry entry) kubeobj.Expected {
 	return kubeobj.Expected{Ref: entry.ref, Kind: entry.kind, Service: t.inventory.service, UID: entry.uid, Print: entry.print,
-		Once: entry.once, Strict: t.inventory.strict, Held: t.running || t.paused || entry.hash == 0 || t.inventory.phase == PhaseDraining}
+		Once: entry.once, Strict: t.inventory.strict, Held: t.running || t.paused || entry.hash == 0 || t.inventory.phase == PhaseDraining || t.inventory.beyond(entry)}
+}
+
+// beyond reports whether a pass that waits has not come to an object yet: what
+// it will write there is not put back before.
+func (i *inventory) beyond(e entry) bool {
+	return (i.phase == PhaseWaiting || i.phase == PhaseFailed) && i.goal != "" && i.reached.before(e.place)
 }
 
 // Pause stops heals of a service until the next Pass; for a paused service.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -30,6 +31,10 @@ type wireItem struct {
 	Once     bool
 	Recreate bool
 	Prune    pruning
+	Moment   moment        `json:",omitempty"`
+	Runs     bool          `json:",omitempty"`
+	Policy   hookPolicy    `json:",omitempty"`
+	Limit    time.Duration `json:",omitempty"`
 }
 
 // recaller opens what remember packed, in this process and of any size that a
@@ -40,7 +45,7 @@ var recaller, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithD
 func (e *Engine) remember(t *tenant, c *client, p *plan) {
 	items := make([]wireItem, 0, len(p.items))
 	for _, it := range p.items {
-		items = append(items, wireItem{it.ref, it.kind, it.place, it.body, it.hash, it.once, it.recreate, it.prune})
+		items = append(items, it.wire())
 	}
 	raw, err := json.Marshal(items)
 	if err != nil {
@@ -63,7 +68,7 @@ func (r rendered) items() (map[kubeobj.Ref]*item, error) {
 	}
 	all := make(map[kubeobj.Ref]*item, len(list))
 	for _, w := range list {
-		all[w.Ref] = &item{w.Ref, w.Kind, w.Place, w.Body, w.Hash, w.Once, w.Recreate, w.Prune}
+		all[w.Ref] = w.item()
 	}
 	return all, nil
 }

@@ -41,6 +41,21 @@ type entry struct {
 	leaving bool
 	// fresh says that it was written and has not been healthy since.
 	fresh bool
+	hook  hookRun
+}
+
+// hookRun is what is remembered of a hook's last run.
+type hookRun struct {
+	moment moment
+	// runs is false for everything that is not a hook.
+	runs   bool
+	policy hookPolicy
+	// key names the run: the object and the revision it ran for; zero when it
+	// never ran.
+	key uint64
+	end hookEnd
+	// until is when a run that has not ended counts as failed.
+	until time.Time
 }
 
 // inventory is all that is remembered of one service.
@@ -53,7 +68,18 @@ type inventory struct {
 	approval                  int64
 	held                      int
 	strict                    bool
-	entries                   map[kubeobj.Ref]entry
+	// goal is the revision under way, or the last one when the phase is
+	// Applied; reached is the place that the pass has come to.
+	goal    string
+	reached place
+	// attempt counts failures of the goal; the next try is at retryAt, and why
+	// says what failed, scrubbed.
+	attempt         int
+	retryAt         time.Time
+	why, failedSpec string
+	// farewell are the hooks of a drain, as they were rendered last.
+	farewell []wireItem
+	entries  map[kubeobj.Ref]entry
 	// shards are the numbers of the Secrets beside the first.
 	shards []int
 	// version is the first Secret's resourceVersion, empty before it exists.
@@ -90,6 +116,12 @@ type wireEntry struct {
 	Prune      int    `json:"p,omitempty"`
 	Leaving    bool   `json:"l,omitempty"`
 	Fresh      bool   `json:"fr,omitempty"`
+	Runs       bool   `json:"hr,omitempty"`
+	Moment     int    `json:"hm,omitempty"`
+	Policy     int    `json:"hp,omitempty"`
+	Run        uint64 `json:"hk,omitempty"`
+	End        int    `json:"he,omitempty"`
+	Until      int64  `json:"hu,omitempty"`
 }
 
 type wireShard struct {
@@ -111,6 +143,15 @@ type wireState struct {
 	Held          int    `json:"held,omitempty"`
 	Strict        bool   `json:"strict,omitempty"`
 	Shards        []int  `json:"shards,omitempty"`
+	Goal          string `json:"goal,omitempty"`
+	Stage         int    `json:"stage,omitempty"`
+	Wave          int    `json:"wave,omitempty"`
+	Attempt       int    `json:"attempt,omitempty"`
+	RetryAt       int64  `json:"retryAt,omitempty"`
+	Why           string `json:"why,omitempty"`
+	FailedSpec    string `json:"failedSpec,omitempty"`
+	// Farewell holds whole objects, at most maxFarewell of them packed.
+	Farewell []wireItem `json:"farewell,omitempty"`
 }
 
 func toWire(e entry) wireEntry {
@@ -119,6 +160,7 @@ func toWire(e entry) wireEntry {
 		Namespace: e.ref.Namespace, Name: e.ref.Name, Stage: e.place.Stage, Wave: e.place.Wave, UID: string(e.uid), Hash: e.hash,
 		Own: e.print.Own, Unscaled: e.print.Unscaled, Foreign: e.print.Foreign,
 		Once: e.once, Prune: int(e.prune), Leaving: e.leaving, Fresh: e.fresh,
+		Runs: e.hook.runs, Moment: int(e.hook.moment), Policy: int(e.hook.policy), Run: e.hook.key, End: int(e.hook.end), Until: clock.Micros(e.hook.until),
 	}
 }
 
@@ -129,6 +171,7 @@ func fromWire(w wireEntry) entry {
 		place: place{w.Stage, w.Wave}, uid: types.UID(w.UID), hash: w.Hash,
 		print: kubeobj.Fingerprint{Own: w.Own, Unscaled: w.Unscaled, Foreign: w.Foreign},
 		once:  w.Once, prune: pruning(w.Prune), leaving: w.Leaving, fresh: w.Fresh,
+		hook: hookRun{moment: moment(w.Moment), runs: w.Runs, policy: hookPolicy(w.Policy), key: w.Run, end: hookEnd(w.End), until: clock.FromMicros(w.Until)},
 	}
 }
 
@@ -175,6 +218,7 @@ func (i *inventory) wireState() wireState {
 	return wireState{
 		Name: i.name, Namespace: i.namespace, TarballDigest: i.tarballDigest, SpecDigest: i.specDigest, Phase: i.phase,
 		AppliedAt: clock.Micros(i.appliedAt), WaitUntil: clock.Micros(i.waitUntil), Approval: i.approval, Held: i.held, Strict: i.strict,
+		Goal: i.goal, Stage: i.reached.Stage, Wave: i.reached.Wave, Attempt: i.attempt, RetryAt: clock.Micros(i.retryAt), Why: i.why, FailedSpec: i.failedSpec, Farewell: i.farewell,
 	}
 }
 
@@ -245,6 +289,7 @@ func decodeBy(unpack func([]byte) (wireShard, error), shards map[int][]byte) (*i
 		service: first.Service, name: s.Name, namespace: s.Namespace, tarballDigest: s.TarballDigest, specDigest: s.SpecDigest,
 		phase: s.Phase, appliedAt: clock.FromMicros(s.AppliedAt), waitUntil: clock.FromMicros(s.WaitUntil), approval: s.Approval,
 		held: s.Held, strict: s.Strict, shards: s.Shards, entries: map[kubeobj.Ref]entry{},
+		goal: s.Goal, reached: place{s.Stage, s.Wave}, attempt: s.Attempt, retryAt: clock.FromMicros(s.RetryAt), why: s.Why, failedSpec: s.FailedSpec, farewell: s.Farewell,
 	}
 	entries := first.Entries
 	read := map[int]bool{0: true}

@@ -32,6 +32,10 @@ const (
 	stageBefore
 	stageMain
 	stageAfter
+	// stageFail follows a failure, stageLeave goes with a drain; a pass that
+	// ends well applies nothing of them.
+	stageFail
+	stageLeave
 )
 
 // place is where an object stands in the order of a pass.
@@ -46,21 +50,25 @@ func (p place) before(q place) bool {
 
 var crdKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-func placeOf(object *unstructured.Unstructured, kind kubeobj.Kind, when hook) place {
+func placeOf(object *unstructured.Unstructured, kind kubeobj.Kind, when moment) place {
 	return place{Stage: stageOf(kind, when), Wave: waveOf(object.GetAnnotations(), kind)}
 }
 
-func stageOf(kind kubeobj.Kind, when hook) int {
+func stageOf(kind kubeobj.Kind, when moment) int {
 	switch {
+	case when == momentFail:
+		return stageFail
+	case when == momentLeaving, when == momentLeft:
+		return stageLeave
 	case kind.Group == "" && kind.Kind == "Namespace":
 		return stageNamespaces
 	case kind.GroupKind() == crdKind:
 		return stageDefinitions
 	case !kind.Namespaced && strings.HasSuffix(kind.Kind, "Class"):
 		return stageClasses
-	case when == hookBefore:
+	case when == momentBefore:
 		return stageBefore
-	case when == hookAfter:
+	case when == momentAfter:
 		return stageAfter
 	}
 	return stageMain
@@ -100,52 +108,10 @@ func defaultWave(kind kubeobj.Kind) int {
 	return 4
 }
 
-// hook says whether an object belongs to a moment of a pass.
-type hook int
-
-const (
-	hookNone hook = iota
-	hookBefore
-	hookAfter
-	// hookElsewhere is applied by no pass: tests, deletions, roll backs.
-	hookElsewhere
-)
-
-func hookOf(annotations map[string]string) hook {
-	for _, key := range []string{"deployment.plural.sh/sync-hook", "argocd.argoproj.io/hook", "helm.sh/hook"} {
-		value, ok := annotations[key]
-		if !ok {
-			continue
-		}
-		found := hookElsewhere
-		for one := range strings.SplitSeq(value, ",") {
-			switch strings.ToLower(strings.TrimSpace(one)) {
-			case "pre-sync", "presync", "pre-install", "pre-upgrade":
-				found = hookBefore
-			case "post-sync", "postsync", "post-install", "post-upgrade":
-				if found == hookElsewhere {
-					found = hookAfter
-				}
-			case "sync", "crd-install", "":
-				return hookNone
-			}
-		}
-		return found
-	}
-	return hookNone
-}
-
 // runsOnce reports whether an object does its work and ends, so that it is not
 // put back when it is gone.
-func runsOnce(object *unstructured.Unstructured, kind kubeobj.Kind, when hook) bool {
-	if when != hookNone || kind.Group == "batch" && kind.Kind == "Job" {
-		return true
-	}
-	if kind.Group == "" && kind.Kind == "Pod" {
-		policy, _, _ := unstructured.NestedString(object.Object, "spec", "restartPolicy")
-		return policy == "Never" || policy == "OnFailure"
-	}
-	return false
+func runsOnce(object *unstructured.Unstructured, kind kubeobj.Kind, h hook) bool {
+	return h.runs || endsByItself(object, kind)
 }
 
 // option reports whether an Argo or Plural list of sync options holds one.
@@ -160,8 +126,8 @@ func option(annotations map[string]string, name string) bool {
 	return false
 }
 
-func mayRecreate(annotations map[string]string, when hook) bool {
-	return when != hookNone || annotations[RecreateAnnotation] == "true" ||
+func mayRecreate(annotations map[string]string, h hook) bool {
+	return h.runs || annotations[RecreateAnnotation] == "true" ||
 		option(annotations, "Force=true") || option(annotations, "Replace=true")
 }
 

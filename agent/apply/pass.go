@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -43,6 +44,13 @@ type run struct {
 	// soon says that a refusal is likely to pass within seconds.
 	soon   bool
 	writer *writer
+	// began is when this step did; more says that it left something to the next.
+	began time.Time
+	more  bool
+	// ended says that the result is final: the pass waits or failed on its way.
+	ended bool
+	// hookWhy says why hooks failed whose end this pass saw.
+	hookWhy map[kubeobj.Ref]string
 }
 
 // Pass makes the cluster hold exactly objects for the service. An error means
@@ -94,7 +102,7 @@ func (e *Engine) end(t *tenant) {
 }
 
 func (e *Engine) pass(ctx context.Context, t *tenant, service Service, objects []*unstructured.Unstructured) (Result, error) {
-	r := &run{Engine: e, service: service, tenant: t}
+	r := &run{Engine: e, service: service, tenant: t, began: time.Now()}
 	if err := r.open(ctx); err != nil {
 		return Result{}, err
 	}
@@ -102,20 +110,37 @@ func (e *Engine) pass(ctx context.Context, t *tenant, service Service, objects [
 	if r.client, err = e.clientOf(service); err != nil {
 		return Result{}, err
 	}
-	if r.plan, err = (planner{e.kinds, e.cfg.ClusterID, service}).plan(ctx, objects); err != nil {
+	if r.plan, err = (planner{e.kinds, e.cfg.ClusterID, service, r.before}).plan(ctx, objects); err != nil {
 		return Result{}, err
 	}
 	e.want(service.ID, r.before, r.plan)
 	r.result.Problems = append(r.result.Problems, r.plan.problems...)
-	e.remember(t, r.client, r.plan)
-	if err := r.applyAll(ctx); err != nil {
-		return Result{}, err
-	}
-	if err := r.settle(ctx); err != nil {
+	if err := r.advance(ctx); err != nil {
 		return Result{}, err
 	}
 	r.finish()
 	return r.result, nil
+}
+
+// advance brings the service as far as it can go now.
+func (r *run) advance(ctx context.Context) error {
+	if busy := r.takeGoal(); busy != "" {
+		return r.yield(ctx, busy)
+	}
+	r.remember(r.tenant, r.client, r.plan)
+	if r.resting() {
+		if r.hookEnds() {
+			r.dirty = true
+		}
+		if err := r.saveIfDirty(ctx); err != nil {
+			return err
+		}
+		return r.sweep(ctx)
+	}
+	if err := r.applyAll(ctx); err != nil || r.ended {
+		return err
+	}
+	return r.settle(ctx)
 }
 
 // open reads what is known of the service.
@@ -187,11 +212,17 @@ func (r *run) applyAll(ctx context.Context) error {
 	}
 	groups := r.plan.groups()
 	for n, group := range groups {
-		failed, err := r.applyGroup(ctx, group)
-		if err != nil {
+		if ok, err := r.mayEnter(ctx, groups, n); err != nil || !ok {
+			r.ended = true
 			return err
 		}
-		if failed == 0 {
+		r.next.reached = group[0].place
+		failed, err := r.applyGroup(ctx, group)
+		if err == nil && r.more {
+			r.ended = true
+			return r.pause(ctx)
+		}
+		if err == nil && failed == 0 {
 			failed, err = r.waitDefinitions(ctx, group)
 		}
 		if err != nil {
@@ -199,17 +230,21 @@ func (r *run) applyAll(ctx context.Context) error {
 		}
 		if failed > 0 {
 			r.postpone(groups[n+1:])
+			r.result.Partly = true
 			return nil
 		}
 	}
-	return nil
+	ok, err := r.mayEnter(ctx, groups, len(groups))
+	r.ended = !ok
+	return err
 }
 
 // claim puts new objects into the inventory and marks those that are not
 // rendered any more. It reports whether that must be stored first.
 func (r *run) claim() bool {
 	todo := r.dirty
-	for _, it := range r.plan.items {
+	r.keepFarewell()
+	for _, it := range append(slices.Clone(r.plan.items), r.plan.fail...) {
 		if had, ok := r.next.entries[it.ref]; ok {
 			if had.leaving || had.kind != it.kind || had.place != it.place || had.prune != it.prune || had.once != it.once {
 				had.leaving, had.kind, had.place, had.prune, had.once = false, it.kind, it.place, it.prune, it.once
@@ -222,7 +257,7 @@ func (r *run) claim() bool {
 		r.dirty, todo = true, true
 	}
 	for ref, had := range r.next.entries {
-		if r.plan.byRef[ref] == nil && !had.leaving && !r.unplanned(ref) {
+		if it := r.plan.byRef[ref]; (it == nil || it.place.Stage == stageLeave) && !had.leaving && !r.unplanned(ref) {
 			had.leaving = true
 			r.next.entries[ref] = had
 			r.dirty = true
@@ -255,36 +290,64 @@ func (r *run) applyGroup(ctx context.Context, group []*item) (failed int, err er
 	// judgement reads.
 	var changed []*item
 	for _, it := range group {
-		if r.unchanged(it, r.next.entries[it.ref]) {
+		if it.hook.runs && r.ran(it) || !it.hook.runs && r.unchanged(it, r.next.entries[it.ref]) {
 			r.result.Unchanged++
 		} else {
 			changed = append(changed, it)
 		}
 	}
-	for _, it := range changed {
-		var known *entry
-		if old, ok := r.before.entries[it.ref]; ok {
-			known = &old
+	take := func() *item {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case len(changed) == 0 || ctx.Err() != nil:
+			return nil
+		case r.overtime():
+			r.more = true
+			return nil
 		}
+		it := changed[0]
+		changed = changed[1:]
+		return it
+	}
+	for range min(len(changed), r.cfg.Concurrency) {
 		wg.Go(func() {
-			written, err := r.writer.write(ctx, it, known)
-			mu.Lock()
-			defer mu.Unlock()
-			var refused *refusal
-			switch {
-			case err == nil:
-				r.wrote(it, written)
-			case errors.As(err, &refused):
-				failed++
-				r.refuse(it, refused)
-			case stop == nil:
-				stop = err
-				cancel()
+			for it := take(); it != nil; it = take() {
+				written, err := r.writeOne(ctx, it)
+				mu.Lock()
+				var refused *refusal
+				switch {
+				case err == nil:
+					r.wrote(it, written)
+				case errors.As(err, &refused):
+					failed++
+					r.refuse(it, refused)
+				case stop == nil:
+					stop = err
+					cancel()
+				}
+				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
 	return failed, stop
+}
+
+// writeOne applies an object, or starts a hook.
+func (r *run) writeOne(ctx context.Context, it *item) (entry, error) {
+	var known *entry
+	if old, ok := r.before.entries[it.ref]; ok {
+		known = &old
+	}
+	if !it.hook.runs {
+		return r.writer.write(ctx, it, known)
+	}
+	e, err := r.writer.start(ctx, it, known, r.runName(it))
+	if err == nil {
+		e = r.started(it, e)
+	}
+	return e, err
 }
 
 // unchanged reports whether an object needs no request: it was applied with

@@ -26,11 +26,26 @@ type item struct {
 	once     bool
 	recreate bool
 	prune    pruning
+	hook     hook
+}
+
+// wire is the item as it is packed.
+func (it *item) wire() wireItem {
+	return wireItem{Ref: it.ref, Kind: it.kind, Place: it.place, Body: it.body, Hash: it.hash, Once: it.once, Recreate: it.recreate, Prune: it.prune,
+		Moment: it.hook.moment, Runs: it.hook.runs, Policy: it.hook.policy, Limit: it.hook.limit}
+}
+
+func (w wireItem) item() *item {
+	return &item{ref: w.Ref, kind: w.Kind, place: w.Place, body: w.Body, hash: w.Hash, once: w.Once, recreate: w.Recreate, prune: w.Prune,
+		hook: hook{moment: w.Moment, runs: w.Runs, policy: w.Policy, limit: w.Limit}}
 }
 
 // plan is everything that a service wants, in the order of application.
 type plan struct {
-	items    []*item
+	items []*item
+	// fail are applied when a sync failed, farewell when the service leaves.
+	fail, farewell []*item
+
 	byRef    map[kubeobj.Ref]*item
 	problems []Problem
 	// defines holds the kinds of the plan's own CRDs, resource.group.
@@ -42,6 +57,8 @@ type planner struct {
 	kinds   *kinds
 	cluster string
 	service Service
+	// before is the service's inventory, nil without one.
+	before *inventory
 }
 
 // plan prepares all objects. An error means that the API server could not be
@@ -67,10 +84,12 @@ func (p planner) plan(ctx context.Context, objects []*unstructured.Unstructured)
 			out.add(it)
 		}
 	}
-	slices.SortStableFunc(out.items, func(a, b *item) int {
-		return cmp.Or(cmp.Compare(a.place.Stage, b.place.Stage), cmp.Compare(a.place.Wave, b.place.Wave),
-			cmp.Compare(a.ref.Tracking(), b.ref.Tracking()))
-	})
+	for _, list := range [][]*item{out.items, out.fail, out.farewell} {
+		slices.SortStableFunc(list, func(a, b *item) int {
+			return cmp.Or(cmp.Compare(a.place.Stage, b.place.Stage), cmp.Compare(a.place.Wave, b.place.Wave),
+				cmp.Compare(a.ref.Tracking(), b.ref.Tracking()))
+		})
+	}
 	return out, nil
 }
 
@@ -82,14 +101,23 @@ func (p *plan) add(it *item) {
 		return
 	}
 	p.byRef[it.ref] = it
-	p.items = append(p.items, it)
+	switch it.place.Stage {
+	case stageFail:
+		p.fail = append(p.fail, it)
+	case stageLeave:
+		p.farewell = append(p.farewell, it)
+	default:
+		p.items = append(p.items, it)
+	}
 }
 
 // groups cuts the items into those that may be applied together.
-func (p *plan) groups() [][]*item {
+func (p *plan) groups() [][]*item { return groupsOf(p.items) }
+
+func groupsOf(items []*item) [][]*item {
 	var all [][]*item
-	for i, it := range p.items {
-		if i == 0 || p.items[i-1].place != it.place {
+	for i, it := range items {
+		if i == 0 || items[i-1].place != it.place {
 			all = append(all, nil)
 		}
 		all[len(all)-1] = append(all[len(all)-1], it)
@@ -120,6 +148,12 @@ func flatten(objects []*unstructured.Unstructured) []*unstructured.Unstructured 
 
 func (p planner) item(ctx context.Context, object *unstructured.Unstructured) (*item, error) {
 	gvk := object.GroupVersionKind()
+	if object.GetName() == "" && object.GetGenerateName() != "" && readHook(object, kubeobj.Kind{}, false).runs {
+		// One name for each revision.
+		object = object.DeepCopy()
+		object.SetName(object.GetGenerateName() + suffix(p.service.goal()))
+		object.SetGenerateName("")
+	}
 	switch {
 	case gvk.Kind == "" || gvk.Version == "":
 		return nil, errcode.New(errcode.Invalid, "apiVersion and kind are required")
@@ -130,13 +164,13 @@ func (p planner) item(ctx context.Context, object *unstructured.Unstructured) (*
 	case object.GetLabels()[kubeobj.ApplySetLabel] != "":
 		return nil, errcode.New(errcode.Invalid, "the label %s gives the object to another tool's apply set: remove it", kubeobj.ApplySetLabel)
 	}
-	when := hookOf(object.GetAnnotations())
-	if when == hookElsewhere {
-		return nil, nil
-	}
 	kind, err := p.kinds.lookup(ctx, gvk)
 	if err != nil {
 		return nil, err
+	}
+	h := readHook(object, kind, p.upgrade())
+	if h.moment == momentNever {
+		return nil, nil
 	}
 	namespace, err := p.namespace(object, kind)
 	if err != nil {
@@ -145,18 +179,41 @@ func (p planner) item(ctx context.Context, object *unstructured.Unstructured) (*
 	it := &item{
 		ref:      kubeobj.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: namespace, Name: object.GetName()},
 		kind:     kind,
-		place:    placeOf(object, kind, when),
-		once:     runsOnce(object, kind, when),
-		recreate: mayRecreate(object.GetAnnotations(), when),
+		place:    placeOf(object, kind, h.moment),
+		once:     runsOnce(object, kind, h),
+		recreate: mayRecreate(object.GetAnnotations(), h),
 		prune:    pruningOf(object.GetAnnotations()),
+		hook:     h,
 	}
 	if it.body, err = p.body(object, it); err != nil {
 		return nil, err
 	}
-	h := fnv.New64a()
-	h.Write(it.body)
-	it.hash = h.Sum64()
+	sum := fnv.New64a()
+	sum.Write(it.body)
+	it.hash = sum.Sum64()
+	p.keepPlace(it)
 	return it, nil
+}
+
+// upgrade reports whether another revision of the service was applied before.
+func (p planner) upgrade() bool { return p.before != nil && p.before.tarballDigest != "" }
+
+// keepPlace leaves a hook that ran for this revision where it ran: what was an
+// install then is an upgrade by now.
+func (p planner) keepPlace(it *item) {
+	if !it.hook.runs || p.before == nil {
+		return
+	}
+	if had, ok := p.before.entries[it.ref]; ok && had.hook.key == runKey(it, p.service.goal()) {
+		it.place, it.hook.moment = had.place, had.hook.moment
+	}
+}
+
+// suffix makes a short name of a revision.
+func suffix(goal string) string {
+	h := fnv.New32a()
+	h.Write([]byte(goal))
+	return fmt.Sprintf("%08x", h.Sum32())
 }
 
 func (p planner) namespace(object *unstructured.Unstructured, kind kubeobj.Kind) (string, error) {

@@ -69,6 +69,9 @@ type Result struct {
 	// Again is when to call Pass again although nothing changed; zero is never.
 	// A change of health is a reason to call it sooner while Phase is Waiting.
 	Again time.Duration
+	// Partly says that something is still to be written: the revision may not
+	// be called applied whatever the Phase says.
+	Partly bool
 }
 
 // Errors returns the problems as a status has them, with the time since when

@@ -19,13 +19,15 @@ func (r *run) settle(ctx context.Context) error {
 	switch {
 	case r.failed():
 		r.next.phase = PhaseApplying
+		r.result.Partly = true
 		r.result.Sync = SyncFailed
 		r.result.Message = firstProblem(r.result.Problems)
 		r.result.Again = jitter.Around(againRefused, againRefused/4)
 		if r.soon {
 			r.result.Again = jitter.Around(againSoon, againSoon/4)
+			return r.saveIfDirty(ctx)
 		}
-		return r.saveIfDirty(ctx)
+		return r.syncFailed(ctx)
 	case len(leaving) == 0:
 		return r.applied(ctx)
 	case r.service.Partial != "":
@@ -34,8 +36,8 @@ func (r *run) settle(ctx context.Context) error {
 	if held := r.brake(leaving); held != "" {
 		return r.hold(ctx, leaving, held)
 	}
-	if sick := r.unhealthy(); len(sick) > 0 {
-		return r.wait(ctx, sick)
+	if sick := r.unhealthy(stageAfter); len(sick) > 0 {
+		return r.wait(ctx, "waiting before the prune: ", sick)
 	}
 	return r.pruneAll(ctx, leaving)
 }
@@ -67,7 +69,7 @@ func (r *run) applied(ctx context.Context) error {
 		r.dirty = true
 	}
 	n.phase, n.tarballDigest, n.specDigest = PhaseApplied, r.service.TarballDigest, r.service.SpecDigest
-	n.approval, n.held, n.waitUntil = max(n.approval, r.service.PruneApproval), 0, time.Time{}
+	n.approval, n.held, n.waitUntil, n.attempt, n.why = max(n.approval, r.service.PruneApproval), 0, time.Time{}, 0, ""
 	r.calm()
 	r.result.Sync = SyncSynced
 	if r.service.Partial != "" {
@@ -136,8 +138,9 @@ func (r *run) hold(ctx context.Context, leaving []entry, why string) error {
 	return r.saveIfDirty(ctx)
 }
 
-// unhealthy lists objects that were written and are not healthy yet.
-func (r *run) unhealthy() []string {
+// unhealthy lists objects up to a stage that were written and are not healthy
+// yet. Hooks are not among them: they end, or fail.
+func (r *run) unhealthy(stage int) []string {
 	if r.cfg.HealthWait < 0 {
 		return nil
 	}
@@ -146,7 +149,7 @@ func (r *run) unhealthy() []string {
 	}
 	var sick []string
 	for _, e := range r.next.sorted() {
-		if e.leaving || !e.fresh {
+		if e.leaving || !e.fresh || e.hook.runs || e.place.Stage > stage {
 			continue
 		}
 		live, found, synced := r.cfg.Live.Lookup(e.kind, e.ref)
@@ -164,14 +167,14 @@ func (r *run) unhealthy() []string {
 
 // wait keeps what is left over until what was written is healthy, and gives up
 // in time.
-func (r *run) wait(ctx context.Context, sick []string) error {
+func (r *run) wait(ctx context.Context, before string, sick []string) error {
 	now := r.cfg.Clock.Now()
 	if r.next.phase != PhaseWaiting && r.next.phase != PhaseFailed || r.changed {
 		r.next.phase, r.next.waitUntil = PhaseWaiting, now.Add(r.cfg.HealthWait)
 		r.dirty = true
 	}
 	r.result.Sync, r.result.Again = SyncApplying, againWaiting
-	r.result.Message = "waiting before the prune: " + sick[0]
+	r.result.Message = before + sick[0]
 	if len(sick) > 1 {
 		r.result.Message += fmt.Sprintf(" (and %d more)", len(sick)-1)
 	}
@@ -179,9 +182,10 @@ func (r *run) wait(ctx context.Context, sick []string) error {
 		if r.next.phase != PhaseFailed {
 			r.next.phase, r.dirty = PhaseFailed, true
 		}
-		r.result.Sync, r.result.Reason, r.result.Again = SyncFailed, ReasonHealth, jitter.Around(againRefused, againRefused/4)
-		r.result.Message = fmt.Sprintf("not healthy within %v, so nothing is pruned: %s", r.cfg.HealthWait, sick[0])
+		r.result.Sync, r.result.Reason, r.result.Again = SyncFailed, ReasonHealth, retryMin+jitter.Full(retryMax-retryMin)
+		r.result.Message = fmt.Sprintf("not healthy within %v, so nothing further is done: %s", r.cfg.HealthWait, sick[0])
 		r.result.Problems = append(r.result.Problems, Problem{Source: "health", Message: r.result.Message})
+		return r.syncFailed(ctx)
 	}
 	return r.saveIfDirty(ctx)
 }

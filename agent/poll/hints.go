@@ -115,5 +115,8 @@ func (l *Loop) mayGoOn(s *service, hinted taken) bool {
 	if s.gate != "" {
 		return len(hinted.touched) > 0 && l.gate(s) == ""
 	}
-	return hinted.news[s.id] && s.objects != nil && s.result != nil && s.result.Phase == apply.PhaseWaiting
+	if !hinted.news[s.id] || s.objects == nil || s.result == nil {
+		return false
+	}
+	return s.result.Phase == apply.PhaseWaiting || s.result.Phase == apply.PhaseFailed && s.result.Reason == apply.ReasonHealth
 }

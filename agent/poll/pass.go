@@ -67,6 +67,7 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 		now = j.inputs
 	}
 	service := apply.FromSpec(j.spec, now.TarballDigest)
+	service.Revision = revisionOf(j.spec, now)
 	service.Partial = cmp.Or(j.deletes, partial)
 	service.Unsettled = func() string { return l.unsettled(j.id) }
 	result, err := l.Apply.Pass(ctx, service, objects)
@@ -136,8 +137,9 @@ func (l *Loop) render(ctx context.Context, j *job, trees trees, caps render.Capa
 	return objects, result.Warnings, nil
 }
 
-// wrote reports whether a pass of that phase wrote everything that was
-// rendered. Anything else is not called applied.
-func wrote(p apply.Phase) bool {
-	return p == apply.PhaseApplied || p == apply.PhasePruneHeld || p == apply.PhaseWaiting || p == apply.PhaseFailed
+// wrote reports whether a pass wrote everything that was rendered. Anything
+// else is not called applied.
+func wrote(r *apply.Result) bool {
+	p := r.Phase
+	return !r.Partly && (p == apply.PhaseApplied || p == apply.PhasePruneHeld || p == apply.PhaseWaiting || p == apply.PhaseFailed)
 }

@@ -1,0 +1,140 @@
+package apply
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+// maxFarewell bounds what an inventory keeps of the hooks of a drain.
+const maxFarewell = 128 << 10
+
+// keepFarewell remembers the hooks of a drain: when the service leaves there
+// is nothing to render them from.
+func (r *run) keepFarewell() {
+	var all []wireItem
+	size := 0
+	for _, it := range r.plan.farewell {
+		if size += len(it.body); size > maxFarewell {
+			r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Ref: it.ref, Warning: true,
+				Message: fmt.Sprintf("the hooks of a deletion are larger than %d KiB together; %s and those after it will not run", maxFarewell>>10, it.ref)})
+			break
+		}
+		all = append(all, it.wire())
+	}
+	if !sameFarewell(all, r.next.farewell) {
+		r.next.farewell, r.dirty = all, true
+	}
+}
+
+// sameFarewell reports whether what is remembered is what is rendered.
+func sameFarewell(a, b []wireItem) bool {
+	if len(a) != len(b) || len(a) == 0 {
+		return len(a) == len(b)
+	}
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// bidFarewell runs the hooks of one moment of a drain and reports whether all
+// of them have ended well. A hook that fails holds the drain, and is tried
+// again in some minutes; detaching the service is the way around it.
+func (d *drain) bidFarewell(ctx context.Context, when moment) (done bool, err error) {
+	r := &run{Engine: d.Engine, service: d.service, tenant: d.tenant, client: d.client, before: d.next, next: d.next,
+		plan: &plan{byRef: map[kubeobj.Ref]*item{}}, began: time.Now(),
+		writer: &writer{engine: d.Engine, client: d.client, service: d.service, newKinds: map[string]bool{}}}
+	fresh := false
+	for _, w := range d.next.farewell {
+		if w.Moment != when {
+			continue
+		}
+		it := w.item()
+		r.plan.items, r.plan.byRef[it.ref] = append(r.plan.items, it), it
+		if _, claimed := d.next.entries[it.ref]; !claimed {
+			d.next.entries[it.ref] = entry{kind: it.kind, ref: it.ref, place: it.place, once: true, prune: it.prune, hook: hookRun{moment: when, runs: true}}
+			fresh = true
+		}
+	}
+	if len(r.plan.items) == 0 {
+		return true, nil
+	}
+	if d.next.goal != farewellGoal {
+		d.next.goal, d.next.attempt, d.next.retryAt = farewellGoal, 0, time.Time{}
+		fresh = true
+	}
+	if fresh {
+		if err := d.save(ctx); err != nil {
+			return false, err
+		}
+		d.watch()
+	}
+	if done, err = d.runFarewell(ctx, r); done && err == nil {
+		// They do not run again when their objects are gone.
+		d.next.farewell = slices.DeleteFunc(slices.Clone(d.next.farewell), func(w wireItem) bool { return w.Moment == when })
+	}
+	return done, err
+}
+
+// farewellGoal stands for the revision of hooks that run on a drain.
+const farewellGoal = "leave"
+
+func (d *drain) runFarewell(ctx context.Context, r *run) (bool, error) {
+	groups := r.plan.groups()
+	for n := 0; n <= len(groups); n++ {
+		if r.hookEnds() {
+			if err := d.save(ctx); err != nil {
+				return false, err
+			}
+		}
+		for _, group := range groups[:n] {
+			for _, it := range group {
+				if held := d.farewellHeld(r, it); held {
+					return false, nil
+				}
+			}
+		}
+		if n == len(groups) {
+			break
+		}
+		failed, err := r.applyGroup(ctx, groups[n])
+		if err == nil && r.dirty {
+			err = d.save(ctx)
+		}
+		d.result.Problems = append(d.result.Problems, r.result.Problems...)
+		r.result.Problems = nil
+		if err != nil || failed > 0 {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// farewellHeld reports whether the drain waits for a hook, and says so.
+func (d *drain) farewellHeld(r *run, it *item) bool {
+	e, now := d.next.entries[it.ref], d.cfg.Clock.Now()
+	switch {
+	case e.hook.end == hookSucceeded:
+		return false
+	case e.hook.end == hookOpen:
+		d.result.Message = fmt.Sprintf("%s hook %s runs, until %s at the latest", momentNames[e.hook.moment], it.ref, e.hook.until.UTC().Format(time.RFC3339))
+		return true
+	case d.next.retryAt.IsZero():
+		d.next.why = fmt.Sprintf("%s hook %s failed: %s", momentNames[e.hook.moment], it.ref, cmp.Or(r.hookWhy[it.ref], "it failed"))
+		d.next.attempt++
+		d.next.retryAt = now.Add(retryMin + jitter.Full(retryMax-retryMin))
+	case !now.Before(d.next.retryAt):
+		e.hook.key, e.hook.end = 0, hookOpen
+		d.next.entries[it.ref], d.next.retryAt = e, time.Time{}
+	}
+	d.result.Problems = append(d.result.Problems, Problem{Source: "prune", Ref: it.ref,
+		Message: d.next.why + "; nothing is deleted until it succeeds; it is tried again, or detach the service instead of draining it"})
+	return true
+}

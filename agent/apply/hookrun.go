@@ -1,0 +1,183 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+// runKey names one run of a hook: what it is and the revision it is for.
+func runKey(it *item, goal string) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s %x %s", it.ref.Tracking(), it.hash, goal)
+	if sum := h.Sum64(); sum != 0 {
+		return sum
+	}
+	return 1
+}
+
+// ran reports whether a hook needs no new run for the revision.
+func (r *run) ran(it *item) bool {
+	return r.next.entries[it.ref].hook.key == runKey(it, r.next.goal)
+}
+
+// runName is the run as the hook's object carries it.
+func (r *run) runName(it *item) string {
+	return fmt.Sprintf("%016x-%d", runKey(it, r.next.goal), r.next.attempt)
+}
+
+// start makes the object of a hook. What an earlier run left is deleted first;
+// what this very run left before the agent was killed is taken as it is.
+func (w *writer) start(ctx context.Context, it *item, had *entry, run string) (entry, error) {
+	v, why, meta, err := w.engine.look(ctx, w.client, w.service, it, had)
+	if err != nil {
+		return entry{}, w.explain(it, err)
+	}
+	if v == mayApply && meta.Annotations[hookRunAnnotation] == run {
+		return w.done(it, meta), nil
+	}
+	again := judged(it.kind) || it.hook.policy&deleteBefore != 0
+	if v == mayApply && meta != nil && again && !keptKinds[it.kind.GroupKind()] {
+		if err := w.removeAndWait(ctx, it); err != nil {
+			return entry{}, w.explain(it, err)
+		}
+		v, meta = mayCreate, nil
+	}
+	running := *it
+	if running.body, err = withAnnotation(it.body, hookRunAnnotation, run); err != nil {
+		return entry{}, err
+	}
+	answer, err := w.act(ctx, v, why, &running, meta)
+	if err != nil {
+		return entry{}, w.explain(it, err)
+	}
+	return w.done(it, answer), nil
+}
+
+// started notes a run that has begun.
+func (r *run) started(it *item, e entry) entry {
+	e.fresh = false
+	e.hook = hookRun{moment: it.hook.moment, runs: true, policy: it.hook.policy, key: runKey(it, r.next.goal),
+		until: r.cfg.Clock.Now().Add(it.hook.limit)}
+	return e
+}
+
+// hookEnds looks which runs have ended and reports whether one has.
+func (r *run) hookEnds() bool {
+	ended := false
+	for _, list := range [][]*item{r.plan.items, r.plan.fail} {
+		for _, it := range list {
+			if e := r.next.entries[it.ref]; it.hook.runs && e.hook.key != 0 && e.hook.end == hookOpen && r.hookSeen(e) {
+				ended = true
+			}
+		}
+	}
+	return ended
+}
+
+// hookSeen notes the end of one run, if it has ended.
+func (r *run) hookSeen(e entry) bool {
+	end, why := r.hookState(e)
+	if end == hookOpen {
+		return false
+	}
+	if r.hookWhy == nil {
+		r.hookWhy = map[kubeobj.Ref]string{}
+	}
+	r.hookWhy[e.ref] = why
+	e.hook.end = end
+	r.next.entries[e.ref] = e
+	r.dirty = true
+	return true
+}
+
+// hookState is how a run does, as the watches tell.
+func (r *run) hookState(e entry) (hookEnd, string) {
+	if _, none := r.cfg.Live.(blind); none {
+		return hookSucceeded, ""
+	}
+	live, found, synced := r.cfg.Live.Lookup(e.kind, e.ref)
+	late := !r.cfg.Clock.Now().Before(e.hook.until)
+	switch {
+	case !judged(e.kind) && (!found && synced || live.Health == ""):
+		return hookSucceeded, ""
+	case synced && found && live.UID == e.uid && live.Health == "Healthy":
+		return hookSucceeded, ""
+	case synced && found && live.UID == e.uid && live.Health == "Degraded":
+		return hookFailed, live.Message
+	case synced && !found && r.vanishes(e.ref):
+		r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Ref: e.ref, Warning: true,
+			Message: fmt.Sprintf("hook %s was removed after its end (ttlSecondsAfterFinished) before that was seen; it is taken for a success", e.ref)})
+		return hookSucceeded, ""
+	case synced && !found && e.uid != "":
+		return hookFailed, "it was deleted while it ran"
+	case late && !synced:
+		return hookFailed, "it cannot be watched, and its time is over"
+	case late:
+		return hookFailed, fmt.Sprintf("it has not ended in its time: %s", live.Message)
+	}
+	return hookOpen, ""
+}
+
+// vanishes reports whether a hook's object is removed by Kubernetes once it
+// has ended.
+func (r *run) vanishes(ref kubeobj.Ref) bool {
+	if r.plan == nil || r.plan.byRef[ref] == nil {
+		return true // of an earlier revision; nobody waits for it
+	}
+	var object struct {
+		Spec struct {
+			TTL *int64 `json:"ttlSecondsAfterFinished"`
+		} `json:"spec"`
+	}
+	return json.Unmarshal(r.plan.byRef[ref].body, &object) == nil && object.Spec.TTL != nil
+}
+
+// sweep deletes the objects of hooks that have ended as their policy says.
+// That they ended is stored by now.
+func (r *run) sweep(ctx context.Context) error {
+	for _, e := range r.next.entries {
+		done := e.hook.end == hookSucceeded && e.hook.policy&deleteSucceeded != 0 || e.hook.end == hookFailed && e.hook.policy&deleteFailed != 0
+		if !e.hook.runs || !done || e.uid == "" || keptKinds[e.kind.GroupKind()] {
+			continue
+		}
+		if _, err := dispose(ctx, r.client, r.service.ID, e, kubeobj.Live{}, false, false); err != nil {
+			if away(err) {
+				return unavailable(err)
+			}
+			r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Ref: e.ref, Warning: true, Message: explain("delete", e.ref, err)})
+			continue
+		}
+		e.uid = ""
+		r.next.entries[e.ref] = e
+		r.dirty = true
+	}
+	return nil
+}
+
+// withAnnotation adds one annotation to a body that has some.
+func withAnnotation(body []byte, key, value string) ([]byte, error) {
+	var top, meta map[string]json.RawMessage
+	var annotations map[string]string
+	if err := json.Unmarshal(body, &top); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(top["metadata"], &meta); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(meta["annotations"], &annotations); err != nil {
+		return nil, err
+	}
+	annotations[key] = value
+	var err error
+	if meta["annotations"], err = json.Marshal(annotations); err != nil {
+		return nil, err
+	}
+	if top["metadata"], err = json.Marshal(meta); err != nil {
+		return nil, err
+	}
+	return json.Marshal(top)
+}

@@ -1,0 +1,29 @@
+package poll
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+
+	"google.golang.org/protobuf/proto"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+)
+
+// revisionOf names what hooks run once for: the service's files and settings.
+// What people ask of a service (a sync, the release of a prune), its windows,
+// and what its cluster is are no reason for a migration to run again.
+func revisionOf(spec *agentv1.ServiceSpec, in Inputs) string {
+	bare := proto.Clone(spec).(*agentv1.ServiceSpec)
+	bare.SpecDigest, bare.Cluster, bare.Display = "", nil, nil
+	bare.PruneApproval, bare.SyncRequest = 0, 0
+	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(bare)
+	if err != nil {
+		// Texts of a spec are UTF-8: it came as protobuf.
+		return in.TarballDigest + in.Parts + spec.GetSpecDigest()
+	}
+	h := sha256.New()
+	io.WriteString(h, in.TarballDigest+"\n"+in.Parts+"\n")
+	h.Write(text)
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
