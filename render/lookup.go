@@ -9,12 +9,31 @@ import (
 
 	renderv1 "github.com/axle-cd/axle/api/render/v1"
 	"github.com/axle-cd/axle/internal/frame"
+	"github.com/axle-cd/axle/render/tool"
 )
 
 // parent asks the agent, which answers one question at a time.
 type parent struct {
 	in  io.Reader
 	out io.Writer
+}
+
+// tool has the parent run the tool of a step.
+func (p *parent) tool(step int, input []byte) (tool.Output, error) {
+	question := &renderv1.Tool{Step: int32(step), Input: input}
+	err := frame.Write(p.out, &renderv1.ToParent{Message: &renderv1.ToParent_Tool{Tool: question}})
+	if err != nil {
+		return tool.Output{}, err
+	}
+	var message renderv1.ToChild
+	if err := frame.Read(p.in, &message); err != nil {
+		return tool.Output{}, fmt.Errorf("no output of a tool: %w", err)
+	}
+	answer := message.GetTool()
+	if answer == nil {
+		return tool.Output{}, errors.New("a tool was answered by another frame")
+	}
+	return tool.Output{Text: answer.GetOutput(), Words: answer.GetWords(), Problem: answer.GetError(), Generates: answer.GetGenerates()}, nil
 }
 
 // lookup returns a live object, a list when name is empty, and an empty map

@@ -20,14 +20,6 @@ import (
 	"github.com/axle-cd/axle/render/raw"
 )
 
-// The kinds of a step.
-const (
-	stepAuto      = "AUTO"
-	stepRaw       = "RAW"
-	stepHelm      = "HELM"
-	stepKustomize = "KUSTOMIZE"
-)
-
 // maxWarnings and maxWarningBytes bound what a result carries beside objects.
 const (
 	maxWarnings     = 20
@@ -39,12 +31,13 @@ type pass struct {
 	files    *tree.Tree
 	begin    *renderv1.Begin
 	parent   *parent
+	rare     map[string]Maker
 	warnings []string
 	asked    map[string]bool
 }
 
-func newPass(files *tree.Tree, begin *renderv1.Begin, parent *parent) *pass {
-	return &pass{files: files, begin: begin, parent: parent, asked: map[string]bool{}}
+func newPass(files *tree.Tree, begin *renderv1.Begin, parent *parent, rare map[string]Maker) *pass {
+	return &pass{files: files, begin: begin, parent: parent, rare: rare, asked: map[string]bool{}}
 }
 
 // render runs the steps in order; of two steps that render one object, the
@@ -101,9 +94,13 @@ func (p *pass) step(step *renderv1.Step, dir string, bindings map[string]any) ([
 		return kustomize.Render(request)
 	case stepHelm:
 		return p.helm(step, dir, engine)
+	case stepExec:
+		return p.tool(step, dir, bindings)
+	case Jsonnet, Cue, Wasm:
+		return p.rarely(kind, step, dir, bindings)
 	}
 	return nil, nil, &manifest.Error{File: dir, Message: fmt.Sprintf(
-		"there is no renderer %q; use AUTO, RAW, HELM or KUSTOMIZE", kind)}
+		"there is no renderer %q; use AUTO, RAW, HELM, KUSTOMIZE, JSONNET, CUE, EXEC or WASM", kind)}
 }
 
 // helm renders a chart and notes what it asked for.
@@ -118,7 +115,7 @@ func (p *pass) helm(step *renderv1.Step, dir string, engine *liquid.Engine) ([]m
 		Release: release, Namespace: p.begin.GetNamespace(),
 		Values: h.GetValues(), ValuesFiles: h.GetValuesFiles(),
 		Lua:         helm.Lua{Script: h.GetLuaScript(), File: h.GetLuaFile(), Folder: h.GetLuaFolder()},
-		IgnoreHooks: h.GetIgnoreHooks(), IgnoreCRDs: h.GetIgnoreCrds(),
+		IgnoreHooks: h.GetIgnoreHooks(), IgnoreCRDs: h.GetIgnoreCrds(), Tests: p.begin.GetTests(),
 		KubernetesVersion: p.begin.GetCapabilities().GetKubernetesVersion(),
 		APIVersions:       p.begin.GetCapabilities().GetApiVersions(),
 		Now:               p.now(), Liquid: engine, Lookup: p.parent.lookup,
@@ -156,19 +153,6 @@ func (p *pass) inflate(c kustomize.Chart) ([]manifest.Object, error) {
 	}
 	p.warnings = append(p.warnings, result.Warnings...)
 	return result.Objects, nil
-}
-
-// detect looks at the folder itself: a chart, a kustomization, else raw.
-func (p *pass) detect(dir string) string {
-	if p.files.IsFile(path.Join(dir, "Chart.yaml")) {
-		return stepHelm
-	}
-	for _, name := range kustomize.Names {
-		if p.files.IsFile(path.Join(dir, name)) {
-			return stepKustomize
-		}
-	}
-	return stepRaw
 }
 
 // others are the folders of the steps beside this one: raw leaves them to

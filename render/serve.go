@@ -25,12 +25,13 @@ const (
 
 // Serve reads passes from in and answers them on out until in ends, or until
 // the child has served MaxPasses or lived MaxLife. It returns nil then, and an
-// error when the parent does not keep to the protocol or went away.
-func Serve(in io.Reader, out io.Writer) error {
+// error when the parent does not keep to the protocol or went away. Rare are
+// the makers that not every program has, by the kind of step.
+func Serve(in io.Reader, out io.Writer, rare map[string]Maker) error {
 	reader := bufio.NewReaderSize(in, 64<<10)
 	born := time.Now()
 	for served := 0; served < MaxPasses && time.Since(born) < MaxLife; served++ {
-		err := serveOne(reader, out)
+		err := serveOne(reader, out, rare)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -57,7 +58,7 @@ func heapBytes() uint64 {
 }
 
 // serveOne receives one pass, runs it and sends its result.
-func serveOne(in io.Reader, out io.Writer) error {
+func serveOne(in io.Reader, out io.Writer, rare map[string]Maker) error {
 	files := tree.New()
 	begin, refused, err := receive(in, files)
 	if err != nil {
@@ -65,10 +66,13 @@ func serveOne(in io.Reader, out io.Writer) error {
 	}
 	result := &renderv1.Result{}
 	if refused == nil {
-		p := newPass(files, begin, &parent{in: in, out: out})
+		p := newPass(files, begin, &parent{in: in, out: out}, rare)
 		result, refused = run(p)
 	}
-	if refused != nil {
+	switch {
+	case errors.Is(refused, errRare):
+		result = &renderv1.Result{Rare: true}
+	case refused != nil:
 		result = &renderv1.Result{Failure: failure(refused)}
 	}
 	message := &renderv1.ToParent{Message: &renderv1.ToParent_Result{Result: result}}

@@ -17,7 +17,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "axle-render:", err)
 		os.Exit(3)
 	}
-	if err := render.Serve(os.Stdin, os.Stdout); err != nil {
+	if err := render.Serve(os.Stdin, os.Stdout, nil); err != nil {
 		fmt.Fprintln(os.Stderr, "axle-render:", err)
 		os.Exit(1)
 	}

@@ -18,7 +18,7 @@ var hookEvents = map[string]bool{
 	"test": true, "test-success": true,
 }
 
-// wants leaves out test hooks, all hooks when they are not wanted, and, as
+// wants leaves out test hooks unless they are asked for, all hooks when they are not wanted, and, as
 // Helm does, an object that is a hook for something that Helm does not know.
 func (rel *release) wants(object *manifest.Object) (wanted bool, warning string) {
 	hooks, ok := object.LookupAnnotation(hookAnnotation)
@@ -30,7 +30,7 @@ func (rel *release) wants(object *manifest.Object) (wanted bool, warning string)
 		if !known {
 			return false, fmt.Sprintf("%s is a hook for %q, which Helm does not know; like Helm, it leaves the object out", object.Key(""), hook)
 		}
-		wanted = wanted || !test
+		wanted = wanted || !test || rel.Tests
 	}
 	return wanted && !rel.IgnoreHooks, ""
 }

@@ -8,7 +8,8 @@ import (
 )
 
 // generators are the template functions whose result differs each time.
-var generators = regexp.MustCompile(`\b(rand[A-Z]\w*|gen[A-Z]\w*|uuidv4|shuffle|htpasswd|bcrypt|encryptAES|buildCustomCert)\b`)
+// keys and values list a map in an order that differs each time.
+var generators = regexp.MustCompile(`\b(rand[A-Z]\w*|gen[A-Z]\w*|uuidv4|shuffle|htpasswd|bcrypt|encryptAES|buildCustomCert)\b|\b(?:keys|values)\s+[.$(]`)
 
 // generatesIn reports whether values may generate, by way of tpl, or did when
 // they were templates themselves.

@@ -40,6 +40,8 @@ type checker struct {
 	seen  map[string]bool
 	// file is the first kustomization, where objects are said to come from.
 	file string
+	// generates is set when an inflated chart generates values.
+	generates bool
 	// schema is set when a kustomization brings a schema of its own.
 	schema bool
 }

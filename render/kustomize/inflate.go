@@ -153,6 +153,7 @@ func (c *checker) one(dir, home string, at manifest.Error, field string, entry *
 	if err != nil {
 		return "", err
 	}
+	c.generates = c.generates || generated(objects)
 	var text bytes.Buffer
 	for i := range objects {
 		raw, err := objects[i].JSON()

@@ -34,11 +34,25 @@ type Request struct {
 // root is where the tree stands in the library's file system.
 const root = "/files"
 
-// Render builds the kustomization.
+// Render builds the kustomization. Charts that it inflates may generate values:
+// then it is built twice, and what differs is marked.
 func Render(r Request) (objects []manifest.Object, warnings []string, err error) {
+	objects, warnings, generates, err := r.build()
+	if err != nil || !generates {
+		return objects, warnings, err
+	}
+	again, _, _, err := r.build()
+	if err != nil {
+		return nil, nil, err
+	}
+	return objects, warnings, manifest.MarkVolatile(objects, again)
+}
+
+// build builds it once and reports whether a chart in it generates values.
+func (r Request) build() (objects []manifest.Object, warnings []string, generates bool, err error) {
 	check := checker{request: r, tree: r.Tree, copies: copies{tree: r.Tree}, seen: map[string]bool{}, texts: map[string][]byte{}, added: map[string][]byte{}}
 	if err := check.folder(path.Clean(r.Dir), manifest.Error{File: r.Dir}); err != nil {
-		return nil, nil, err
+		return nil, nil, false, err
 	}
 	files := newFiles(r.Tree, check.added, check.texts)
 	defaultSchema := openapi.GetSchemaVersion()
@@ -58,9 +72,10 @@ func Render(r Request) (objects []manifest.Object, warnings []string, err error)
 	options.PluginConfig = types.DisabledPluginConfig()
 	built, err := krusty.MakeKustomizer(options).Run(files, path.Join(root, r.Dir))
 	if err != nil {
-		return nil, nil, explain(check.file, err)
+		return nil, nil, false, explain(check.file, err)
 	}
-	return r.decode(built, check.file)
+	objects, warnings, err = r.decode(built, check.file)
+	return objects, warnings, check.generates, err
 }
 
 // decode turns the built resources into objects.

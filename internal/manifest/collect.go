@@ -1,0 +1,88 @@
+package manifest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// Collect returns the objects in a decoded value: the value itself, or those in
+// its lists and, by their keys in order, in its objects. What else is there
+// than objects, lists and null is an error that says where.
+func Collect(source string, value any) ([]Object, error) {
+	d := decoder{source: source}
+	if err := d.collect(value, ""); err != nil {
+		return nil, err
+	}
+	return d.objects, nil
+}
+
+func (d *decoder) collect(value any, at string) error {
+	switch v := value.(type) {
+	case nil:
+		return nil
+	case []any:
+		for i, item := range v {
+			if err := d.collect(item, at+"["+strconv.Itoa(i)+"]"); err != nil {
+				return err
+			}
+		}
+		return nil
+	case map[string]any:
+		_, hasVersion := v["apiVersion"].(string)
+		_, hasKind := v["kind"].(string)
+		if hasVersion || hasKind {
+			if err := d.value(v, 0); err != nil {
+				return placed(err, at)
+			}
+			return nil
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if err := d.collect(v[key], at+"."+key); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return placed(d.fail(0, "a %s is where an object or a list of objects is wanted", typeName(value)), at)
+}
+
+// placed says where in a value an error is.
+func placed(err error, at string) error {
+	if bad, ok := err.(*Error); ok && at != "" {
+		bad.Message += " (at " + at + " of the output)"
+	}
+	return err
+}
+
+func typeName(v any) string {
+	switch v.(type) {
+	case string:
+		return "text"
+	case bool:
+		return "boolean"
+	}
+	return "number"
+}
+
+// Once fails when two objects are one and the same in a cluster. Namespace is
+// what an object gets when it names none.
+func Once(objects []Object, namespace string) error {
+	seen := make(map[Key]int, len(objects))
+	for i := range objects {
+		key := objects[i].Key(namespace)
+		first, twice := seen[key]
+		if !twice {
+			seen[key] = i
+			continue
+		}
+		where := objects[first].Source
+		if objects[first].Line > 0 {
+			where += ":" + strconv.Itoa(objects[first].Line)
+		}
+		return &Error{File: objects[i].Source, Line: objects[i].Line, Message: fmt.Sprintf(
+			"%s is rendered twice; the other is of %s", key, where)}
+	}
+	return nil
+}
