@@ -113,8 +113,10 @@ func newPeer(kubeconfig, namespace string) (*peer, error) {
 	return &peer{client: c, mapper: mapper, namespace: namespace}, err
 }
 
-// applyAll applies every folder, some at a time, and counts the objects that
-// were created or configured.
+// applyAll applies every folder, some at a time, waits until all objects are
+// ready, and counts those that were created or configured. The controller
+// waits in the worker that applied; here others go on meanwhile, which is in
+// its favour.
 func (p *peer) applyAll(ctx context.Context, dir string) (int, error) {
 	folders, err := os.ReadDir(dir)
 	if err != nil {
@@ -124,19 +126,26 @@ func (p *peer) applyAll(ctx context.Context, dir string) (int, error) {
 		mu      sync.Mutex
 		changed int
 		failed  []error
-		wg      sync.WaitGroup
+		workers sync.WaitGroup
+		waits   sync.WaitGroup
 	)
+	note := func(name string, n int, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		changed += n
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", name, err))
+		}
+	}
 	next := make(chan string)
 	for range concurrent {
-		wg.Go(func() {
+		workers.Go(func() {
 			for name := range next {
-				n, err := p.apply(ctx, name, filepath.Join(dir, name))
-				mu.Lock()
-				changed += n
-				if err != nil {
-					failed = append(failed, fmt.Errorf("%s: %w", name, err))
+				n, wait, err := p.apply(ctx, name, filepath.Join(dir, name))
+				note(name, n, err)
+				if err == nil {
+					waits.Go(func() { note(name, 0, wait()) })
 				}
-				mu.Unlock()
 			}
 		})
 	}
@@ -144,15 +153,17 @@ func (p *peer) applyAll(ctx context.Context, dir string) (int, error) {
 		next <- folder.Name()
 	}
 	close(next)
-	wg.Wait()
+	workers.Wait()
+	waits.Wait()
 	return changed, errors.Join(failed...)
 }
 
-// apply does what one reconciliation of a Kustomization with wait does.
-func (p *peer) apply(ctx context.Context, name, dir string) (int, error) {
+// apply does what one reconciliation of a Kustomization does, and returns what
+// one with wait does then.
+func (p *peer) apply(ctx context.Context, name, dir string) (changed int, wait func() error, err error) {
 	objects, err := p.read(dir)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	poller := polling.NewStatusPoller(p.client, p.mapper, polling.Options{
 		ClusterReaderFactory: engine.ClusterReaderFactoryFunc(clusterreader.NewDirectClusterReader),
@@ -161,23 +172,22 @@ func (p *peer) apply(ctx context.Context, name, dir string) (int, error) {
 	manager.SetOwnerLabels(objects, name, p.namespace)
 	manager.SetConcurrency(concurrentSSA)
 	if err := normalize.UnstructuredList(objects); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	set, err := manager.ApplyAllStaged(ctx, objects, options())
 	if err != nil {
-		return 0, err
-	}
-	changed := 0
-	for _, entry := range set.Entries {
-		if entry.Action == ssa.CreatedAction || entry.Action == ssa.ConfiguredAction {
-			changed++
-		}
+		return 0, nil, err
 	}
 	var all object.ObjMetadataSet
 	for _, entry := range set.Entries {
 		all = append(all, entry.ObjMetadata)
+		if entry.Action == ssa.CreatedAction || entry.Action == ssa.ConfiguredAction {
+			changed++
+		}
 	}
-	return changed, manager.WaitForSetWithContext(ctx, all, ssa.WaitOptions{Interval: healthInterval, Timeout: timeout, FailFast: true})
+	return changed, func() error {
+		return manager.WaitForSetWithContext(ctx, all, ssa.WaitOptions{Interval: healthInterval, Timeout: timeout, FailFast: true})
+	}, nil
 }
 
 // options are those of the controller.
