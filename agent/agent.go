@@ -20,6 +20,7 @@ import (
 	"github.com/axle-cd/axle/agent/hubclient"
 	"github.com/axle-cd/axle/agent/poll"
 	"github.com/axle-cd/axle/agent/render"
+	"github.com/axle-cd/axle/agent/upgrade"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -36,8 +37,12 @@ type Agent struct {
 	transport  *http.Transport
 	identities identityStore
 	page       *page
-	registry   *prometheus.Registry
-	loop       atomic.Pointer[poll.Loop]
+	// registry measures the process, measured the work under way: an agent may
+	// begin its work again after an upgrade that failed.
+	registry *prometheus.Registry
+	measured atomic.Pointer[prometheus.Registry]
+	loop     atomic.Pointer[poll.Loop]
+	keeper   *upgrade.Keeper // nil when the agent does not replace itself
 }
 
 // New checks the configuration; nothing is contacted yet. Errors are Invalid.
@@ -66,6 +71,11 @@ func New(cfg Config) (*Agent, error) {
 		a.identities = fileIdentity{cfg.dir(identityFile)}
 	} else {
 		a.identities = secretIdentity{a.kube.client, cfg.Namespace}
+	}
+	if cfg.SelfUpgrade {
+		if a.keeper, err = a.newKeeper(); err != nil {
+			return nil, err
+		}
 	}
 	return a, nil
 }
@@ -96,14 +106,16 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.cfg.Log.Info("the agent starts", logkey.Version, buildinfo.Version, logkey.Address, a.page.address())
 	return lifecycle.Run(ctx,
 		lifecycle.Part{Name: "health page", Run: func(ctx context.Context) error { return a.page.run(ctx, listener) }},
-		lifecycle.Part{Name: "agent", Run: func(ctx context.Context) error { return a.work(ctx, renderer) }})
+		lifecycle.Part{Name: "agent", Run: func(ctx context.Context) error { return a.live(ctx, renderer) }})
 }
 
 // Address is where /healthz and /metrics are, empty before Run.
 func (a *Agent) Address() string { return a.page.address() }
 
-// work takes the identity, wires the parts and runs them.
+// work takes the identity, wires the parts and runs them. It may run again
+// after it ended, as another boot: the hub must not take the two for one.
 func (a *Agent) work(ctx context.Context, renderer *render.Runner) error {
+	a.bootID = newBootID()
 	id, fresh, err := a.enrol(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -111,45 +123,64 @@ func (a *Agent) work(ctx context.Context, renderer *render.Runner) error {
 		}
 		return err
 	}
+	p, err := a.assemble(id, fresh, renderer)
+	if err != nil {
+		return err
+	}
+	a.loop.Store(p.loop)
+	return lifecycle.Run(ctx,
+		lifecycle.Part{Name: "poll", Run: p.loop.Run},
+		lifecycle.Part{Name: "drift", Run: func(ctx context.Context) error { return p.watcher.Run(ctx, p.engine) }},
+		lifecycle.Part{Name: "cluster", Run: func(ctx context.Context) error { return a.kube.run(ctx, p.loop.APIsChanged) }},
+		lifecycle.Part{Name: "token", Run: p.session.run})
+}
+
+// parts are what work runs.
+type parts struct {
+	loop    *poll.Loop
+	watcher *drift.Watcher
+	engine  *apply.Engine
+	session *session
+}
+
+// assemble wires the parts; nothing is contacted yet.
+func (a *Agent) assemble(id *identity, fresh bool, renderer *render.Runner) (*parts, error) {
 	a.page.named(id.ClusterName)
 	sealer, err := seal.Parse([]byte(id.SealKey))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	transfers := newTransfers(a.registry)
+	registry := prometheus.NewRegistry()
+	a.measured.Store(registry)
+	transfers := newTransfers(registry)
 	store, err := cache.New(cache.Config{Dir: a.cfg.DataDir, Sealer: sealer, Observe: transfers.observe, Clock: a.cfg.Clock, Log: a.cfg.Log})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	remembered, err := store.Recall()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	client, list, err := a.connect(id, &remembered)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	transfers.refused = client.Refused
 	session := &session{agent: a, client: client, id: id}
 	watcher, engine, err := a.steps(id.ClusterID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	loop, err := poll.New(poll.Config{
 		Hub: session, Cache: store, Render: renderer, Apply: placed{engine, a}, Inventory: engine, Watch: watcher, Cluster: a.kube,
-		List: list, Remembered: remembered, Fresh: fresh, BootID: a.bootID, AgentVersion: buildinfo.Version,
+		List: list, Remembered: remembered, Fresh: fresh, BootID: a.bootID, AgentVersion: buildinfo.Version, Installation: a.installation(),
 		Interval: a.cfg.PollInterval, Fixed: a.cfg.PollInterval != 0,
-		Clock: a.cfg.Clock, Log: a.cfg.Log, Registerer: a.registry,
+		Clock: a.cfg.Clock, Log: a.cfg.Log, Registerer: registry,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	a.loop.Store(loop)
-	return lifecycle.Run(ctx,
-		lifecycle.Part{Name: "poll", Run: loop.Run},
-		lifecycle.Part{Name: "drift", Run: func(ctx context.Context) error { return watcher.Run(ctx, engine) }},
-		lifecycle.Part{Name: "cluster", Run: func(ctx context.Context) error { return a.kube.run(ctx, loop.APIsChanged) }},
-		lifecycle.Part{Name: "token", Run: session.run})
+	return &parts{loop, watcher, engine, session}, nil
 }
 
 // connect makes the client, and believes the stored list only when a pinned

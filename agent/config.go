@@ -46,6 +46,19 @@ type Config struct {
 	MetricsListen string
 	// ClusterName is asked for at registration, when the token does not fix it.
 	ClusterName string
+	// SelfUpgrade: the agent was installed by its manifests, as Deployment
+	// axle-agent of Namespace, and replaces itself.
+	SelfUpgrade bool
+	// Candidate is the key of the upgrade that this process is a candidate of.
+	Candidate string
+	// PodName and Image are this process's, as its pod says.
+	PodName string
+	Image   string
+	// Args are the command line, told to the hub so that an upgrade keeps it.
+	Args []string
+	// UpgradeWithin and UpgradeTick are the defaults of agent/upgrade when zero.
+	UpgradeWithin time.Duration
+	UpgradeTick   time.Duration
 	// Clock is the real one when nil.
 	Clock clock.Clock
 	// Log is silent when nil.

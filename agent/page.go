@@ -10,7 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -80,7 +82,7 @@ func (p *page) run(ctx context.Context, l net.Listener) error {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", p.health)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(p.agent.registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(prometheus.GathererFunc(p.gather), promhttp.HandlerOpts{}))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10}
 	stop := context.AfterFunc(ctx, func() { server.Close() })
 	defer stop()
@@ -88,6 +90,15 @@ func (p *page) run(ctx context.Context, l net.Listener) error {
 		return err
 	}
 	return nil
+}
+
+// gather is what /metrics shows: the process, and the work under way.
+func (p *page) gather() ([]*dto.MetricFamily, error) {
+	all := prometheus.Gatherers{p.agent.registry}
+	if now := p.agent.measured.Load(); now != nil {
+		all = append(all, now)
+	}
+	return all.Gather()
 }
 
 // healthAnswer is the body of /healthz.

@@ -28,6 +28,8 @@ const (
 type session struct {
 	agent  *Agent
 	client *hubclient.Client
+	// frozen: the identity is another agent's that works, and stays as it is.
+	frozen bool
 
 	mu      sync.Mutex // held during a renewal
 	id      *identity
@@ -41,7 +43,7 @@ func (s *session) Desired(ctx context.Context, etag string) (poll.Answer, error)
 		answer, err = s.client.Desired(ctx, etag)
 		return err
 	})
-	if hubclient.ReasonOf(err) == hubclient.UnknownKey && s.renew(ctx, true) == nil {
+	if hubclient.ReasonOf(err) == hubclient.UnknownKey && !s.frozen && s.renew(ctx, true) == nil {
 		// The keys were rotated while this agent was away; the renewal brought
 		// the new ones, signed by one that it knows.
 		answer, err = s.client.Desired(ctx, etag)
@@ -95,7 +97,7 @@ func (s *session) Ping(ctx context.Context, r *agentv1.PingRequest) error {
 // not know the present one: a cluster that was off for months comes back so.
 func (s *session) authorised(ctx context.Context, call func() error) error {
 	err := call()
-	if hubclient.ReasonOf(err) != hubclient.Unauthorized {
+	if hubclient.ReasonOf(err) != hubclient.Unauthorized || s.frozen {
 		return err
 	}
 	if renewal := s.renew(ctx, true); renewal != nil {

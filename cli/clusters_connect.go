@@ -37,6 +37,8 @@ type connection struct {
 	namespace    string
 	hubURL       string
 	pollInterval string
+	args         []string
+	least        bool
 	print        bool
 	anyImage     bool
 	wait         time.Duration
@@ -71,6 +73,8 @@ They hold the bootstrap token, which is good for one use within the hour.`,
 	flags.StringVar(&conn.namespace, "agent-namespace", "axle-system", "namespace of the agent")
 	flags.StringVar(&conn.hubURL, "agent-hub-url", "", "URL that the agent dials (default: the hub's external URL)")
 	flags.StringVar(&conn.pollInterval, "poll-interval", "", "how often the agent polls (default: 2m)")
+	flags.StringArrayVar(&conn.args, "agent-arg", nil, "one more argument of axle-agent run; may be repeated")
+	flags.BoolVar(&conn.least, "least-privilege", false, "give the agent only what its own work needs; grant what services hold beside it")
 	flags.BoolVar(&conn.print, "print", false, "print the manifests instead of applying them")
 	flags.DurationVar(&conn.wait, "timeout", 3*time.Minute, "how long to wait for the agent's first poll; 0 does not wait")
 	return c
@@ -112,6 +116,7 @@ func (a *app) connect(ctx context.Context, conn *connection) error {
 	manifests, err := deploy.Agent{
 		Namespace: conn.namespace, Image: conn.image, HubURL: hubURL, BootstrapToken: made.Msg.GetBootstrapToken(),
 		CAPEM: made.Msg.GetCaPem(), PollInterval: conn.pollInterval, Version: buildinfo.Version,
+		Args: conn.args, LeastPrivilege: conn.least,
 	}.Manifests()
 	if err != nil {
 		return err

@@ -1,27 +1,33 @@
 // Package deploy holds what is installed into clusters: the agent's manifests
 // and the CRDs. It fills in values and knows nobody; the CLI prints or applies
-// the result, the hub serves the same bytes for the agent's own upgrades.
+// the result, the hub serves the same manifests, with their values left open,
+// for the agent's own upgrades.
 package deploy
 
 import (
 	"bytes"
 	"embed"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"text/template"
 )
 
 //go:embed agent/agent.yaml.tmpl
 var agentTemplate string
 
+//go:embed agent/least-privilege.yaml
+var leastPrivilege string
+
 // CRDs are the generated definitions, crds/*.yaml.
 //
 //go:embed crds/*.yaml
 var CRDs embed.FS
 
-// Agent are the values of the agent's manifests. All but CAPEM and
-// PollInterval are required.
+// Agent are the values of the agent's manifests. All but CAPEM, PollInterval,
+// Args and LeastPrivilege are required.
 type Agent struct {
 	// Namespace that the agent lives in, usually axle-system.
 	Namespace string
@@ -37,16 +43,63 @@ type Agent struct {
 	PollInterval string
 	// Version is written as a label.
 	Version string
+	// Args are more arguments of axle-agent run.
+	Args []string
+	// LeastPrivilege leaves out the binding to cluster-admin: the agent's
+	// account may then do what its own work needs, and no more; what services
+	// hold must be granted beside it.
+	LeastPrivilege bool
+
+	// arguments, when set, are the command line as YAML.
+	arguments string
+}
+
+const defaultNamespace = "axle-system"
+
+// Binding names the agent's cluster role binding. Several agents on one API
+// server, each in its namespace, have one each.
+func (a Agent) Binding() string {
+	if a.Namespace == defaultNamespace {
+		return "axle-agent"
+	}
+	return a.Namespace + "-agent"
+}
+
+// Arguments are the agent's command line as a YAML list.
+func (a Agent) Arguments() (string, error) {
+	if a.arguments != "" {
+		return a.arguments, nil
+	}
+	args := []string{"run", "--hub-url=" + a.HubURL, "--token-file=/etc/axle/bootstrap/token"}
+	if a.CAPEM != "" {
+		args = append(args, "--ca-file=/etc/axle/bootstrap/ca.pem")
+	}
+	args = append(args, "--namespace="+a.Namespace, "--data-dir=/var/lib/axle", "--self-upgrade")
+	if a.PollInterval != "" {
+		args = append(args, "--poll-interval="+a.PollInterval)
+	}
+	text, err := json.Marshal(append(args, a.Args...))
+	return string(text), err
 }
 
 // Manifests returns the agent's objects as YAML documents: Namespace,
-// ServiceAccount, ClusterRoleBinding, Secret, Deployment.
+// ServiceAccount, ClusterRoleBinding (or the roles of LeastPrivilege), Secret,
+// Deployment.
 func (a Agent) Manifests() ([]byte, error) {
 	functions := template.FuncMap{
 		"quote":  strconv.Quote,
 		"base64": func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
 	}
-	parsed, err := template.New("agent").Funcs(functions).Parse(agentTemplate)
+	text := agentTemplate
+	if a.LeastPrivilege {
+		before, rest, ok := strings.Cut(text, bindingMark)
+		_, after, ended := strings.Cut(rest, "\n---\n")
+		if !ok || !ended {
+			return nil, fmt.Errorf("the agent's manifests have no %q", bindingMark)
+		}
+		text = before + leastPrivilege + "---\n" + after
+	}
+	parsed, err := template.New("agent").Funcs(functions).Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("the agent's manifests: %w", err)
 	}
@@ -55,4 +108,28 @@ func (a Agent) Manifests() ([]byte, error) {
 		return nil, fmt.Errorf("the agent's manifests: %w", err)
 	}
 	return out.Bytes(), nil
+}
+
+// bindingMark begins the part that LeastPrivilege replaces.
+const bindingMark = "# The agent applies whatever"
+
+// PackageFile is the name of the one file of Package.
+const PackageFile = "agent.yaml.liquid"
+
+// Package returns what an agent applies to upgrade itself: its Deployment
+// alone, as a template over configuration.version, image, namespace and args.
+// The rest of an installation (namespace, account, rights, the Secret) is its
+// owner's, who may have changed it.
+func Package() ([]byte, error) {
+	open := func(name string) string { return "{{ configuration." + name + " }}" }
+	all, err := Agent{Namespace: open("namespace"), Image: open("image"), Version: open("version"), arguments: open("args")}.Manifests()
+	if err != nil {
+		return nil, err
+	}
+	for document := range strings.SplitSeq(string(all), "\n---\n") {
+		if strings.Contains(document, "\nkind: Deployment\n") {
+			return []byte(document), nil
+		}
+	}
+	return nil, fmt.Errorf("the agent's manifests have no Deployment")
 }

@@ -52,8 +52,10 @@ type Config struct {
 
 	// BootID is random for each start.
 	BootID string
-	// AgentVersion is told to the hub.
+	// AgentVersion is told to the hub, and so is Installation, nil for an agent
+	// that cannot replace itself.
 	AgentVersion string
+	Installation *agentv1.Installation
 	// Interval between polls; DefaultInterval when zero. The hub's list may
 	// name another, unless Fixed.
 	Interval time.Duration

@@ -50,6 +50,12 @@ func (o *options) agent(flags *pflag.FlagSet) {
 	flags.DurationVar(&c.PollInterval, "poll-interval", 0, "time between two polls, at least 1s (default: what the hub says, else 2m)")
 	flags.StringVar(&c.RenderBinary, "render-binary", "", "axle-render (default: beside this program, then on $PATH)")
 	flags.StringVar(&c.MetricsListen, "metrics-listen", "", "address of /healthz and /metrics, or \"off\" (default "+agent.DefaultMetricsListen+", any other port when it is taken)")
+	flags.BoolVar(&c.SelfUpgrade, "self-upgrade", false, "replace this agent, installed as Deployment axle-agent, by the versions that the hub names")
+	flags.DurationVar(&c.UpgradeWithin, "upgrade-within", 0, "how long a new version has to render everything, and again to be well, before it is taken back (default 15m)")
+	flags.DurationVar(&c.UpgradeTick, "upgrade-tick", 0, "how often the old and the new version look at each other during an upgrade (default 5s)")
+	flags.StringVar(&c.PodName, "pod-name", "", "this agent's pod; set by its manifests")
+	flags.StringVar(&c.Image, "image", "", "this agent's image; set by its manifests")
+	flags.StringVar(&c.Candidate, "candidate", "", "set by the agent that this one is to replace")
 	flags.StringVar(&c.ClusterName, "cluster-name", "", "name to register with, when the bootstrap token does not fix it")
 }
 
@@ -63,6 +69,7 @@ func (o *options) finish(cmd *cobra.Command) error {
 		return fmt.Errorf("%w; %w", err, errUsage)
 	}
 	o.config.Log = log
+	o.config.Args = os.Args[1:]
 	o.config.Clock, err = clock.FromEnv()
 	return err
 }

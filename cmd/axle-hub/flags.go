@@ -59,6 +59,7 @@ func (o *options) serve(flags *pflag.FlagSet) {
 	flags.Int64Var(&c.MirrorBytes, "mirror-bytes", 0, "bound of the mirror of one Git repository on disk; a repository's own bound goes before it (default none)")
 	flags.Int64Var(&c.MirrorsBytes, "mirrors-bytes", 0, "bound of the mirrors of all Git repositories on this replica's disk (default none)")
 	flags.StringVar(&c.CompressionLevel, "compression-level", "default", "of tarballs: default, fastest or better")
+	flags.StringVar(&c.AgentUpgrades, "agent-upgrades", "auto", "auto: bring the agents to the hub's own version, in waves; manual: only by axle agents upgrade")
 	flags.StringVar(&c.TraceEndpoint, "trace-endpoint", "", "OpenTelemetry collector for traces, OTLP over HTTP, as http://otel-collector:4318 (default: none)")
 	flags.Float64Var(&c.TraceRatio, "trace-ratio", 0.01, "share of requests that are traced, 0 to 1")
 	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")

@@ -130,11 +130,30 @@ func (c calls) Ping(ctx context.Context, req *connect.Request[agentv1.PingReques
 	err = c.Fleet.Ping(ctx, p.ID, fleet.ClusterPing{
 		AgentVersion: m.GetAgentVersion(), KubernetesVersion: m.GetKubernetesVersion(), Distro: m.GetDistro(),
 		Nodes: int(m.GetNodes()), PollInterval: m.GetPollIntervalMicros(),
+		Installation: installation(m.GetInstallation()),
 	})
 	if err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&agentv1.PingResponse{}), nil
+}
+
+// The bounds of what an agent says of its installation.
+const (
+	maxArgs  = 100
+	maxImage = 1 << 10
+)
+
+// installation is zero for one that could not be used.
+func installation(m *agentv1.Installation) fleet.Installation {
+	if m == nil || len(m.GetArgs()) > maxArgs || len(m.GetImage()) > maxImage || len(m.GetNamespace()) > 63 {
+		return fleet.Installation{}
+	}
+	i := fleet.Installation{Namespace: clean(m.GetNamespace()), Image: clean(m.GetImage())}
+	for _, arg := range m.GetArgs() {
+		i.Args = append(i.Args, clean(arg))
+	}
+	return i
 }
 
 func caller(ctx context.Context) (identity.Principal, error) {

@@ -83,7 +83,7 @@ type Server struct {
 
 // New checks that nothing is missing.
 func New(c Config) (*Server, error) {
-	if c.Identity == nil || c.Fleet == nil || c.Cache == nil || c.Feed == nil || c.Events == nil || c.Lives == nil || c.Agents == nil {
+	if c.Identity == nil || c.Fleet == nil || c.Cache == nil || c.Feed == nil || c.Events == nil || c.Lives == nil {
 		return nil, errors.New("console: a part is missing")
 	}
 	if c.Clock == nil {

@@ -9,18 +9,31 @@ import (
 
 const clusterColumns = `SELECT c.id, c.name, c.handle, c.project_id, COALESCE(p.name, ''), c.tags, c.metadata, c.distro,
 	c.kubernetes_version, c.agent_version, c.nodes, c.cluster_uid, c.registered_at, c.pending, c.message,
-	c.poll_interval, c.pinged_at, c.created_at, c.updated_at
+	c.poll_interval, c.pinged_at, c.created_at, c.updated_at, c.installation
 	FROM clusters c LEFT JOIN projects p ON p.id = c.project_id `
 
 func scanCluster(row scan) (c fleet.Cluster, err error) {
-	var tags string
+	var tags, installation string
 	err = row(&c.ID, &c.Name, &c.Handle, &c.ProjectID, &c.Project, &tags, &c.Metadata, &c.Distro,
 		&c.KubernetesVersion, &c.AgentVersion, &c.Nodes, &c.ClusterUID, &c.RegisteredAt, &c.Pending, &c.Message,
-		&c.PollInterval, &c.PingedAt, &c.CreatedAt, &c.UpdatedAt)
+		&c.PollInterval, &c.PingedAt, &c.CreatedAt, &c.UpdatedAt, &installation)
 	if err != nil {
 		return c, err
 	}
+	if installation != "" {
+		if err := fromJSON(installation, &c.Installation); err != nil {
+			return c, err
+		}
+	}
 	return c, fromJSON(tags, &c.Tags)
+}
+
+// installationText is empty for none.
+func installationText(i fleet.Installation) (string, error) {
+	if !i.Known() {
+		return "", nil
+	}
+	return jsonText(i)
 }
 
 // InsertCluster is fleet.Store.
@@ -29,12 +42,16 @@ func (s *Store) InsertCluster(ctx context.Context, c fleet.Cluster) error {
 	if err != nil {
 		return err
 	}
+	installation, err := installationText(c.Installation)
+	if err != nil {
+		return err
+	}
 	inserted, err := s.execOne(ctx, `INSERT INTO clusters (id, name, handle, project_id, tags, metadata, distro,
 		kubernetes_version, agent_version, nodes, cluster_uid, registered_at, pending, message, poll_interval,
-		pinged_at, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) ON CONFLICT DO NOTHING`,
+		pinged_at, created_at, updated_at, installation)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) ON CONFLICT DO NOTHING`,
 		c.ID, c.Name, c.Handle, c.ProjectID, tags, c.Metadata, c.Distro, c.KubernetesVersion, c.AgentVersion, c.Nodes,
-		c.ClusterUID, c.RegisteredAt, c.Pending, c.Message, c.PollInterval, c.PingedAt, c.CreatedAt, c.UpdatedAt)
+		c.ClusterUID, c.RegisteredAt, c.Pending, c.Message, c.PollInterval, c.PingedAt, c.CreatedAt, c.UpdatedAt, installation)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "a cluster with the name %s or the handle %s exists already", c.Name, c.Handle)
 	}
@@ -47,11 +64,15 @@ func (s *Store) UpdateCluster(ctx context.Context, c fleet.Cluster) error {
 	if err != nil {
 		return err
 	}
+	installation, err := installationText(c.Installation)
+	if err != nil {
+		return err
+	}
 	changed, err := s.execOne(ctx, `UPDATE clusters SET handle = $2, project_id = $3, tags = $4, metadata = $5, distro = $6,
 		kubernetes_version = $7, agent_version = $8, nodes = $9, cluster_uid = $10, registered_at = $11, pending = $12,
-		message = $13, poll_interval = $14, pinged_at = $15, updated_at = $16 WHERE id = $1`,
+		message = $13, poll_interval = $14, pinged_at = $15, updated_at = $16, installation = $17 WHERE id = $1`,
 		c.ID, c.Handle, c.ProjectID, tags, c.Metadata, c.Distro, c.KubernetesVersion, c.AgentVersion, c.Nodes,
-		c.ClusterUID, c.RegisteredAt, c.Pending, c.Message, c.PollInterval, c.PingedAt, c.UpdatedAt)
+		c.ClusterUID, c.RegisteredAt, c.Pending, c.Message, c.PollInterval, c.PingedAt, c.UpdatedAt, installation)
 	if duplicate(err) {
 		return errcode.New(errcode.Conflict, "another cluster has the handle %s", c.Handle)
 	}

@@ -1270,6 +1270,15 @@ type ServiceSpec struct {
 	PruneApproval int64 `protobuf:"varint,18,opt,name=prune_approval,json=pruneApproval,proto3" json:"prune_approval,omitempty"`
 	// Grows by one when a person asks for a sync now.
 	SyncRequest int64 `protobuf:"varint,19,opt,name=sync_request,json=syncRequest,proto3" json:"sync_request,omitempty"`
+	// Nothing is written: what an apply would change is reported instead.
+	DryRun bool `protobuf:"varint,20,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// Grows by one when a person asks what an apply would change.
+	DiffRequest int64 `protobuf:"varint,21,opt,name=diff_request,json=diffRequest,proto3" json:"diff_request,omitempty"`
+	// When the service may be synced, and when not.
+	SyncWindows []*SyncWindow `protobuf:"bytes,22,rep,name=sync_windows,json=syncWindows,proto3" json:"sync_windows,omitempty"`
+	// The objects that the last request for a sync is about, GROUP:KIND:NAME or
+	// GROUP:KIND:NAMESPACE/NAME; empty is all.
+	SyncResources []string `protobuf:"bytes,23,rep,name=sync_resources,json=syncResources,proto3" json:"sync_resources,omitempty"`
 	// What templates see as contexts and imports, JSON objects of objects.
 	Contexts string `protobuf:"bytes,30,opt,name=contexts,proto3" json:"contexts,omitempty"`
 	Imports  string `protobuf:"bytes,31,opt,name=imports,proto3" json:"imports,omitempty"`
@@ -1441,6 +1450,34 @@ func (x *ServiceSpec) GetSyncRequest() int64 {
 		return x.SyncRequest
 	}
 	return 0
+}
+
+func (x *ServiceSpec) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+func (x *ServiceSpec) GetDiffRequest() int64 {
+	if x != nil {
+		return x.DiffRequest
+	}
+	return 0
+}
+
+func (x *ServiceSpec) GetSyncWindows() []*SyncWindow {
+	if x != nil {
+		return x.SyncWindows
+	}
+	return nil
+}
+
+func (x *ServiceSpec) GetSyncResources() []string {
+	if x != nil {
+		return x.SyncResources
+	}
+	return nil
 }
 
 func (x *ServiceSpec) GetContexts() string {
@@ -3890,6 +3927,419 @@ func (*PingResponse) Descriptor() ([]byte, []int) {
 	return file_agent_v1_agent_proto_rawDescGZIP(), []int{46}
 }
 
+// SyncWindow is a recurring time in which syncs are allowed or denied.
+type SyncWindow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// allow or deny.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Cron, five fields: when the window begins.
+	Schedule string `protobuf:"bytes,2,opt,name=schedule,proto3" json:"schedule,omitempty"`
+	// How long it lasts, such as "1h30m".
+	Duration string `protobuf:"bytes,3,opt,name=duration,proto3" json:"duration,omitempty"`
+	// IANA name; empty is UTC.
+	TimeZone string `protobuf:"bytes,4,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
+	// A person's request for a sync is not held by it.
+	ManualSync    bool `protobuf:"varint,5,opt,name=manual_sync,json=manualSync,proto3" json:"manual_sync,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SyncWindow) Reset() {
+	*x = SyncWindow{}
+	mi := &file_agent_v1_agent_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SyncWindow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SyncWindow) ProtoMessage() {}
+
+func (x *SyncWindow) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SyncWindow.ProtoReflect.Descriptor instead.
+func (*SyncWindow) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *SyncWindow) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *SyncWindow) GetSchedule() string {
+	if x != nil {
+		return x.Schedule
+	}
+	return ""
+}
+
+func (x *SyncWindow) GetDuration() string {
+	if x != nil {
+		return x.Duration
+	}
+	return ""
+}
+
+func (x *SyncWindow) GetTimeZone() string {
+	if x != nil {
+		return x.TimeZone
+	}
+	return ""
+}
+
+func (x *SyncWindow) GetManualSync() bool {
+	if x != nil {
+		return x.ManualSync
+	}
+	return false
+}
+
+// ReportDiffRequest is what applying one service would change.
+type ReportDiffRequest struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	BootId    string                 `protobuf:"bytes,1,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"`
+	ServiceId string                 `protobuf:"bytes,2,opt,name=service_id,json=serviceId,proto3" json:"service_id,omitempty"`
+	// The diff_request that it answers.
+	Request        int64  `protobuf:"varint,3,opt,name=request,proto3" json:"request,omitempty"`
+	Revision       int64  `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	SourceRevision string `protobuf:"bytes,5,opt,name=source_revision,json=sourceRevision,proto3" json:"source_revision,omitempty"`
+	TarballDigest  string `protobuf:"bytes,6,opt,name=tarball_digest,json=tarballDigest,proto3" json:"tarball_digest,omitempty"`
+	SpecDigest     string `protobuf:"bytes,7,opt,name=spec_digest,json=specDigest,proto3" json:"spec_digest,omitempty"`
+	// Microseconds since 1970 UTC.
+	MadeAt int64 `protobuf:"varint,8,opt,name=made_at,json=madeAt,proto3" json:"made_at,omitempty"`
+	// Why there is none, scrubbed; then the list is empty.
+	Error string `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"`
+	// Zstd of a DifferenceList, at most 64 KiB.
+	Differences   []byte `protobuf:"bytes,10,opt,name=differences,proto3" json:"differences,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportDiffRequest) Reset() {
+	*x = ReportDiffRequest{}
+	mi := &file_agent_v1_agent_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportDiffRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportDiffRequest) ProtoMessage() {}
+
+func (x *ReportDiffRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportDiffRequest.ProtoReflect.Descriptor instead.
+func (*ReportDiffRequest) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *ReportDiffRequest) GetBootId() string {
+	if x != nil {
+		return x.BootId
+	}
+	return ""
+}
+
+func (x *ReportDiffRequest) GetServiceId() string {
+	if x != nil {
+		return x.ServiceId
+	}
+	return ""
+}
+
+func (x *ReportDiffRequest) GetRequest() int64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
+func (x *ReportDiffRequest) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *ReportDiffRequest) GetSourceRevision() string {
+	if x != nil {
+		return x.SourceRevision
+	}
+	return ""
+}
+
+func (x *ReportDiffRequest) GetTarballDigest() string {
+	if x != nil {
+		return x.TarballDigest
+	}
+	return ""
+}
+
+func (x *ReportDiffRequest) GetSpecDigest() string {
+	if x != nil {
+		return x.SpecDigest
+	}
+	return ""
+}
+
+func (x *ReportDiffRequest) GetMadeAt() int64 {
+	if x != nil {
+		return x.MadeAt
+	}
+	return 0
+}
+
+func (x *ReportDiffRequest) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *ReportDiffRequest) GetDifferences() []byte {
+	if x != nil {
+		return x.Differences
+	}
+	return nil
+}
+
+type ReportDiffResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportDiffResponse) Reset() {
+	*x = ReportDiffResponse{}
+	mi := &file_agent_v1_agent_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportDiffResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportDiffResponse) ProtoMessage() {}
+
+func (x *ReportDiffResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportDiffResponse.ProtoReflect.Descriptor instead.
+func (*ReportDiffResponse) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{49}
+}
+
+// Difference is one object that an apply would change, scrubbed; values of
+// Secrets are short keyed hashes.
+type Difference struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Group     string                 `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
+	Version   string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	Kind      string                 `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
+	Namespace string                 `protobuf:"bytes,4,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name      string                 `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	// create, update, recreate, delete, run (a hook), refuse.
+	Action string `protobuf:"bytes,6,opt,name=action,proto3" json:"action,omitempty"`
+	// YAML of what it would be, and of what it is.
+	Desired string `protobuf:"bytes,7,opt,name=desired,proto3" json:"desired,omitempty"`
+	Live    string `protobuf:"bytes,8,opt,name=live,proto3" json:"live,omitempty"`
+	// Why it is refused, or a note.
+	Message       string `protobuf:"bytes,9,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Difference) Reset() {
+	*x = Difference{}
+	mi := &file_agent_v1_agent_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Difference) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Difference) ProtoMessage() {}
+
+func (x *Difference) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Difference.ProtoReflect.Descriptor instead.
+func (*Difference) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *Difference) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *Difference) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *Difference) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Difference) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *Difference) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Difference) GetAction() string {
+	if x != nil {
+		return x.Action
+	}
+	return ""
+}
+
+func (x *Difference) GetDesired() string {
+	if x != nil {
+		return x.Desired
+	}
+	return ""
+}
+
+func (x *Difference) GetLive() string {
+	if x != nil {
+		return x.Live
+	}
+	return ""
+}
+
+func (x *Difference) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+type DifferenceList struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Differences []*Difference          `protobuf:"bytes,1,rep,name=differences,proto3" json:"differences,omitempty"`
+	Unchanged   int32                  `protobuf:"varint,2,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
+	// Objects that differ but had no place here.
+	LeftOut       int32 `protobuf:"varint,3,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DifferenceList) Reset() {
+	*x = DifferenceList{}
+	mi := &file_agent_v1_agent_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DifferenceList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DifferenceList) ProtoMessage() {}
+
+func (x *DifferenceList) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DifferenceList.ProtoReflect.Descriptor instead.
+func (*DifferenceList) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *DifferenceList) GetDifferences() []*Difference {
+	if x != nil {
+		return x.Differences
+	}
+	return nil
+}
+
+func (x *DifferenceList) GetUnchanged() int32 {
+	if x != nil {
+		return x.Unchanged
+	}
+	return 0
+}
+
+func (x *DifferenceList) GetLeftOut() int32 {
+	if x != nil {
+		return x.LeftOut
+	}
+	return 0
+}
+
 var File_agent_v1_agent_proto protoreflect.FileDescriptor
 
 const file_agent_v1_agent_proto_rawDesc = "" +
@@ -4002,7 +4452,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\tsignature\x18\x05 \x01(\fR\tsignature\x12\x15\n" +
 	"\x06key_id\x18\x06 \x01(\tR\x05keyId\x12\x1d\n" +
 	"\n" +
-	"cluster_id\x18\a \x01(\tR\tclusterId\"\xb2\b\n" +
+	"cluster_id\x18\a \x01(\tR\tclusterId\"\xd3\t\n" +
 	"\vServiceSpec\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -4025,7 +4475,11 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x0fservice_account\x18\x10 \x01(\tR\x0eserviceAccount\x120\n" +
 	"\adisplay\x18\x11 \x01(\v2\x16.axle.agent.v1.DisplayR\adisplay\x12%\n" +
 	"\x0eprune_approval\x18\x12 \x01(\x03R\rpruneApproval\x12!\n" +
-	"\fsync_request\x18\x13 \x01(\x03R\vsyncRequest\x12\x1a\n" +
+	"\fsync_request\x18\x13 \x01(\x03R\vsyncRequest\x12\x17\n" +
+	"\adry_run\x18\x14 \x01(\bR\x06dryRun\x12!\n" +
+	"\fdiff_request\x18\x15 \x01(\x03R\vdiffRequest\x12<\n" +
+	"\fsync_windows\x18\x16 \x03(\v2\x19.axle.agent.v1.SyncWindowR\vsyncWindows\x12%\n" +
+	"\x0esync_resources\x18\x17 \x03(\tR\rsyncResources\x12\x1a\n" +
 	"\bcontexts\x18\x1e \x01(\tR\bcontexts\x12\x18\n" +
 	"\aimports\x18\x1f \x01(\tR\aimports\x12>\n" +
 	"\x06hidden\x18  \x03(\v2&.axle.agent.v1.ServiceSpec.HiddenEntryR\x06hidden\x1a@\n" +
@@ -4277,13 +4731,53 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05image\x18\x02 \x01(\tR\x05image\x12\x12\n" +
 	"\x04args\x18\x03 \x03(\tR\x04args\"\x0e\n" +
-	"\fPingResponse2\xca\x03\n" +
+	"\fPingResponse\"\x96\x01\n" +
+	"\n" +
+	"SyncWindow\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x1a\n" +
+	"\bschedule\x18\x02 \x01(\tR\bschedule\x12\x1a\n" +
+	"\bduration\x18\x03 \x01(\tR\bduration\x12\x1b\n" +
+	"\ttime_zone\x18\x04 \x01(\tR\btimeZone\x12\x1f\n" +
+	"\vmanual_sync\x18\x05 \x01(\bR\n" +
+	"manualSync\"\xc3\x02\n" +
+	"\x11ReportDiffRequest\x12\x17\n" +
+	"\aboot_id\x18\x01 \x01(\tR\x06bootId\x12\x1d\n" +
+	"\n" +
+	"service_id\x18\x02 \x01(\tR\tserviceId\x12\x18\n" +
+	"\arequest\x18\x03 \x01(\x03R\arequest\x12\x1a\n" +
+	"\brevision\x18\x04 \x01(\x03R\brevision\x12'\n" +
+	"\x0fsource_revision\x18\x05 \x01(\tR\x0esourceRevision\x12%\n" +
+	"\x0etarball_digest\x18\x06 \x01(\tR\rtarballDigest\x12\x1f\n" +
+	"\vspec_digest\x18\a \x01(\tR\n" +
+	"specDigest\x12\x17\n" +
+	"\amade_at\x18\b \x01(\x03R\x06madeAt\x12\x14\n" +
+	"\x05error\x18\t \x01(\tR\x05error\x12 \n" +
+	"\vdifferences\x18\n" +
+	" \x01(\fR\vdifferences\"\x14\n" +
+	"\x12ReportDiffResponse\"\xe2\x01\n" +
+	"\n" +
+	"Difference\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\tR\x05group\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
+	"\x04kind\x18\x03 \x01(\tR\x04kind\x12\x1c\n" +
+	"\tnamespace\x18\x04 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x05 \x01(\tR\x04name\x12\x16\n" +
+	"\x06action\x18\x06 \x01(\tR\x06action\x12\x18\n" +
+	"\adesired\x18\a \x01(\tR\adesired\x12\x12\n" +
+	"\x04live\x18\b \x01(\tR\x04live\x12\x18\n" +
+	"\amessage\x18\t \x01(\tR\amessage\"\x86\x01\n" +
+	"\x0eDifferenceList\x12;\n" +
+	"\vdifferences\x18\x01 \x03(\v2\x19.axle.agent.v1.DifferenceR\vdifferences\x12\x1c\n" +
+	"\tunchanged\x18\x02 \x01(\x05R\tunchanged\x12\x19\n" +
+	"\bleft_out\x18\x03 \x01(\x05R\aleftOut2\x9d\x04\n" +
 	"\fAgentService\x12K\n" +
 	"\bRegister\x12\x1e.axle.agent.v1.RegisterRequest\x1a\x1f.axle.agent.v1.RegisterResponse\x12B\n" +
 	"\x05Renew\x12\x1b.axle.agent.v1.RenewRequest\x1a\x1c.axle.agent.v1.RenewResponse\x12K\n" +
 	"\bServices\x12\x1e.axle.agent.v1.ServicesRequest\x1a\x1f.axle.agent.v1.ServicesResponse\x12E\n" +
 	"\x06Report\x12\x1c.axle.agent.v1.ReportRequest\x1a\x1d.axle.agent.v1.ReportResponse\x12T\n" +
-	"\vReportTests\x12!.axle.agent.v1.ReportTestsRequest\x1a\".axle.agent.v1.ReportTestsResponse\x12?\n" +
+	"\vReportTests\x12!.axle.agent.v1.ReportTestsRequest\x1a\".axle.agent.v1.ReportTestsResponse\x12Q\n" +
+	"\n" +
+	"ReportDiff\x12 .axle.agent.v1.ReportDiffRequest\x1a!.axle.agent.v1.ReportDiffResponse\x12?\n" +
 	"\x04Ping\x12\x1a.axle.agent.v1.PingRequest\x1a\x1b.axle.agent.v1.PingResponseB.Z,github.com/axle-cd/axle/api/agent/v1;agentv1b\x06proto3"
 
 var (
@@ -4298,7 +4792,7 @@ func file_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_agent_v1_agent_proto_rawDescData
 }
 
-var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
+var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
 var file_agent_v1_agent_proto_goTypes = []any{
 	(*Position)(nil),            // 0: axle.agent.v1.Position
 	(*RegisterRequest)(nil),     // 1: axle.agent.v1.RegisterRequest
@@ -4347,19 +4841,24 @@ var file_agent_v1_agent_proto_goTypes = []any{
 	(*PingRequest)(nil),         // 44: axle.agent.v1.PingRequest
 	(*Installation)(nil),        // 45: axle.agent.v1.Installation
 	(*PingResponse)(nil),        // 46: axle.agent.v1.PingResponse
-	nil,                         // 47: axle.agent.v1.RegisterRequest.TagsEntry
-	nil,                         // 48: axle.agent.v1.ServiceSpec.ConfigurationEntry
-	nil,                         // 49: axle.agent.v1.ServiceSpec.SecretsEntry
-	nil,                         // 50: axle.agent.v1.ServiceSpec.HiddenEntry
-	nil,                         // 51: axle.agent.v1.Cue.TagsEntry
-	nil,                         // 52: axle.agent.v1.Exec.ParametersEntry
-	nil,                         // 53: axle.agent.v1.Wasm.ParametersEntry
-	nil,                         // 54: axle.agent.v1.SyncConfig.LabelsEntry
-	nil,                         // 55: axle.agent.v1.SyncConfig.AnnotationsEntry
-	nil,                         // 56: axle.agent.v1.ClusterData.TagsEntry
+	(*SyncWindow)(nil),          // 47: axle.agent.v1.SyncWindow
+	(*ReportDiffRequest)(nil),   // 48: axle.agent.v1.ReportDiffRequest
+	(*ReportDiffResponse)(nil),  // 49: axle.agent.v1.ReportDiffResponse
+	(*Difference)(nil),          // 50: axle.agent.v1.Difference
+	(*DifferenceList)(nil),      // 51: axle.agent.v1.DifferenceList
+	nil,                         // 52: axle.agent.v1.RegisterRequest.TagsEntry
+	nil,                         // 53: axle.agent.v1.ServiceSpec.ConfigurationEntry
+	nil,                         // 54: axle.agent.v1.ServiceSpec.SecretsEntry
+	nil,                         // 55: axle.agent.v1.ServiceSpec.HiddenEntry
+	nil,                         // 56: axle.agent.v1.Cue.TagsEntry
+	nil,                         // 57: axle.agent.v1.Exec.ParametersEntry
+	nil,                         // 58: axle.agent.v1.Wasm.ParametersEntry
+	nil,                         // 59: axle.agent.v1.SyncConfig.LabelsEntry
+	nil,                         // 60: axle.agent.v1.SyncConfig.AnnotationsEntry
+	nil,                         // 61: axle.agent.v1.ClusterData.TagsEntry
 }
 var file_agent_v1_agent_proto_depIdxs = []int32{
-	47, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
+	52, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
 	3,  // 1: axle.agent.v1.RegisterResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
 	3,  // 2: axle.agent.v1.RenewResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
 	6,  // 3: axle.agent.v1.RenewResponse.more_signatures:type_name -> axle.agent.v1.KeySignature
@@ -4372,56 +4871,60 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	0,  // 10: axle.agent.v1.ServicesResponse.position:type_name -> axle.agent.v1.Position
 	17, // 11: axle.agent.v1.ServiceSpec.render:type_name -> axle.agent.v1.Render
 	26, // 12: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
-	48, // 13: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
-	49, // 14: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
+	53, // 13: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
+	54, // 14: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
 	28, // 15: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
 	29, // 16: axle.agent.v1.ServiceSpec.cluster:type_name -> axle.agent.v1.ClusterData
 	16, // 17: axle.agent.v1.ServiceSpec.display:type_name -> axle.agent.v1.Display
-	50, // 18: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
-	18, // 19: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
-	19, // 20: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
-	20, // 21: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
-	18, // 22: axle.agent.v1.Renderer.helm:type_name -> axle.agent.v1.Helm
-	21, // 23: axle.agent.v1.Renderer.jsonnet:type_name -> axle.agent.v1.Jsonnet
-	23, // 24: axle.agent.v1.Renderer.cue:type_name -> axle.agent.v1.Cue
-	24, // 25: axle.agent.v1.Renderer.exec:type_name -> axle.agent.v1.Exec
-	25, // 26: axle.agent.v1.Renderer.wasm:type_name -> axle.agent.v1.Wasm
-	22, // 27: axle.agent.v1.Jsonnet.tlas:type_name -> axle.agent.v1.JsonnetVariable
-	22, // 28: axle.agent.v1.Jsonnet.ext_vars:type_name -> axle.agent.v1.JsonnetVariable
-	51, // 29: axle.agent.v1.Cue.tags:type_name -> axle.agent.v1.Cue.TagsEntry
-	52, // 30: axle.agent.v1.Exec.parameters:type_name -> axle.agent.v1.Exec.ParametersEntry
-	53, // 31: axle.agent.v1.Wasm.parameters:type_name -> axle.agent.v1.Wasm.ParametersEntry
-	54, // 32: axle.agent.v1.SyncConfig.labels:type_name -> axle.agent.v1.SyncConfig.LabelsEntry
-	55, // 33: axle.agent.v1.SyncConfig.annotations:type_name -> axle.agent.v1.SyncConfig.AnnotationsEntry
-	27, // 34: axle.agent.v1.SyncConfig.diff_normalizers:type_name -> axle.agent.v1.DiffNormalizer
-	56, // 35: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
-	31, // 36: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
-	0,  // 37: axle.agent.v1.ReportResponse.position:type_name -> axle.agent.v1.Position
-	34, // 38: axle.agent.v1.ServiceStatus.errors:type_name -> axle.agent.v1.StatusError
-	35, // 39: axle.agent.v1.ServiceStatus.counts:type_name -> axle.agent.v1.ComponentCounts
-	37, // 40: axle.agent.v1.ComponentList.components:type_name -> axle.agent.v1.Component
-	40, // 41: axle.agent.v1.ReportTestsRequest.runs:type_name -> axle.agent.v1.TestRun
-	41, // 42: axle.agent.v1.TestRun.tests:type_name -> axle.agent.v1.TestResult
-	42, // 43: axle.agent.v1.TestResult.report:type_name -> axle.agent.v1.TestReport
-	43, // 44: axle.agent.v1.TestReport.failed:type_name -> axle.agent.v1.TestCase
-	45, // 45: axle.agent.v1.PingRequest.installation:type_name -> axle.agent.v1.Installation
-	1,  // 46: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
-	4,  // 47: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
-	13, // 48: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
-	30, // 49: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
-	38, // 50: axle.agent.v1.AgentService.ReportTests:input_type -> axle.agent.v1.ReportTestsRequest
-	44, // 51: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
-	2,  // 52: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
-	5,  // 53: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
-	14, // 54: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
-	32, // 55: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
-	39, // 56: axle.agent.v1.AgentService.ReportTests:output_type -> axle.agent.v1.ReportTestsResponse
-	46, // 57: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
-	52, // [52:58] is the sub-list for method output_type
-	46, // [46:52] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	47, // 18: axle.agent.v1.ServiceSpec.sync_windows:type_name -> axle.agent.v1.SyncWindow
+	55, // 19: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
+	18, // 20: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
+	19, // 21: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
+	20, // 22: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
+	18, // 23: axle.agent.v1.Renderer.helm:type_name -> axle.agent.v1.Helm
+	21, // 24: axle.agent.v1.Renderer.jsonnet:type_name -> axle.agent.v1.Jsonnet
+	23, // 25: axle.agent.v1.Renderer.cue:type_name -> axle.agent.v1.Cue
+	24, // 26: axle.agent.v1.Renderer.exec:type_name -> axle.agent.v1.Exec
+	25, // 27: axle.agent.v1.Renderer.wasm:type_name -> axle.agent.v1.Wasm
+	22, // 28: axle.agent.v1.Jsonnet.tlas:type_name -> axle.agent.v1.JsonnetVariable
+	22, // 29: axle.agent.v1.Jsonnet.ext_vars:type_name -> axle.agent.v1.JsonnetVariable
+	56, // 30: axle.agent.v1.Cue.tags:type_name -> axle.agent.v1.Cue.TagsEntry
+	57, // 31: axle.agent.v1.Exec.parameters:type_name -> axle.agent.v1.Exec.ParametersEntry
+	58, // 32: axle.agent.v1.Wasm.parameters:type_name -> axle.agent.v1.Wasm.ParametersEntry
+	59, // 33: axle.agent.v1.SyncConfig.labels:type_name -> axle.agent.v1.SyncConfig.LabelsEntry
+	60, // 34: axle.agent.v1.SyncConfig.annotations:type_name -> axle.agent.v1.SyncConfig.AnnotationsEntry
+	27, // 35: axle.agent.v1.SyncConfig.diff_normalizers:type_name -> axle.agent.v1.DiffNormalizer
+	61, // 36: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
+	31, // 37: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
+	0,  // 38: axle.agent.v1.ReportResponse.position:type_name -> axle.agent.v1.Position
+	34, // 39: axle.agent.v1.ServiceStatus.errors:type_name -> axle.agent.v1.StatusError
+	35, // 40: axle.agent.v1.ServiceStatus.counts:type_name -> axle.agent.v1.ComponentCounts
+	37, // 41: axle.agent.v1.ComponentList.components:type_name -> axle.agent.v1.Component
+	40, // 42: axle.agent.v1.ReportTestsRequest.runs:type_name -> axle.agent.v1.TestRun
+	41, // 43: axle.agent.v1.TestRun.tests:type_name -> axle.agent.v1.TestResult
+	42, // 44: axle.agent.v1.TestResult.report:type_name -> axle.agent.v1.TestReport
+	43, // 45: axle.agent.v1.TestReport.failed:type_name -> axle.agent.v1.TestCase
+	45, // 46: axle.agent.v1.PingRequest.installation:type_name -> axle.agent.v1.Installation
+	50, // 47: axle.agent.v1.DifferenceList.differences:type_name -> axle.agent.v1.Difference
+	1,  // 48: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
+	4,  // 49: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
+	13, // 50: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
+	30, // 51: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
+	38, // 52: axle.agent.v1.AgentService.ReportTests:input_type -> axle.agent.v1.ReportTestsRequest
+	48, // 53: axle.agent.v1.AgentService.ReportDiff:input_type -> axle.agent.v1.ReportDiffRequest
+	44, // 54: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
+	2,  // 55: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
+	5,  // 56: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
+	14, // 57: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
+	32, // 58: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
+	39, // 59: axle.agent.v1.AgentService.ReportTests:output_type -> axle.agent.v1.ReportTestsResponse
+	49, // 60: axle.agent.v1.AgentService.ReportDiff:output_type -> axle.agent.v1.ReportDiffResponse
+	46, // 61: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
+	55, // [55:62] is the sub-list for method output_type
+	48, // [48:55] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_agent_v1_agent_proto_init() }
@@ -4437,7 +4940,7 @@ func file_agent_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_v1_agent_proto_rawDesc), len(file_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   57,
+			NumMessages:   62,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -54,6 +54,10 @@ type ServiceSpec struct {
 	// "report" (default) or "strict".
 	Drift          string `protobuf:"bytes,20,opt,name=drift,proto3" json:"drift,omitempty"`
 	ServiceAccount string `protobuf:"bytes,21,opt,name=service_account,json=serviceAccount,proto3" json:"service_account,omitempty"`
+	// Nothing is written to the cluster; what would change is reported.
+	DryRun bool `protobuf:"varint,22,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// When the service may be synced, and when not.
+	SyncWindows []*SyncWindow `protobuf:"bytes,23,rep,name=sync_windows,json=syncWindows,proto3" json:"sync_windows,omitempty"`
 	// Values read from a backend when the configuration is made, by key.
 	SecretRefs    map[string]*SecretRef `protobuf:"bytes,30,rep,name=secret_refs,json=secretRefs,proto3" json:"secret_refs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
@@ -235,6 +239,20 @@ func (x *ServiceSpec) GetServiceAccount() string {
 		return x.ServiceAccount
 	}
 	return ""
+}
+
+func (x *ServiceSpec) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+func (x *ServiceSpec) GetSyncWindows() []*SyncWindow {
+	if x != nil {
+		return x.SyncWindows
+	}
+	return nil
 }
 
 func (x *ServiceSpec) GetSecretRefs() map[string]*SecretRef {
@@ -1369,11 +1387,94 @@ func (x *Import) GetStack() string {
 	return ""
 }
 
+// SyncWindow is a recurring time in which syncs are allowed or denied. A deny
+// window wins; with allow windows, one must be open.
+type SyncWindow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// allow or deny.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Cron, five fields: when it begins.
+	Schedule string `protobuf:"bytes,2,opt,name=schedule,proto3" json:"schedule,omitempty"`
+	// How long it lasts, such as "1h30m".
+	Duration string `protobuf:"bytes,3,opt,name=duration,proto3" json:"duration,omitempty"`
+	// IANA name; empty is UTC.
+	TimeZone string `protobuf:"bytes,4,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
+	// A person's request for a sync is not held by it.
+	ManualSync    bool `protobuf:"varint,5,opt,name=manual_sync,json=manualSync,proto3" json:"manual_sync,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SyncWindow) Reset() {
+	*x = SyncWindow{}
+	mi := &file_hub_v1_spec_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SyncWindow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SyncWindow) ProtoMessage() {}
+
+func (x *SyncWindow) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_spec_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SyncWindow.ProtoReflect.Descriptor instead.
+func (*SyncWindow) Descriptor() ([]byte, []int) {
+	return file_hub_v1_spec_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *SyncWindow) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *SyncWindow) GetSchedule() string {
+	if x != nil {
+		return x.Schedule
+	}
+	return ""
+}
+
+func (x *SyncWindow) GetDuration() string {
+	if x != nil {
+		return x.Duration
+	}
+	return ""
+}
+
+func (x *SyncWindow) GetTimeZone() string {
+	if x != nil {
+		return x.TimeZone
+	}
+	return ""
+}
+
+func (x *SyncWindow) GetManualSync() bool {
+	if x != nil {
+		return x.ManualSync
+	}
+	return false
+}
+
 var File_hub_v1_spec_proto protoreflect.FileDescriptor
 
 const file_hub_v1_spec_proto_rawDesc = "" +
 	"\n" +
-	"\x11hub/v1/spec.proto\x12\vaxle.hub.v1\"\x95\t\n" +
+	"\x11hub/v1/spec.proto\x12\vaxle.hub.v1\"\xea\t\n" +
 	"\vServiceSpec\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1e\n" +
 	"\n" +
@@ -1399,7 +1500,9 @@ const file_hub_v1_spec_proto_rawDesc = "" +
 	"\aversion\x18\x12 \x01(\tR\aversion\x12\x14\n" +
 	"\x05adopt\x18\x13 \x01(\bR\x05adopt\x12\x14\n" +
 	"\x05drift\x18\x14 \x01(\tR\x05drift\x12'\n" +
-	"\x0fservice_account\x18\x15 \x01(\tR\x0eserviceAccount\x12I\n" +
+	"\x0fservice_account\x18\x15 \x01(\tR\x0eserviceAccount\x12\x17\n" +
+	"\adry_run\x18\x16 \x01(\bR\x06dryRun\x12:\n" +
+	"\fsync_windows\x18\x17 \x03(\v2\x17.axle.hub.v1.SyncWindowR\vsyncWindows\x12I\n" +
 	"\vsecret_refs\x18\x1e \x03(\v2(.axle.hub.v1.ServiceSpec.SecretRefsEntryR\n" +
 	"secretRefs\x1a@\n" +
 	"\x12ConfigurationEntry\x12\x10\n" +
@@ -1533,7 +1636,15 @@ const file_hub_v1_spec_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\"\x1e\n" +
 	"\x06Import\x12\x14\n" +
-	"\x05stack\x18\x01 \x01(\tR\x05stackB*Z(github.com/axle-cd/axle/api/hub/v1;hubv1b\x06proto3"
+	"\x05stack\x18\x01 \x01(\tR\x05stack\"\x96\x01\n" +
+	"\n" +
+	"SyncWindow\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x1a\n" +
+	"\bschedule\x18\x02 \x01(\tR\bschedule\x12\x1a\n" +
+	"\bduration\x18\x03 \x01(\tR\bduration\x12\x1b\n" +
+	"\ttime_zone\x18\x04 \x01(\tR\btimeZone\x12\x1f\n" +
+	"\vmanual_sync\x18\x05 \x01(\bR\n" +
+	"manualSyncB*Z(github.com/axle-cd/axle/api/hub/v1;hubv1b\x06proto3"
 
 var (
 	file_hub_v1_spec_proto_rawDescOnce sync.Once
@@ -1547,7 +1658,7 @@ func file_hub_v1_spec_proto_rawDescGZIP() []byte {
 	return file_hub_v1_spec_proto_rawDescData
 }
 
-var file_hub_v1_spec_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_hub_v1_spec_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_hub_v1_spec_proto_goTypes = []any{
 	(*ServiceSpec)(nil),     // 0: axle.hub.v1.ServiceSpec
 	(*SecretRef)(nil),       // 1: axle.hub.v1.SecretRef
@@ -1565,14 +1676,15 @@ var file_hub_v1_spec_proto_goTypes = []any{
 	(*DiffNormalizer)(nil),  // 13: axle.hub.v1.DiffNormalizer
 	(*Dependency)(nil),      // 14: axle.hub.v1.Dependency
 	(*Import)(nil),          // 15: axle.hub.v1.Import
-	nil,                     // 16: axle.hub.v1.ServiceSpec.ConfigurationEntry
-	nil,                     // 17: axle.hub.v1.ServiceSpec.SecretsEntry
-	nil,                     // 18: axle.hub.v1.ServiceSpec.SecretRefsEntry
-	nil,                     // 19: axle.hub.v1.Cue.TagsEntry
-	nil,                     // 20: axle.hub.v1.Exec.ParametersEntry
-	nil,                     // 21: axle.hub.v1.Wasm.ParametersEntry
-	nil,                     // 22: axle.hub.v1.SyncConfig.LabelsEntry
-	nil,                     // 23: axle.hub.v1.SyncConfig.AnnotationsEntry
+	(*SyncWindow)(nil),      // 16: axle.hub.v1.SyncWindow
+	nil,                     // 17: axle.hub.v1.ServiceSpec.ConfigurationEntry
+	nil,                     // 18: axle.hub.v1.ServiceSpec.SecretsEntry
+	nil,                     // 19: axle.hub.v1.ServiceSpec.SecretRefsEntry
+	nil,                     // 20: axle.hub.v1.Cue.TagsEntry
+	nil,                     // 21: axle.hub.v1.Exec.ParametersEntry
+	nil,                     // 22: axle.hub.v1.Wasm.ParametersEntry
+	nil,                     // 23: axle.hub.v1.SyncConfig.LabelsEntry
+	nil,                     // 24: axle.hub.v1.SyncConfig.AnnotationsEntry
 }
 var file_hub_v1_spec_proto_depIdxs = []int32{
 	2,  // 0: axle.hub.v1.ServiceSpec.git:type_name -> axle.hub.v1.Git
@@ -1581,32 +1693,33 @@ var file_hub_v1_spec_proto_depIdxs = []int32{
 	5,  // 3: axle.hub.v1.ServiceSpec.kustomize:type_name -> axle.hub.v1.Kustomize
 	6,  // 4: axle.hub.v1.ServiceSpec.renderers:type_name -> axle.hub.v1.Renderer
 	12, // 5: axle.hub.v1.ServiceSpec.sync_config:type_name -> axle.hub.v1.SyncConfig
-	16, // 6: axle.hub.v1.ServiceSpec.configuration:type_name -> axle.hub.v1.ServiceSpec.ConfigurationEntry
-	17, // 7: axle.hub.v1.ServiceSpec.secrets:type_name -> axle.hub.v1.ServiceSpec.SecretsEntry
+	17, // 6: axle.hub.v1.ServiceSpec.configuration:type_name -> axle.hub.v1.ServiceSpec.ConfigurationEntry
+	18, // 7: axle.hub.v1.ServiceSpec.secrets:type_name -> axle.hub.v1.ServiceSpec.SecretsEntry
 	15, // 8: axle.hub.v1.ServiceSpec.imports:type_name -> axle.hub.v1.Import
 	14, // 9: axle.hub.v1.ServiceSpec.dependencies:type_name -> axle.hub.v1.Dependency
-	18, // 10: axle.hub.v1.ServiceSpec.secret_refs:type_name -> axle.hub.v1.ServiceSpec.SecretRefsEntry
-	2,  // 11: axle.hub.v1.Source.git:type_name -> axle.hub.v1.Git
-	2,  // 12: axle.hub.v1.Helm.git:type_name -> axle.hub.v1.Git
-	4,  // 13: axle.hub.v1.Renderer.helm:type_name -> axle.hub.v1.Helm
-	7,  // 14: axle.hub.v1.Renderer.jsonnet:type_name -> axle.hub.v1.Jsonnet
-	9,  // 15: axle.hub.v1.Renderer.cue:type_name -> axle.hub.v1.Cue
-	10, // 16: axle.hub.v1.Renderer.exec:type_name -> axle.hub.v1.Exec
-	11, // 17: axle.hub.v1.Renderer.wasm:type_name -> axle.hub.v1.Wasm
-	8,  // 18: axle.hub.v1.Jsonnet.tlas:type_name -> axle.hub.v1.JsonnetVariable
-	8,  // 19: axle.hub.v1.Jsonnet.ext_vars:type_name -> axle.hub.v1.JsonnetVariable
-	19, // 20: axle.hub.v1.Cue.tags:type_name -> axle.hub.v1.Cue.TagsEntry
-	20, // 21: axle.hub.v1.Exec.parameters:type_name -> axle.hub.v1.Exec.ParametersEntry
-	21, // 22: axle.hub.v1.Wasm.parameters:type_name -> axle.hub.v1.Wasm.ParametersEntry
-	22, // 23: axle.hub.v1.SyncConfig.labels:type_name -> axle.hub.v1.SyncConfig.LabelsEntry
-	23, // 24: axle.hub.v1.SyncConfig.annotations:type_name -> axle.hub.v1.SyncConfig.AnnotationsEntry
-	13, // 25: axle.hub.v1.SyncConfig.diff_normalizers:type_name -> axle.hub.v1.DiffNormalizer
-	1,  // 26: axle.hub.v1.ServiceSpec.SecretRefsEntry.value:type_name -> axle.hub.v1.SecretRef
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	16, // 10: axle.hub.v1.ServiceSpec.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	19, // 11: axle.hub.v1.ServiceSpec.secret_refs:type_name -> axle.hub.v1.ServiceSpec.SecretRefsEntry
+	2,  // 12: axle.hub.v1.Source.git:type_name -> axle.hub.v1.Git
+	2,  // 13: axle.hub.v1.Helm.git:type_name -> axle.hub.v1.Git
+	4,  // 14: axle.hub.v1.Renderer.helm:type_name -> axle.hub.v1.Helm
+	7,  // 15: axle.hub.v1.Renderer.jsonnet:type_name -> axle.hub.v1.Jsonnet
+	9,  // 16: axle.hub.v1.Renderer.cue:type_name -> axle.hub.v1.Cue
+	10, // 17: axle.hub.v1.Renderer.exec:type_name -> axle.hub.v1.Exec
+	11, // 18: axle.hub.v1.Renderer.wasm:type_name -> axle.hub.v1.Wasm
+	8,  // 19: axle.hub.v1.Jsonnet.tlas:type_name -> axle.hub.v1.JsonnetVariable
+	8,  // 20: axle.hub.v1.Jsonnet.ext_vars:type_name -> axle.hub.v1.JsonnetVariable
+	20, // 21: axle.hub.v1.Cue.tags:type_name -> axle.hub.v1.Cue.TagsEntry
+	21, // 22: axle.hub.v1.Exec.parameters:type_name -> axle.hub.v1.Exec.ParametersEntry
+	22, // 23: axle.hub.v1.Wasm.parameters:type_name -> axle.hub.v1.Wasm.ParametersEntry
+	23, // 24: axle.hub.v1.SyncConfig.labels:type_name -> axle.hub.v1.SyncConfig.LabelsEntry
+	24, // 25: axle.hub.v1.SyncConfig.annotations:type_name -> axle.hub.v1.SyncConfig.AnnotationsEntry
+	13, // 26: axle.hub.v1.SyncConfig.diff_normalizers:type_name -> axle.hub.v1.DiffNormalizer
+	1,  // 27: axle.hub.v1.ServiceSpec.SecretRefsEntry.value:type_name -> axle.hub.v1.SecretRef
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_spec_proto_init() }
@@ -1622,7 +1735,7 @@ func file_hub_v1_spec_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_spec_proto_rawDesc), len(file_hub_v1_spec_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -59,6 +59,8 @@ const (
 	// AgentServiceReportTestsProcedure is the fully-qualified name of the AgentService's ReportTests
 	// RPC.
 	AgentServiceReportTestsProcedure = "/axle.agent.v1.AgentService/ReportTests"
+	// AgentServiceReportDiffProcedure is the fully-qualified name of the AgentService's ReportDiff RPC.
+	AgentServiceReportDiffProcedure = "/axle.agent.v1.AgentService/ReportDiff"
 	// AgentServicePingProcedure is the fully-qualified name of the AgentService's Ping RPC.
 	AgentServicePingProcedure = "/axle.agent.v1.AgentService/Ping"
 )
@@ -80,6 +82,9 @@ type AgentServiceClient interface {
 	// ReportTests stores how the tests of some services stand, while they run and
 	// when they have ended. An answer means that they are committed.
 	ReportTests(context.Context, *connect.Request[v1.ReportTestsRequest]) (*connect.Response[v1.ReportTestsResponse], error)
+	// ReportDiff stores what applying a service would change. An answer means
+	// that it is committed.
+	ReportDiff(context.Context, *connect.Request[v1.ReportDiffRequest]) (*connect.Response[v1.ReportDiffResponse], error)
 	// Ping stores what the agent knows of its cluster; only sent on change and
 	// every 2 h. Liveness is the poll, not this.
 	Ping(context.Context, *connect.Request[v1.PingRequest]) (*connect.Response[v1.PingResponse], error)
@@ -126,6 +131,12 @@ func NewAgentServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			connect.WithSchema(agentServiceMethods.ByName("ReportTests")),
 			connect.WithClientOptions(opts...),
 		),
+		reportDiff: connect.NewClient[v1.ReportDiffRequest, v1.ReportDiffResponse](
+			httpClient,
+			baseURL+AgentServiceReportDiffProcedure,
+			connect.WithSchema(agentServiceMethods.ByName("ReportDiff")),
+			connect.WithClientOptions(opts...),
+		),
 		ping: connect.NewClient[v1.PingRequest, v1.PingResponse](
 			httpClient,
 			baseURL+AgentServicePingProcedure,
@@ -142,6 +153,7 @@ type agentServiceClient struct {
 	services    *connect.Client[v1.ServicesRequest, v1.ServicesResponse]
 	report      *connect.Client[v1.ReportRequest, v1.ReportResponse]
 	reportTests *connect.Client[v1.ReportTestsRequest, v1.ReportTestsResponse]
+	reportDiff  *connect.Client[v1.ReportDiffRequest, v1.ReportDiffResponse]
 	ping        *connect.Client[v1.PingRequest, v1.PingResponse]
 }
 
@@ -170,6 +182,11 @@ func (c *agentServiceClient) ReportTests(ctx context.Context, req *connect.Reque
 	return c.reportTests.CallUnary(ctx, req)
 }
 
+// ReportDiff calls axle.agent.v1.AgentService.ReportDiff.
+func (c *agentServiceClient) ReportDiff(ctx context.Context, req *connect.Request[v1.ReportDiffRequest]) (*connect.Response[v1.ReportDiffResponse], error) {
+	return c.reportDiff.CallUnary(ctx, req)
+}
+
 // Ping calls axle.agent.v1.AgentService.Ping.
 func (c *agentServiceClient) Ping(ctx context.Context, req *connect.Request[v1.PingRequest]) (*connect.Response[v1.PingResponse], error) {
 	return c.ping.CallUnary(ctx, req)
@@ -192,6 +209,9 @@ type AgentServiceHandler interface {
 	// ReportTests stores how the tests of some services stand, while they run and
 	// when they have ended. An answer means that they are committed.
 	ReportTests(context.Context, *connect.Request[v1.ReportTestsRequest]) (*connect.Response[v1.ReportTestsResponse], error)
+	// ReportDiff stores what applying a service would change. An answer means
+	// that it is committed.
+	ReportDiff(context.Context, *connect.Request[v1.ReportDiffRequest]) (*connect.Response[v1.ReportDiffResponse], error)
 	// Ping stores what the agent knows of its cluster; only sent on change and
 	// every 2 h. Liveness is the poll, not this.
 	Ping(context.Context, *connect.Request[v1.PingRequest]) (*connect.Response[v1.PingResponse], error)
@@ -234,6 +254,12 @@ func NewAgentServiceHandler(svc AgentServiceHandler, opts ...connect.HandlerOpti
 		connect.WithSchema(agentServiceMethods.ByName("ReportTests")),
 		connect.WithHandlerOptions(opts...),
 	)
+	agentServiceReportDiffHandler := connect.NewUnaryHandler(
+		AgentServiceReportDiffProcedure,
+		svc.ReportDiff,
+		connect.WithSchema(agentServiceMethods.ByName("ReportDiff")),
+		connect.WithHandlerOptions(opts...),
+	)
 	agentServicePingHandler := connect.NewUnaryHandler(
 		AgentServicePingProcedure,
 		svc.Ping,
@@ -252,6 +278,8 @@ func NewAgentServiceHandler(svc AgentServiceHandler, opts ...connect.HandlerOpti
 			agentServiceReportHandler.ServeHTTP(w, r)
 		case AgentServiceReportTestsProcedure:
 			agentServiceReportTestsHandler.ServeHTTP(w, r)
+		case AgentServiceReportDiffProcedure:
+			agentServiceReportDiffHandler.ServeHTTP(w, r)
 		case AgentServicePingProcedure:
 			agentServicePingHandler.ServeHTTP(w, r)
 		default:
@@ -281,6 +309,10 @@ func (UnimplementedAgentServiceHandler) Report(context.Context, *connect.Request
 
 func (UnimplementedAgentServiceHandler) ReportTests(context.Context, *connect.Request[v1.ReportTestsRequest]) (*connect.Response[v1.ReportTestsResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.agent.v1.AgentService.ReportTests is not implemented"))
+}
+
+func (UnimplementedAgentServiceHandler) ReportDiff(context.Context, *connect.Request[v1.ReportDiffRequest]) (*connect.Response[v1.ReportDiffResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.agent.v1.AgentService.ReportDiff is not implemented"))
 }
 
 func (UnimplementedAgentServiceHandler) Ping(context.Context, *connect.Request[v1.PingRequest]) (*connect.Response[v1.PingResponse], error) {

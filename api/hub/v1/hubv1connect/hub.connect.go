@@ -130,6 +130,8 @@ const (
 	ServicesListRevisionsProcedure = "/axle.hub.v1.Services/ListRevisions"
 	// ServicesApprovePruneProcedure is the fully-qualified name of the Services's ApprovePrune RPC.
 	ServicesApprovePruneProcedure = "/axle.hub.v1.Services/ApprovePrune"
+	// ServicesDiffProcedure is the fully-qualified name of the Services's Diff RPC.
+	ServicesDiffProcedure = "/axle.hub.v1.Services/Diff"
 	// ServicesDeleteProcedure is the fully-qualified name of the Services's Delete RPC.
 	ServicesDeleteProcedure = "/axle.hub.v1.Services/Delete"
 	// ServicesListTestsProcedure is the fully-qualified name of the Services's ListTests RPC.
@@ -982,6 +984,9 @@ type ServicesClient interface {
 	Rollback(context.Context, *connect.Request[v1.RollbackServiceRequest]) (*connect.Response[v1.Service], error)
 	ListRevisions(context.Context, *connect.Request[v1.ListRevisionsRequest]) (*connect.Response[v1.ListRevisionsResponse], error)
 	ApprovePrune(context.Context, *connect.Request[v1.ApprovePruneRequest]) (*connect.Response[v1.Service], error)
+	// Diff returns what applying the service would change, as its agent last
+	// worked it out, and may ask the agent to do so again.
+	Diff(context.Context, *connect.Request[v1.DiffServiceRequest]) (*connect.Response[v1.ServiceDiff], error)
 	Delete(context.Context, *connect.Request[v1.DeleteServiceRequest]) (*connect.Response[v1.Service], error)
 	// ListTests returns how a service's tests ran, newest revision first.
 	ListTests(context.Context, *connect.Request[v1.ListTestsRequest]) (*connect.Response[v1.ListTestsResponse], error)
@@ -1067,6 +1072,12 @@ func NewServicesClient(httpClient connect.HTTPClient, baseURL string, opts ...co
 			connect.WithSchema(servicesMethods.ByName("ApprovePrune")),
 			connect.WithClientOptions(opts...),
 		),
+		diff: connect.NewClient[v1.DiffServiceRequest, v1.ServiceDiff](
+			httpClient,
+			baseURL+ServicesDiffProcedure,
+			connect.WithSchema(servicesMethods.ByName("Diff")),
+			connect.WithClientOptions(opts...),
+		),
 		delete: connect.NewClient[v1.DeleteServiceRequest, v1.Service](
 			httpClient,
 			baseURL+ServicesDeleteProcedure,
@@ -1101,6 +1112,7 @@ type servicesClient struct {
 	rollback      *connect.Client[v1.RollbackServiceRequest, v1.Service]
 	listRevisions *connect.Client[v1.ListRevisionsRequest, v1.ListRevisionsResponse]
 	approvePrune  *connect.Client[v1.ApprovePruneRequest, v1.Service]
+	diff          *connect.Client[v1.DiffServiceRequest, v1.ServiceDiff]
 	delete        *connect.Client[v1.DeleteServiceRequest, v1.Service]
 	listTests     *connect.Client[v1.ListTestsRequest, v1.ListTestsResponse]
 	config        *connect.Client[v1.GetServiceConfigRequest, v1.ServiceConfig]
@@ -1161,6 +1173,11 @@ func (c *servicesClient) ApprovePrune(ctx context.Context, req *connect.Request[
 	return c.approvePrune.CallUnary(ctx, req)
 }
 
+// Diff calls axle.hub.v1.Services.Diff.
+func (c *servicesClient) Diff(ctx context.Context, req *connect.Request[v1.DiffServiceRequest]) (*connect.Response[v1.ServiceDiff], error) {
+	return c.diff.CallUnary(ctx, req)
+}
+
 // Delete calls axle.hub.v1.Services.Delete.
 func (c *servicesClient) Delete(ctx context.Context, req *connect.Request[v1.DeleteServiceRequest]) (*connect.Response[v1.Service], error) {
 	return c.delete.CallUnary(ctx, req)
@@ -1192,6 +1209,9 @@ type ServicesHandler interface {
 	Rollback(context.Context, *connect.Request[v1.RollbackServiceRequest]) (*connect.Response[v1.Service], error)
 	ListRevisions(context.Context, *connect.Request[v1.ListRevisionsRequest]) (*connect.Response[v1.ListRevisionsResponse], error)
 	ApprovePrune(context.Context, *connect.Request[v1.ApprovePruneRequest]) (*connect.Response[v1.Service], error)
+	// Diff returns what applying the service would change, as its agent last
+	// worked it out, and may ask the agent to do so again.
+	Diff(context.Context, *connect.Request[v1.DiffServiceRequest]) (*connect.Response[v1.ServiceDiff], error)
 	Delete(context.Context, *connect.Request[v1.DeleteServiceRequest]) (*connect.Response[v1.Service], error)
 	// ListTests returns how a service's tests ran, newest revision first.
 	ListTests(context.Context, *connect.Request[v1.ListTestsRequest]) (*connect.Response[v1.ListTestsResponse], error)
@@ -1273,6 +1293,12 @@ func NewServicesHandler(svc ServicesHandler, opts ...connect.HandlerOption) (str
 		connect.WithSchema(servicesMethods.ByName("ApprovePrune")),
 		connect.WithHandlerOptions(opts...),
 	)
+	servicesDiffHandler := connect.NewUnaryHandler(
+		ServicesDiffProcedure,
+		svc.Diff,
+		connect.WithSchema(servicesMethods.ByName("Diff")),
+		connect.WithHandlerOptions(opts...),
+	)
 	servicesDeleteHandler := connect.NewUnaryHandler(
 		ServicesDeleteProcedure,
 		svc.Delete,
@@ -1315,6 +1341,8 @@ func NewServicesHandler(svc ServicesHandler, opts ...connect.HandlerOption) (str
 			servicesListRevisionsHandler.ServeHTTP(w, r)
 		case ServicesApprovePruneProcedure:
 			servicesApprovePruneHandler.ServeHTTP(w, r)
+		case ServicesDiffProcedure:
+			servicesDiffHandler.ServeHTTP(w, r)
 		case ServicesDeleteProcedure:
 			servicesDeleteHandler.ServeHTTP(w, r)
 		case ServicesListTestsProcedure:
@@ -1372,6 +1400,10 @@ func (UnimplementedServicesHandler) ListRevisions(context.Context, *connect.Requ
 
 func (UnimplementedServicesHandler) ApprovePrune(context.Context, *connect.Request[v1.ApprovePruneRequest]) (*connect.Response[v1.Service], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Services.ApprovePrune is not implemented"))
+}
+
+func (UnimplementedServicesHandler) Diff(context.Context, *connect.Request[v1.DiffServiceRequest]) (*connect.Response[v1.ServiceDiff], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Services.Diff is not implemented"))
 }
 
 func (UnimplementedServicesHandler) Delete(context.Context, *connect.Request[v1.DeleteServiceRequest]) (*connect.Response[v1.Service], error) {

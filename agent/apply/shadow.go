@@ -1,0 +1,48 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Differs names an object that a pass would write or delete although nobody
+// changed the service, empty for none. It compares with the inventory alone and
+// writes nothing. Hooks run when something changed, so they do not count.
+func (e *Engine) Differs(ctx context.Context, service Service, objects []*unstructured.Unstructured) (string, error) {
+	e.mu.RLock()
+	var inv *inventory
+	if t := e.services[service.ID]; t != nil && t.inventory != nil {
+		inv = t.inventory.clone()
+	}
+	e.mu.RUnlock()
+	if inv == nil {
+		return "", nil
+	}
+	wanted, err := (planner{e.kinds, e.cfg.ClusterID, service, inv}).plan(ctx, objects)
+	if err != nil {
+		return "", err
+	}
+	for _, p := range wanted.problems {
+		if !p.Warning {
+			return p.Message, nil
+		}
+	}
+	for _, it := range wanted.items {
+		had, ok := inv.entries[it.ref]
+		switch {
+		case it.once:
+		case !ok || had.leaving:
+			return fmt.Sprintf("%s would be made", it.ref), nil
+		case had.hash != it.hash:
+			return fmt.Sprintf("%s would be changed", it.ref), nil
+		}
+	}
+	for ref, had := range inv.entries {
+		if wanted.byRef[ref] == nil && !had.leaving && !had.once {
+			return fmt.Sprintf("%s would be deleted", ref), nil
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,112 @@
+package agent
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/agent/render"
+	"github.com/axle-cd/axle/agent/upgrade"
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/buildinfo"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// The words of the agent's own service while it is replaced.
+const (
+	reasonUpgrading     = "Upgrading"
+	reasonUpgradeFailed = "UpgradeFailed"
+)
+
+// newKeeper makes what replaces this agent by its next version.
+func (a *Agent) newKeeper() (*upgrade.Keeper, error) {
+	c := a.cfg
+	return upgrade.New(upgrade.Config{
+		Client: a.kube.client, Namespace: c.Namespace, Version: buildinfo.Version, Pod: c.PodName, Candidate: c.Candidate,
+		Within: c.UpgradeWithin, Tick: c.UpgradeTick, Clock: c.Clock, Log: c.Log,
+	})
+}
+
+// installation is what an upgrade must keep, nil for an agent that cannot
+// replace itself.
+func (a *Agent) installation() *agentv1.Installation {
+	if a.keeper == nil {
+		return nil
+	}
+	return &agentv1.Installation{Namespace: a.cfg.Namespace, Image: a.cfg.Image, Args: upgrade.WithoutCandidate(a.cfg.Args)}
+}
+
+// live works until the context ends, with the pauses in which another version
+// of this agent works.
+func (a *Agent) live(ctx context.Context, renderer *render.Runner) error {
+	work := func(ctx context.Context) error { return a.work(ctx, renderer) }
+	switch {
+	case a.keeper == nil:
+		return work(ctx)
+	case a.cfg.Candidate == "":
+		return a.keeper.Run(ctx, work)
+	}
+	return a.keeper.RunCandidate(ctx, upgrade.Work{
+		Shadow: func(ctx context.Context) (upgrade.Shadow, error) { return a.shadow(ctx, renderer) },
+		Run:    work, Good: a.settled,
+	})
+}
+
+// shadow renders everything with what the working agent has: its identity is
+// read and never renewed, and the hub hears of nothing but a poll.
+func (a *Agent) shadow(ctx context.Context, renderer *render.Runner) (upgrade.Shadow, error) {
+	id, err := a.identities.load(ctx)
+	if err != nil {
+		return upgrade.Shadow{}, err
+	}
+	if id == nil || !id.registered() {
+		return upgrade.Shadow{}, errcode.New(errcode.Unavailable, "the agent that works here has no identity yet")
+	}
+	p, err := a.assemble(id, false, renderer)
+	if err != nil {
+		return upgrade.Shadow{}, err
+	}
+	p.session.frozen = true
+	found, err := p.loop.Shadow(ctx, p.engine, a.isOwn)
+	return upgrade.Shadow{Services: found.Services, Compared: found.Compared, Different: found.Different, First: found.First}, err
+}
+
+// settled reports on the work under way, for a candidate.
+func (a *Agent) settled() error {
+	loop := a.loop.Load()
+	if loop == nil {
+		return errcode.New(errcode.Unavailable, "the work has not begun")
+	}
+	return loop.Settled()
+}
+
+// isOwn reports whether a service is the agent's own.
+func (a *Agent) isOwn(spec *agentv1.ServiceSpec) bool {
+	return spec.GetName() == upgrade.Name && spec.GetNamespace() == a.cfg.Namespace && spec.GetProtect()
+}
+
+// Pass is poll.Applier. The agent's own Deployment goes by the keeper, which
+// applies it only when it is what runs already.
+func (p placed) Pass(ctx context.Context, service apply.Service, objects []*unstructured.Unstructured) (apply.Result, error) {
+	k := p.agent.keeper
+	if k == nil || service.Name != upgrade.Name || service.Namespace != p.agent.cfg.Namespace {
+		return p.Engine.Pass(ctx, service, objects)
+	}
+	busy := apply.Result{Phase: apply.PhaseApplying, Sync: apply.SyncApplying, Reason: reasonUpgrading, Again: k.Tick}
+	if p.agent.cfg.Candidate != "" {
+		busy.Message = "version " + buildinfo.Version + " works beside the agent that it replaces"
+		return busy, nil
+	}
+	wanted, err := k.Offer(ctx, objects, service.TarballDigest+" "+service.SpecDigest)
+	switch {
+	case err != nil:
+		return apply.Result{}, err
+	case wanted.Same:
+		return p.Engine.Pass(ctx, service, objects)
+	case wanted.Failed:
+		busy.Sync, busy.Reason = apply.SyncFailed, reasonUpgradeFailed
+	}
+	busy.Message = wanted.Message
+	return busy, nil
+}

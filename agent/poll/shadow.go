@@ -1,0 +1,154 @@
+package poll
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/axle-cd/axle/agent/apply"
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// Shadowed is what a render of everything found.
+type Shadowed struct {
+	// Services were rendered, Compared of them with what is applied; Different
+	// came out other than that.
+	Services, Compared, Different int
+	// First names one that did, and how.
+	First string
+}
+
+// Comparer says whether objects are what was applied last; *apply.Engine is
+// one.
+type Comparer interface {
+	// Differs names an object that a pass would write or delete, empty for
+	// none.
+	Differs(ctx context.Context, service apply.Service, objects []*unstructured.Unstructured) (string, error)
+}
+
+// Shadow polls, reads the inventories and renders every service, and writes
+// nothing, neither to the cluster nor to the hub. A service is compared when
+// its last pass wrote everything for the very files and settings that the list
+// names; what is on its way anyway says nothing about this agent. skip leaves a
+// service out. Run must not have been called.
+func (l *Loop) Shadow(ctx context.Context, compare Comparer, skip func(*agentv1.ServiceSpec) bool) (Shadowed, error) {
+	answer, err := l.Hub.Desired(ctx, "")
+	if err != nil {
+		return Shadowed{}, err
+	}
+	if answer.List == nil {
+		return Shadowed{}, errcode.New(errcode.Unavailable, "the hub gave no list")
+	}
+	if err := l.Apply.Load(ctx); err != nil {
+		return Shadowed{}, err
+	}
+	l.takeList(answer)
+	l.fetchSpecs(ctx)
+	var found Shadowed
+	for _, j := range l.shadowJobs() {
+		if skip(j.spec) {
+			continue
+		}
+		if err := l.shadow(ctx, j, compare, &found); err != nil {
+			return found, fmt.Errorf("service %s: %w", j.want.GetName(), err)
+		}
+	}
+	return found, nil
+}
+
+// shadowJobs are the services that are not held.
+func (l *Loop) shadowJobs() []*job {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var jobs []*job
+	for _, s := range l.services {
+		if s.want == nil || s.held || s.spec == nil || !s.specFits() {
+			continue
+		}
+		jobs = append(jobs, &job{id: s.id, want: s.want, spec: s.spec, fits: true})
+	}
+	return jobs
+}
+
+// shadow renders one service. An error is one that may pass.
+func (l *Loop) shadow(ctx context.Context, j *job, compare Comparer, found *Shadowed) error {
+	ctx, cancel := context.WithTimeout(ctx, passTimeout)
+	defer cancel()
+	found.Services++
+	now := inputsOf(j.want, j.spec, l.Render.RendererVersion())
+	state, applied := l.Inventory.State(j.id)
+	if !applied || state.TarballDigest == "" || state.TarballDigest != now.TarballDigest || state.SpecDigest != now.SpecDigest {
+		return nil
+	}
+	caps, partial, err := l.Cluster.Capabilities(ctx)
+	if err != nil {
+		return err
+	}
+	if partial != "" {
+		return errcode.New(errcode.Unavailable, "%s", partial)
+	}
+	trees, _, err := l.trees(ctx, j)
+	if err != nil {
+		return err
+	}
+	defer trees.release()
+	found.Compared++
+	objects, _, err := l.render(ctx, j, trees, caps, &now)
+	first := ""
+	if err != nil {
+		// What is applied was rendered from these very files.
+		first = errcode.Message(err)
+	} else if first, err = compare.Differs(ctx, apply.FromSpec(j.spec, now.TarballDigest), objects); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if first != "" {
+		found.Different++
+		l.Log.Warn("a service comes out other than it is", logkey.Service, j.want.GetName(), logkey.Reason, first)
+		if found.First == "" {
+			found.First = fmt.Sprintf("%s (%s)", j.want.GetName(), apply.FromSpec(j.spec, "").Scrub.String(first))
+		}
+	}
+	return nil
+}
+
+// Settled returns nil once the hub was asked since the start, the inventories
+// are read and every service was brought through a pass, whatever came of it;
+// else it says what is missing.
+func (l *Loop) Settled() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.status.Err != nil:
+		return l.status.Err
+	case l.status.PolledAt.IsZero():
+		return errcode.New(errcode.Unavailable, "the hub was not asked yet")
+	case !l.loaded:
+		return errcode.New(errcode.Unavailable, "what is applied is not read yet")
+	case l.status.Duplicate:
+		return errcode.New(errcode.Conflict, "the hub says that another agent uses this identity")
+	}
+	for _, s := range l.services {
+		switch {
+		case s.want == nil || s.held:
+		case s.trouble != nil && s.trouble.source == sourceAgent:
+			return fmt.Errorf("service %s: %w", s.name, s.trouble.err)
+		case !s.known:
+			return errcode.New(errcode.Unavailable, "service %s was not looked at yet", s.name)
+		}
+	}
+	return nil
+}
+
+// PolledSince reports whether a poll was answered after a moment.
+func (l *Loop) PolledSince(at time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.status.PolledAt.After(at)
+}

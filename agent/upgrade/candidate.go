@@ -1,0 +1,199 @@
+package upgrade
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// Shadow is what a render of everything found.
+type Shadow struct {
+	// Services were rendered, Compared of them with what is applied; Different
+	// came out other than that.
+	Services, Compared, Different int
+	// First names one that did, and how.
+	First string
+}
+
+// verdict returns why a shadow is not good enough, empty when it is.
+func (s Shadow) verdict() string {
+	if s.Different*100 <= s.Compared*differentPercent {
+		return ""
+	}
+	return fmt.Sprintf("it would change %d of %d services that nobody changed, such as %s", s.Different, s.Compared, s.First)
+}
+
+// Work are the parts of an agent that a candidate needs.
+type Work struct {
+	// Shadow polls, reads the inventories and renders every service, and writes
+	// nothing.
+	Shadow func(ctx context.Context) (Shadow, error)
+	// Run works until its context ends.
+	Run func(ctx context.Context) error
+	// Good is nil once the work polled and brought every service through a
+	// pass; else it says what is missing.
+	Good func() error
+}
+
+// RunCandidate is the new agent beside the installed one: it renders in shadow,
+// works when it is told to, and gives the work back.
+func (k *Keeper) RunCandidate(ctx context.Context, work Work) error {
+	r, w := k.awaitRecord(ctx)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if r.Key != k.Candidate {
+		return k.idle(ctx, "there is no upgrade that this candidate belongs to")
+	}
+	if w.State == failed || w.State == done {
+		return k.idle(ctx, "the upgrade is over")
+	}
+	if r.Phase == shadow && !k.shadow(ctx, work) {
+		return nil
+	}
+	if !k.awaitWork(ctx) {
+		return nil
+	}
+	return k.atWork(ctx, work)
+}
+
+// idle waits for the end: a candidate without a task must not end by itself,
+// or its Deployment would start it again and again.
+func (k *Keeper) idle(ctx context.Context, why string) error {
+	k.Log.Info("the candidate waits for its end", logkey.Reason, why)
+	<-ctx.Done()
+	return nil
+}
+
+func (k *Keeper) awaitRecord(ctx context.Context) (record, word) {
+	backoff := jitter.Backoff{Min: time.Second, Max: 30 * time.Second}
+	for {
+		r, w, err := k.read(ctx)
+		if err == nil {
+			return r, w
+		}
+		k.Log.Warn("the upgrade cannot be read", logkey.Error, err)
+		if !k.wait(ctx, max(time.Second, backoff.Next())) {
+			return record{}, word{}
+		}
+	}
+}
+
+// say writes the candidate's side, while the upgrade is its own.
+func (k *Keeper) say(ctx context.Context, said word) error {
+	said.Key, said.At = k.Candidate, k.Clock.Now()
+	return k.change(ctx, func(r *record, w *word) bool {
+		if r.Key != k.Candidate {
+			return false
+		}
+		*w = said
+		return true
+	})
+}
+
+// insist says it until it is heard.
+func (k *Keeper) insist(ctx context.Context, said word) {
+	backoff := jitter.Backoff{Min: time.Second, Max: 10 * time.Second}
+	for {
+		err := k.say(ctx, said)
+		if err == nil {
+			return
+		}
+		k.Log.Warn("the candidate cannot say how it does", logkey.Error, err)
+		if !k.wait(ctx, max(100*time.Millisecond, backoff.Next())) {
+			return
+		}
+	}
+}
+
+// shadow renders everything and says what came of it. What may pass (a hub or
+// an API server that is away) is tried again: the installed agent has the
+// patience of Within.
+func (k *Keeper) shadow(ctx context.Context, work Work) bool {
+	k.insist(ctx, word{State: shadowing})
+	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
+	for {
+		found, err := work.Shadow(ctx)
+		if ctx.Err() != nil {
+			return false
+		}
+		if err == nil {
+			if reason := found.verdict(); reason != "" {
+				k.insist(ctx, word{State: failed, Message: reason, Services: found.Services, Different: found.Different})
+				_ = k.idle(ctx, reason)
+				return false
+			}
+			k.insist(ctx, word{State: ready, Services: found.Services, Different: found.Different})
+			return true
+		}
+		k.Log.Warn("the shadow render did not come to its end", logkey.Error, err)
+		k.insist(ctx, word{State: shadowing, Message: errcode.Message(err)})
+		if !k.wait(ctx, max(time.Second, backoff.Next())) {
+			return false
+		}
+	}
+}
+
+// awaitWork returns true when this candidate is to work, false when the context
+// ended first.
+func (k *Keeper) awaitWork(ctx context.Context) bool {
+	for {
+		r, _, err := k.read(ctx)
+		switch {
+		case err != nil:
+		case r.Key != k.Candidate || r.Phase == none || r.Phase == returning:
+			_ = k.idle(ctx, "the upgrade is over")
+			return false
+		case r.Phase == handed || r.Phase == committing:
+			return true
+		}
+		if !k.wait(ctx, k.Tick) {
+			return false
+		}
+	}
+}
+
+// atWork works until the installed agent asks for the work or takes it back.
+func (k *Keeper) atWork(ctx context.Context, work Work) error {
+	inner, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- work.Run(inner) }()
+	k.insist(ctx, word{State: working})
+	well := false
+	for {
+		select {
+		case err := <-ended:
+			if ctx.Err() != nil {
+				return nil
+			}
+			reason := "its work ended by itself"
+			if err != nil {
+				reason = errcode.Message(err)
+			}
+			k.insist(ctx, word{State: failed, Message: reason})
+			return k.idle(ctx, reason)
+		case <-k.Clock.After(k.Tick):
+		}
+		r, _, err := k.read(ctx)
+		if err != nil {
+			continue // the API server is away; whoever works goes on
+		}
+		if r.Key != k.Candidate || r.Phase == none || r.Phase == returning {
+			stop()
+			<-ended
+			k.insist(ctx, word{State: done})
+			return k.idle(ctx, "the work was given back")
+		}
+		if problem := work.Good(); problem == nil && !well {
+			well = true
+			k.insist(ctx, word{State: good})
+		} else if problem != nil && !well {
+			k.insist(ctx, word{State: working, Message: errcode.Message(problem)})
+		}
+	}
+}

@@ -1,0 +1,259 @@
+package upgrade
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+const (
+	// Name is the installed agent's Deployment.
+	Name = "axle-agent"
+	// candidateName is the one beside it.
+	candidateName = "axle-agent-candidate"
+	nameLabel     = "app.kubernetes.io/name"
+	versionLabel  = "app.kubernetes.io/version"
+	manager       = "axle-agent"
+	// candidateFlag gives a process its upgrade's key.
+	candidateFlag = "--candidate="
+)
+
+// WithoutCandidate is a command line as the installed agent has it.
+func WithoutCandidate(args []string) []string {
+	return slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, candidateFlag) })
+}
+
+// Offer is called with the rendered objects of the agent's own service. A
+// Deployment of the agent with another image or other arguments begins an
+// upgrade, or says how the one under way does; anything else is Same, to be
+// applied like every object. key names what the hub asked for.
+func (k *Keeper) Offer(ctx context.Context, objects []*unstructured.Unstructured, key string) (Wanted, error) {
+	i := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == "Deployment" && o.GetName() == Name && (o.GetNamespace() == k.Namespace || o.GetNamespace() == "")
+	})
+	if i < 0 {
+		return Wanted{Same: true}, nil
+	}
+	if k.Candidate != "" {
+		return Wanted{}, errCandidate
+	}
+	var wanted appsv1.Deployment
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, &wanted); err != nil {
+		return Wanted{}, errcode.New(errcode.Invalid, "the agent's Deployment cannot be read: %w", err)
+	}
+	if len(wanted.Spec.Template.Spec.Containers) == 0 {
+		return Wanted{}, errcode.New(errcode.Invalid, "the agent's Deployment has no container")
+	}
+	wanted.Namespace = k.Namespace
+	live, err := k.deployment(ctx, Name)
+	if err != nil {
+		return Wanted{}, err
+	}
+	if sameProgram(live.Spec.Template.Spec, wanted.Spec.Template.Spec) {
+		return Wanted{Same: true}, nil
+	}
+	return k.begin(ctx, wanted, keyOf(key))
+}
+
+// keyOf is a key that may stand in a command line.
+func keyOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}
+
+// begin starts a candidate, or says how it does.
+func (k *Keeper) begin(ctx context.Context, wanted appsv1.Deployment, key string) (Wanted, error) {
+	text, err := json.Marshal(wanted)
+	if err != nil {
+		return Wanted{}, err
+	}
+	var r record
+	var w word
+	err = k.change(ctx, func(now *record, said *word) bool {
+		fresh := now.Phase == none && now.FailedKey != key || now.Phase == shadow && now.Key != key
+		if fresh {
+			*now = record{Phase: shadow, Key: key, Version: wanted.Labels[versionLabel], Since: k.Clock.Now(), Deployment: text}
+			*said = word{}
+		}
+		r, w = *now, *said
+		return fresh
+	})
+	if err != nil {
+		return Wanted{}, err
+	}
+	if r.Phase == none {
+		return Wanted{Failed: true, Message: r.Failure}, nil
+	}
+	if r.Phase == shadow {
+		if err := k.startCandidate(ctx, r); err != nil {
+			return Wanted{}, err
+		}
+		k.active.Store(true)
+		select {
+		case k.begun <- struct{}{}:
+		default:
+		}
+	}
+	message := fmt.Sprintf("version %s renders every service in shadow", r.Version)
+	if w.Message != "" {
+		message += ": " + w.Message
+	}
+	return Wanted{Message: message + k.trouble(ctx)}, nil
+}
+
+func (k *Keeper) deployment(ctx context.Context, name string) (*appsv1.Deployment, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	d, err := k.Client.AppsV1().Deployments(k.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, errcode.New(errcode.Unavailable, "read Deployment %s/%s: %w", k.Namespace, name, err)
+	}
+	return d, nil
+}
+
+// sameProgram compares what makes an agent another one. Everything else of its
+// pod may change under it, or be changed by others.
+func sameProgram(a, b corev1.PodSpec) bool {
+	return len(a.Containers) > 0 && len(b.Containers) > 0 && a.Containers[0].Image == b.Containers[0].Image &&
+		slices.Equal(WithoutCandidate(a.Containers[0].Args), WithoutCandidate(b.Containers[0].Args))
+}
+
+// isWanted reports whether this process is the new version, installed.
+func (k *Keeper) isWanted(ctx context.Context, r record) (bool, error) {
+	var wanted appsv1.Deployment
+	if k.Pod == "" || json.Unmarshal(r.Deployment, &wanted) != nil {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	pod, err := k.Client.CoreV1().Pods(k.Namespace).Get(ctx, k.Pod, metav1.GetOptions{})
+	if err != nil {
+		return false, errcode.New(errcode.Unavailable, "read this agent's pod %s/%s: %w", k.Namespace, k.Pod, err)
+	}
+	return sameProgram(pod.Spec, wanted.Spec.Template.Spec), nil
+}
+
+// startCandidate makes the Deployment beside the installed one, if it is not
+// there yet.
+func (k *Keeper) startCandidate(ctx context.Context, r record) error {
+	var d appsv1.Deployment
+	if err := json.Unmarshal(r.Deployment, &d); err != nil {
+		return errcode.New(errcode.Internal, "the new agent's Deployment cannot be read: %w", err)
+	}
+	labels := map[string]string{nameLabel: candidateName, partOf: "axle"}
+	d.ObjectMeta = metav1.ObjectMeta{Name: candidateName, Namespace: k.Namespace, Labels: labels}
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{nameLabel: candidateName}}
+	d.Spec.Template.Labels = labels
+	args := &d.Spec.Template.Spec.Containers[0].Args
+	*args = append(WithoutCandidate(*args), candidateFlag+r.Key)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	all := k.Client.AppsV1().Deployments(k.Namespace)
+	live, err := all.Get(ctx, candidateName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		_, err = all.Create(ctx, &d, metav1.CreateOptions{FieldManager: manager})
+		k.Log.Info("the new agent is started beside this one", logkey.Version, r.Version)
+	case err == nil && live.DeletionTimestamp == nil && !slices.Equal(live.Spec.Template.Spec.Containers[0].Args, *args):
+		// Of an upgrade before this one.
+		live.Spec = d.Spec
+		_, err = all.Update(ctx, live, metav1.UpdateOptions{FieldManager: manager})
+	}
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return errcode.New(errcode.Unavailable, "make Deployment %s/%s: %w", k.Namespace, candidateName, err)
+	}
+	return nil
+}
+
+// replace puts the new version into this agent's own Deployment. Kubernetes
+// then ends this process.
+func (k *Keeper) replace(ctx context.Context, r record) error {
+	var wanted appsv1.Deployment
+	if err := json.Unmarshal(r.Deployment, &wanted); err != nil {
+		return errcode.New(errcode.Internal, "the new agent's Deployment cannot be read: %w", err)
+	}
+	live, err := k.deployment(ctx, Name)
+	if err != nil || sameProgram(live.Spec.Template.Spec, wanted.Spec.Template.Spec) {
+		return err
+	}
+	selector, replicas := live.Spec.Selector, live.Spec.Replicas
+	live.Spec = wanted.Spec
+	live.Spec.Selector, live.Spec.Replicas = selector, replicas
+	if live.Labels == nil {
+		live.Labels = map[string]string{}
+	}
+	live.Labels[versionLabel] = wanted.Labels[versionLabel]
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if _, err := k.Client.AppsV1().Deployments(k.Namespace).Update(ctx, live, metav1.UpdateOptions{FieldManager: manager}); err != nil {
+		return errcode.New(errcode.Unavailable, "write Deployment %s/%s: %w", k.Namespace, Name, err)
+	}
+	return nil
+}
+
+// removeCandidate deletes the candidate and waits until its pods are gone, so
+// that two agents never work.
+func (k *Keeper) removeCandidate(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	background := metav1.DeletePropagationBackground
+	err := k.Client.AppsV1().Deployments(k.Namespace).Delete(limited, candidateName, metav1.DeleteOptions{PropagationPolicy: &background})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return errcode.New(errcode.Unavailable, "delete Deployment %s/%s: %w", k.Namespace, candidateName, err)
+	}
+	since := k.Clock.Now()
+	for {
+		pods, err := k.candidatePods(ctx)
+		if err != nil {
+			return err
+		}
+		// A pod on a node that is gone never ends; the hub refuses a second
+		// agent then.
+		if len(pods) == 0 || k.Clock.Now().Sub(since) > goneWithin {
+			return nil
+		}
+		if !k.wait(ctx, min(k.Tick, goneWithin/10)) {
+			return nil
+		}
+	}
+}
+
+func (k *Keeper) candidatePods(ctx context.Context) ([]corev1.Pod, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	pods, err := k.Client.CoreV1().Pods(k.Namespace).List(ctx, metav1.ListOptions{LabelSelector: nameLabel + "=" + candidateName})
+	if err != nil {
+		return nil, errcode.New(errcode.Unavailable, "list the new agent's pods in %s: %w", k.Namespace, err)
+	}
+	return pods.Items, nil
+}
+
+// trouble says why the candidate's pod does not run, empty when it does.
+func (k *Keeper) trouble(ctx context.Context) string {
+	pods, err := k.candidatePods(ctx)
+	if err != nil {
+		return ""
+	}
+	for _, p := range pods {
+		for _, c := range p.Status.ContainerStatuses {
+			if w := c.State.Waiting; w != nil {
+				return fmt.Sprintf(" (its pod %s waits: %s %s)", p.Name, w.Reason, w.Message)
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,155 @@
+package upgrade
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// lookAtShadow reports whether the candidate may have the work. One that
+// failed, or takes too long, is taken back.
+func (k *Keeper) lookAtShadow(ctx context.Context) (bool, error) {
+	r, w, err := k.read(ctx)
+	if err != nil {
+		return false, err
+	}
+	k.active.Store(r.Phase == shadow)
+	switch {
+	case r.Phase != shadow:
+		return false, nil
+	case w.State == failed:
+		return false, k.giveUp(ctx, r, w.Message)
+	case w.State == ready:
+		k.Log.Info("the new agent rendered everything and gets the work", logkey.Version, r.Version, logkey.Count, w.Services)
+		return true, nil
+	case k.Clock.Now().Sub(r.Since) > k.Within:
+		return false, k.giveUp(ctx, r, fmt.Sprintf("it has not rendered everything within %s%s", k.Within, k.trouble(ctx)))
+	}
+	return false, nil
+}
+
+// handOver says that the candidate works from now on.
+func (k *Keeper) handOver(ctx context.Context) error {
+	return k.change(ctx, func(r *record, w *word) bool {
+		if r.Phase != shadow || w.State != ready {
+			return false
+		}
+		r.Phase, r.Since = handed, k.Clock.Now()
+		return true
+	})
+}
+
+// standBy watches the candidate at work until it is well or failed.
+func (k *Keeper) standBy(ctx context.Context) error {
+	for {
+		r, w, err := k.read(ctx)
+		if err != nil {
+			k.Log.Warn("the new agent cannot be looked at", logkey.Error, err)
+		}
+		late := k.Clock.Now().Sub(r.Since) > k.Within
+		switch {
+		case err != nil:
+		case r.Phase == none || r.Phase == shadow || r.Phase == returning:
+			return nil
+		case r.Phase == handed && w.State == failed:
+			return k.giveUp(ctx, r, w.Message)
+		case r.Phase == handed && w.State == good:
+			k.Log.Info("the new agent works and replaces this one", logkey.Version, r.Version)
+			err = k.commit(ctx)
+		case r.Phase == handed && late:
+			return k.giveUp(ctx, r, fmt.Sprintf("it was not well within %s%s", k.Within, k.trouble(ctx)))
+		case r.Phase == committing:
+			err = k.replace(ctx, r)
+		}
+		if err != nil {
+			k.Log.Warn("the new agent cannot be installed yet", logkey.Error, err)
+		}
+		if !k.wait(ctx, k.Tick) {
+			return nil
+		}
+	}
+}
+
+// commit begins the end of this agent: its Deployment becomes the new one.
+func (k *Keeper) commit(ctx context.Context) error {
+	var r record
+	err := k.change(ctx, func(now *record, w *word) bool {
+		ok := now.Phase == handed && w.State == good
+		if ok {
+			now.Phase, now.Since = committing, k.Clock.Now()
+		}
+		r = *now
+		return ok
+	})
+	if err != nil || r.Phase != committing {
+		return err
+	}
+	return k.replace(ctx, r)
+}
+
+// giveUp takes the candidate back and keeps why. It is gone before this agent
+// works on.
+func (k *Keeper) giveUp(ctx context.Context, r record, reason string) error {
+	reason = fmt.Sprintf("the agent stays as it is, because version %s did not work here: %s", r.Version, reason)
+	k.Log.Error("the agent's upgrade is taken back", logkey.Version, r.Version, logkey.Reason, reason)
+	err := k.change(ctx, func(now *record, _ *word) bool {
+		if now.Key != r.Key {
+			return false
+		}
+		now.Phase, now.FailedKey, now.Failure, now.Deployment = none, r.Key, reason, nil
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	k.active.Store(false)
+	return k.removeCandidate(ctx)
+}
+
+// takeBack is the new version, installed: it asks the candidate for the work,
+// and has it once the candidate stopped or is gone.
+func (k *Keeper) takeBack(ctx context.Context) error {
+	err := k.change(ctx, func(r *record, _ *word) bool {
+		if r.Phase == none || r.Phase == returning {
+			return false
+		}
+		r.Phase, r.Since = returning, k.Clock.Now()
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	since := k.Clock.Now()
+	for {
+		r, w, err := k.read(ctx)
+		if err == nil && (r.Phase == none || w.State == done || w.State == "" || k.Clock.Now().Sub(since) > goneWithin) {
+			break
+		}
+		if !k.wait(ctx, k.Tick) {
+			return nil
+		}
+	}
+	if err := k.removeCandidate(ctx); err != nil {
+		return err
+	}
+	k.Log.Info("the agent's upgrade is done", logkey.Version, k.Version)
+	return k.change(ctx, func(r *record, w *word) bool {
+		*r, *w = record{}, word{}
+		return true
+	})
+}
+
+// Wanted is what an offer came to.
+type Wanted struct {
+	// Same: the installed agent is what is wanted.
+	Same bool
+	// Failed: it was tried and did not work. Message says what happens.
+	Failed  bool
+	Message string
+}
+
+// errCandidate is what a candidate answers to an offer: it changes nothing of
+// its own installation, the installed agent does.
+var errCandidate = errcode.New(errcode.Unavailable, "the agent is being replaced")

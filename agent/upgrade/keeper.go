@@ -1,0 +1,170 @@
+package upgrade
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// The numbers that a Config may leave open.
+const (
+	// DefaultWithin is how long a candidate has to render everything, and then
+	// to be well.
+	DefaultWithin = 15 * time.Minute
+	// DefaultTick is how often either side looks at the other while an upgrade
+	// is under way.
+	DefaultTick = 5 * time.Second
+	// goneWithin is how long the end of the candidate's pods is waited for.
+	goneWithin = time.Minute
+	// differentPercent of the services may come out other than they are.
+	differentPercent = 1
+)
+
+// Config is what a Keeper needs. Client, Namespace and Version are required.
+type Config struct {
+	Client kubernetes.Interface
+	// Namespace of the installation.
+	Namespace string
+	// Version of this program.
+	Version string
+	// Pod is this process's, empty when it is none.
+	Pod string
+	// Candidate is the key of the upgrade that this process is a candidate of,
+	// empty for the installed agent.
+	Candidate string
+	// Within and Tick are the defaults above when zero.
+	Within time.Duration
+	Tick   time.Duration
+	Clock  clock.Clock
+	Log    *slog.Logger
+}
+
+// Keeper is one side of an upgrade.
+type Keeper struct {
+	Config
+	begun chan struct{}
+	// active: a candidate renders in shadow and must be looked at.
+	active atomic.Bool
+}
+
+// New returns a Keeper that did nothing yet.
+func New(c Config) (*Keeper, error) {
+	if c.Client == nil || c.Namespace == "" || c.Version == "" {
+		return nil, errors.New("upgrade: a client, a namespace and a version are needed")
+	}
+	if c.Within == 0 {
+		c.Within = DefaultWithin
+	}
+	if c.Tick == 0 {
+		c.Tick = DefaultTick
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Real{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Keeper{Config: c, begun: make(chan struct{}, 1)}, nil
+}
+
+// Run is the installed agent: it works, watches a candidate, or takes over from
+// one, until the context ends. work runs until its context ends, and again
+// after an upgrade that failed.
+func (k *Keeper) Run(ctx context.Context, work func(ctx context.Context) error) error {
+	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
+	for ctx.Err() == nil {
+		err := k.turn(ctx, work)
+		if err == nil {
+			backoff.Reset()
+			continue
+		}
+		var stop *workError
+		if errors.As(err, &stop) {
+			return stop.error
+		}
+		k.Log.Warn("the agent's own upgrade cannot go on", logkey.Error, err)
+		k.wait(ctx, max(time.Second, backoff.Next()))
+	}
+	return nil
+}
+
+// workError is the end of the work itself.
+type workError struct{ error }
+
+// turn does what the record says, until it says something else.
+func (k *Keeper) turn(ctx context.Context, work func(ctx context.Context) error) error {
+	r, _, err := k.read(ctx)
+	if err != nil {
+		return err
+	}
+	k.active.Store(r.Phase == shadow)
+	if r.Phase == none || r.Phase == shadow {
+		if r.Phase == none && r.Key != "" {
+			if err := k.removeCandidate(ctx); err != nil {
+				return err
+			}
+		}
+		return k.work(ctx, work)
+	}
+	mine, err := k.isWanted(ctx, r)
+	if err != nil {
+		return err
+	}
+	if mine || r.Phase == returning {
+		return k.takeBack(ctx)
+	}
+	return k.standBy(ctx)
+}
+
+// work works until the candidate is ready and has been given the work.
+func (k *Keeper) work(ctx context.Context, work func(ctx context.Context) error) error {
+	inner, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- work(inner) }()
+	for {
+		var tick <-chan time.Time
+		if k.active.Load() {
+			tick = k.Clock.After(k.Tick)
+		}
+		select {
+		case err := <-ended:
+			if err == nil && ctx.Err() == nil {
+				err = errors.New("the agent's work ended by itself")
+			}
+			return &workError{err}
+		case <-k.begun:
+		case <-tick:
+		}
+		ready, err := k.lookAtShadow(ctx)
+		if err != nil {
+			k.Log.Warn("the new agent cannot be looked at", logkey.Error, err)
+		}
+		if !ready {
+			continue
+		}
+		stop()
+		if err := <-ended; err != nil {
+			return &workError{err}
+		}
+		return k.handOver(ctx)
+	}
+}
+
+// wait returns false when the context ended first.
+func (k *Keeper) wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-k.Clock.After(d):
+		return true
+	}
+}

@@ -1,0 +1,146 @@
+package upgrade
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const (
+	recordName   = "axle-agent-upgrade"
+	recordKey    = "upgrade"
+	candidateKey = "candidate"
+	partOf       = "app.kubernetes.io/part-of"
+	callTimeout  = 15 * time.Second
+)
+
+// phase says who works.
+type phase string
+
+const (
+	// none: the installed agent works.
+	none phase = ""
+	// shadow: the installed agent works, the candidate renders.
+	shadow phase = "Shadow"
+	// handed: the candidate works, the installed agent watches.
+	handed phase = "Handed"
+	// committing: the same, and the installed agent is being replaced.
+	committing phase = "Committing"
+	// returning: the installed agent is the new version and asks for the work.
+	returning phase = "Returning"
+)
+
+// record is the installed agent's side.
+type record struct {
+	Phase phase `json:"phase,omitempty"`
+	// Key names what the hub asked for.
+	Key     string    `json:"key,omitempty"`
+	Version string    `json:"version,omitempty"`
+	Since   time.Time `json:"since"`
+	// Deployment is the wanted one, as JSON.
+	Deployment json.RawMessage `json:"deployment,omitempty"`
+	// FailedKey is what was asked for and did not work, Failure why.
+	FailedKey string `json:"failedKey,omitempty"`
+	Failure   string `json:"failure,omitempty"`
+}
+
+// state is how far a candidate is.
+type state string
+
+const (
+	shadowing state = "Shadowing"
+	ready     state = "Ready"
+	working   state = "Working"
+	good      state = "Good"
+	done      state = "Done"
+	failed    state = "Failed"
+)
+
+// word is the candidate's side.
+type word struct {
+	Key       string    `json:"key,omitempty"`
+	State     state     `json:"state,omitempty"`
+	Message   string    `json:"message,omitempty"`
+	Services  int       `json:"services,omitempty"`
+	Different int       `json:"different,omitempty"`
+	At        time.Time `json:"at"`
+}
+
+// read returns both sides. A candidate's word about another upgrade is none.
+func (k *Keeper) read(ctx context.Context) (record, word, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	m, err := k.Client.CoreV1().ConfigMaps(k.Namespace).Get(ctx, recordName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return record{}, word{}, nil
+	}
+	if err != nil {
+		return record{}, word{}, errcode.New(errcode.Unavailable, "read ConfigMap %s/%s: %w", k.Namespace, recordName, err)
+	}
+	r, w := parse(m)
+	return r, w, nil
+}
+
+// parse takes what cannot be read for nothing: the installed agent works then.
+func parse(m *corev1.ConfigMap) (record, word) {
+	var r record
+	if json.Unmarshal([]byte(m.Data[recordKey]), &r) != nil {
+		r = record{}
+	}
+	var w word
+	if json.Unmarshal([]byte(m.Data[candidateKey]), &w) != nil || w.Key != r.Key {
+		w = word{}
+	}
+	return r, w
+}
+
+// change writes one side. fn sees the other as it is and may decide to write
+// nothing; it runs again when somebody else wrote meanwhile.
+func (k *Keeper) change(ctx context.Context, fn func(r *record, w *word) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	maps := k.Client.CoreV1().ConfigMaps(k.Namespace)
+	for {
+		m, err := maps.Get(ctx, recordName, metav1.GetOptions{})
+		fresh := apierrors.IsNotFound(err)
+		if fresh {
+			m, err = &corev1.ConfigMap{}, nil
+			m.Name, m.Namespace, m.Labels = recordName, k.Namespace, map[string]string{partOf: "axle"}
+		}
+		if err != nil {
+			return errcode.New(errcode.Unavailable, "read ConfigMap %s/%s: %w", k.Namespace, recordName, err)
+		}
+		r, w := parse(m)
+		if !fn(&r, &w) {
+			return nil
+		}
+		if m.Data == nil {
+			m.Data = map[string]string{}
+		}
+		for key, side := range map[string]any{recordKey: r, candidateKey: w} {
+			text, err := json.Marshal(side)
+			if err != nil {
+				return err
+			}
+			m.Data[key] = string(text)
+		}
+		if fresh {
+			_, err = maps.Create(ctx, m, metav1.CreateOptions{})
+		} else {
+			_, err = maps.Update(ctx, m, metav1.UpdateOptions{})
+		}
+		if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+			continue
+		}
+		if err != nil {
+			return errcode.New(errcode.Unavailable, "write ConfigMap %s/%s: %w", k.Namespace, recordName, err)
+		}
+		return nil
+	}
+}

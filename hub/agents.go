@@ -1,0 +1,186 @@
+package hub
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/axle-cd/axle/deploy"
+	"github.com/axle-cd/axle/hub/agentapi"
+	"github.com/axle-cd/axle/hub/fanout"
+	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/internal/buildinfo"
+	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/tarball"
+)
+
+// AgentUpgradesManual waits for a person to start each upgrade of the agents;
+// anything else starts one when the hub itself is of another version.
+const AgentUpgradesManual = "manual"
+
+// packages are the tarballs that this binary, or one before it, made itself:
+// the git cache has no source for them.
+type packages struct {
+	*gitcache.Cache
+	store *store.Store
+
+	mu   sync.Mutex
+	kept map[digest.Digest][]byte
+}
+
+var _ agentapi.Tarballs = (*packages)(nil)
+
+// builtFrom says where such a tarball came from, as the cache's levels do.
+const builtFrom = "binary"
+
+// agentPackage is the tarball of the agent's manifests of this binary.
+func agentPackage() (digest.Digest, []byte, error) {
+	text, err := deploy.Package()
+	if err != nil {
+		return "", nil, err
+	}
+	var entries iter.Seq2[tarball.Entry, error] = func(yield func(tarball.Entry, error) bool) {
+		yield(tarball.Entry{Path: deploy.PackageFile, Type: digest.File, Size: int64(len(text)), Body: bytes.NewReader(text)}, nil)
+	}
+	var out bytes.Buffer
+	d, _, err := tarball.Write(&out, entries, tarball.Options{Concurrency: 1})
+	if err != nil {
+		return "", nil, fmt.Errorf("pack the agent's manifests: %w", err)
+	}
+	return d, out.Bytes(), nil
+}
+
+// own returns a tarball of ours. The database is asked only for what the cache
+// does not have.
+func (p *packages) own(ctx context.Context, d digest.Digest) (*gitcache.Tarball, error) {
+	p.mu.Lock()
+	data := p.kept[d]
+	p.mu.Unlock()
+	if data == nil {
+		var err error
+		if data, err = p.store.Package(ctx, d.String()); err != nil {
+			return nil, err
+		}
+		p.mu.Lock()
+		p.kept[d] = data
+		p.mu.Unlock()
+	}
+	sum := digest.SumOf(data)
+	return &gitcache.Tarball{
+		ReadSeekCloser: noClose{bytes.NewReader(data)}, Digest: d, Size: int64(len(data)),
+		ETag: strconv.Quote(fmt.Sprintf("%x", sum[:16])), ContentType: gitcache.ContentType, From: builtFrom, ModTime: time.Time{},
+	}, nil
+}
+
+// Fetch implements agentapi.Tarballs.
+func (p *packages) Fetch(ctx context.Context, d digest.Digest) (*gitcache.Tarball, error) {
+	p.mu.Lock()
+	_, ours := p.kept[d]
+	p.mu.Unlock()
+	if ours {
+		return p.own(ctx, d)
+	}
+	t, err := p.Cache.Fetch(ctx, d)
+	if !errcode.Is(err, errcode.NotFound) {
+		return t, err
+	}
+	if found, ferr := p.own(ctx, d); ferr == nil {
+		return found, nil
+	}
+	return nil, err
+}
+
+type noClose struct{ *bytes.Reader }
+
+// Close does nothing.
+func (noClose) Close() error { return nil }
+
+var _ io.ReadSeekCloser = noClose{}
+
+// agents are the upgrades of the agents, with what they are made from.
+type agents struct {
+	*fanout.Engine
+	packages *packages
+	store    *store.Store
+}
+
+func (h *Hub) newAgents() (*agents, error) {
+	d, data, err := agentPackage()
+	if err != nil {
+		return nil, err
+	}
+	kept := &packages{Cache: h.cache, store: h.store, kept: map[digest.Digest][]byte{d: data}}
+	engine, err := fanout.New(fanout.Config{
+		Store: h.store, Writer: h.store, Subject: fanout.Agents{Fleet: h.fleet}, Clock: h.config.Clock, Log: h.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &agents{Engine: engine, packages: kept, store: h.store}, nil
+}
+
+// StartUpgrade rolls a version of the agent out; empty is this hub's own.
+func (a *agents) StartUpgrade(ctx context.Context, by, version, image string, plan fanout.Plan) (fanout.Rollout, error) {
+	d, data, err := agentPackage()
+	if err != nil {
+		return fanout.Rollout{}, err
+	}
+	// Kept first: an agent must never be told of a digest that nobody has.
+	if err := a.store.PutPackage(ctx, d.String(), data); err != nil {
+		return fanout.Rollout{}, err
+	}
+	if version == "" {
+		version = buildinfo.Version
+	}
+	if len(plan.Waves) == 0 {
+		plan.Waves = fanout.DefaultWaves
+	}
+	payload := fanout.AgentPayload{Version: version, Image: image, Digest: d.String(), Size: int64(len(data))}
+	return a.Start(ctx, by, fanout.Request{Version: version, Payload: payload.Text(), Plan: plan})
+}
+
+// followAgents is the work of one replica at a time.
+func (h *Hub) followAgents(ctx context.Context) error {
+	return h.replicas.leadAgents(ctx, func(ctx context.Context) error {
+		if h.config.AgentUpgrades != AgentUpgradesManual {
+			if err := h.upgradeAgents(ctx); err != nil {
+				return nil // the context ended
+			}
+		}
+		return h.agents.Run(ctx)
+	})
+}
+
+// upgradeAgents starts an upgrade when this hub's version was never rolled
+// out. What a person aborted is not begun again.
+func (h *Hub) upgradeAgents(ctx context.Context) error {
+	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
+	for {
+		last, _, err := h.agents.Latest(ctx)
+		if errcode.Is(err, errcode.NotFound) || err == nil && last.Version != buildinfo.Version && !h.rolledOut(last) {
+			_, err = h.agents.StartUpgrade(ctx, "hub", "", "", fanout.Plan{})
+		}
+		if err == nil {
+			return nil
+		}
+		h.log.Warn("the agents' upgrade cannot begin", logkey.Error, err)
+		if werr := jitter.Wait(ctx, backoff.Next()); werr != nil {
+			return werr
+		}
+	}
+}
+
+// rolledOut reports whether this hub's version is what the last rollout left
+// behind: a person chose another one since.
+func (h *Hub) rolledOut(last fanout.Rollout) bool {
+	return last.By != "hub" && last.Previous == buildinfo.Version
+}

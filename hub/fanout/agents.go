@@ -1,0 +1,191 @@
+package fanout
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// AgentService is the name of the protected service that every cluster has.
+const AgentService = "axle-agent"
+
+// AgentPayload is a version of the agent as it is placed.
+type AgentPayload struct {
+	Version string `json:"version"`
+	// Image is empty to keep each cluster's registry and take the version as
+	// the tag.
+	Image string `json:"image,omitempty"`
+	// Digest and Size are of the tarball with the manifests.
+	Digest string `json:"digest"`
+	Size   int64  `json:"size"`
+}
+
+// Text is the payload as a rollout stores it.
+func (p AgentPayload) Text() string {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return "" // a struct of text and numbers is always JSON
+	}
+	return string(text)
+}
+
+// UpgradeFailed is the reason of an agent's own service while the version that
+// it was given did not work there.
+const UpgradeFailed = "UpgradeFailed"
+
+// Fleet is what agents are placed by and judged from.
+type Fleet interface {
+	PutBuiltin(ctx context.Context, clusterID string, b fleet.Builtin) error
+	Builtins(ctx context.Context, name string) ([]fleet.BuiltinState, error)
+}
+
+// Agents is the Subject of the agents' own upgrades: clusters whose agent says
+// how it is installed, and so can replace itself.
+type Agents struct{ Fleet Fleet }
+
+var _ Subject = Agents{}
+
+// Name is Subject.
+func (Agents) Name() string { return AgentService }
+
+// Members is Subject.
+func (a Agents) Members(ctx context.Context) ([]Member, error) {
+	states, err := a.Fleet.Builtins(ctx, AgentService)
+	if err != nil {
+		return nil, err
+	}
+	var all []Member
+	for _, s := range states {
+		if !s.Cluster.Installation.Known() {
+			continue
+		}
+		all = append(all, Member{
+			ClusterID: s.Cluster.ID, Name: s.Cluster.Name, Payload: s.Service.Spec.Configuration[payloadKey],
+			Runs: func(version string) bool { return s.Cluster.AgentVersion == version }, Fresh: s.Freshness == fleet.Fresh,
+		})
+	}
+	return all, nil
+}
+
+// payloadKey is where the service's configuration says what was placed.
+const payloadKey = "payload"
+
+// Place is Subject.
+func (a Agents) Place(ctx context.Context, clusterIDs []string, payload string) (map[string]string, error) {
+	var p AgentPayload
+	if err := json.Unmarshal([]byte(payload), &p); err != nil {
+		return nil, errcode.New(errcode.Internal, "the payload of a rollout cannot be read: %w", err)
+	}
+	states, err := a.byID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	refused := map[string]string{}
+	for _, id := range clusterIDs {
+		s, ok := states[id]
+		if !ok {
+			refused[id] = "the cluster is gone"
+			continue
+		}
+		b, err := builtin(p, payload, s.Cluster.AgentVersion, s.Cluster.Installation)
+		if err == nil {
+			err = a.Fleet.PutBuiltin(ctx, id, b)
+		}
+		switch {
+		case errcode.Is(err, errcode.Conflict), errcode.Is(err, errcode.NotFound), errcode.Is(err, errcode.Invalid):
+			refused[id] = errcode.Message(err)
+		case err != nil:
+			return nil, err
+		}
+	}
+	return refused, nil
+}
+
+func (a Agents) byID(ctx context.Context) (map[string]fleet.BuiltinState, error) {
+	states, err := a.Fleet.Builtins(ctx, AgentService)
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[string]fleet.BuiltinState, len(states))
+	for _, s := range states {
+		byID[s.Cluster.ID] = s
+	}
+	return byID, nil
+}
+
+// builtin is the agent's service for one installation. An agent that runs the
+// version already keeps its very image. What the people of the
+// cluster chose (namespace, registry, flags) stays as it is.
+func builtin(p AgentPayload, payload, runs string, i fleet.Installation) (fleet.Builtin, error) {
+	image := p.Image
+	switch {
+	case image != "":
+	case runs == p.Version:
+		image = i.Image
+	default:
+		name, ok := repository(i.Image)
+		if !ok {
+			return fleet.Builtin{}, errcode.New(errcode.Invalid, "the agent runs the image %.200q, from which no image of %s follows; name one with --image", i.Image, p.Version)
+		}
+		image = name + ":" + p.Version
+	}
+	args, err := json.Marshal(i.Args)
+	if err != nil {
+		return fleet.Builtin{}, errcode.New(errcode.Internal, "encode the agent's arguments: %w", err)
+	}
+	return fleet.Builtin{
+		Name: AgentService, Namespace: i.Namespace, Version: p.Version, Digest: p.Digest, Size: p.Size,
+		Configuration: map[string]string{
+			"version": p.Version, "image": image, "namespace": i.Namespace, "args": string(args), payloadKey: payload,
+		},
+	}, nil
+}
+
+// repository is an image reference without its tag; a digest has no next one.
+func repository(image string) (string, bool) {
+	if image == "" || strings.Contains(image, "@") {
+		return "", false
+	}
+	slash := strings.LastIndex(image, "/")
+	if colon := strings.LastIndex(image, ":"); colon > slash {
+		image = image[:colon]
+	}
+	return image, true
+}
+
+// Judge is Subject. A cluster is well while its agent polls, runs the version
+// and does not say that an upgrade failed.
+func (a Agents) Judge(ctx context.Context, version string, clusterIDs []string) (map[string]Verdict, error) {
+	states, err := a.byID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	verdicts := make(map[string]Verdict, len(clusterIDs))
+	for _, id := range clusterIDs {
+		if s, ok := states[id]; ok {
+			verdicts[id] = judge(s, version)
+		}
+	}
+	return verdicts, nil
+}
+
+func judge(s fleet.BuiltinState, version string) Verdict {
+	// What was reported before it was placed is about another version.
+	told := s.ReportedAt > s.Service.UpdatedAt
+	switch {
+	case told && s.Status.Sync == fleet.Failed && s.Status.Reason == UpgradeFailed:
+		return Verdict{Failed: true, Message: s.Cluster.Name + ": " + s.Status.Message}
+	case s.Freshness != fleet.Fresh:
+		return Verdict{Message: s.Cluster.Name + ": its agent does not poll"}
+	case s.Cluster.AgentVersion != version:
+		message := s.Cluster.Name + ": its agent runs " + s.Cluster.AgentVersion
+		if told && s.Status.Message != "" {
+			message += ": " + s.Status.Message
+		}
+		return Verdict{Message: message}
+	}
+	return Verdict{Good: true}
+}

@@ -1,0 +1,150 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+const (
+	// chunk is how many clusters one transaction places.
+	chunk = 500
+	// DefaultTick is how often an active rollout is looked at. Reports wake the
+	// engine sooner only by Wake.
+	DefaultTick = 15 * time.Second
+	// idleTicks is how much rarer one that is done is looked at, for clusters
+	// that came later.
+	idleTicks = 8
+	// minTick is for plans with a short soak, as tests have them.
+	minTick = 250 * time.Millisecond
+)
+
+// Config is what an Engine needs. Those before the blank line are required.
+type Config struct {
+	Store   Store
+	Writer  Writer
+	Subject Subject
+
+	// Tick is DefaultTick when zero.
+	Tick  time.Duration
+	Clock clock.Clock
+	Log   *slog.Logger
+}
+
+// Engine rolls one subject out.
+type Engine struct {
+	store   Store
+	writer  Writer
+	subject Subject
+	tick    time.Duration
+	clock   clock.Clock
+	log     *slog.Logger
+	wake    chan struct{}
+}
+
+// New returns an Engine.
+func New(c Config) (*Engine, error) {
+	if c.Store == nil || c.Writer == nil || c.Subject == nil {
+		return nil, errors.New("fanout: a store, a writer and a subject are needed")
+	}
+	if c.Tick == 0 {
+		c.Tick = DefaultTick
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Real{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Engine{store: c.Store, writer: c.Writer, subject: c.Subject, tick: c.Tick, clock: c.Clock, log: c.Log, wake: make(chan struct{}, 1)}, nil
+}
+
+func (e *Engine) now() int64 { return clock.Micros(e.clock.Now()) }
+
+// Wake looks at once.
+func (e *Engine) Wake() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run takes steps until the context ends. Only one replica should.
+func (e *Engine) Run(ctx context.Context) error {
+	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
+	for {
+		r, more, err := e.step(ctx)
+		wait := e.tick
+		if !r.Phase.Active() {
+			wait *= idleTicks
+		} else {
+			// A short soak is looked at more often.
+			wait = min(wait, max(minTick, r.Plan.Soak/4))
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			e.log.Warn("a rollout cannot go on", logkey.Error, err)
+			wait = max(time.Second, backoff.Next())
+		case more:
+			wait = 0
+			backoff.Reset()
+		default:
+			backoff.Reset()
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-e.clock.After(wait):
+		case <-e.wake:
+		}
+	}
+}
+
+// Step does what can be done now, at most one chunk, and reports whether more
+// can be done at once. What a killed process left is done by the next step:
+// placing and noting it are one transaction.
+func (e *Engine) Step(ctx context.Context) (more bool, err error) {
+	_, more, err = e.step(ctx)
+	return more, err
+}
+
+func (e *Engine) step(ctx context.Context) (last Rollout, more bool, err error) {
+	r, err := e.store.LatestRollout(ctx, e.subject.Name())
+	if errcode.Is(err, errcode.NotFound) {
+		return last, false, nil
+	}
+	if err != nil {
+		return last, false, err
+	}
+	err = e.writer.Write(ctx, func(ctx context.Context) error {
+		more = false
+		// As it is now: a person may have spoken meanwhile.
+		r, err := e.store.LatestRollout(ctx, r.Subject)
+		if err != nil {
+			return err
+		}
+		if r.Phase == Aborted || r.Phase == Superseded {
+			return nil
+		}
+		targets, err := e.store.RolloutTargets(ctx, r.ID)
+		if err != nil {
+			return err
+		}
+		w := &work{Engine: e, r: r, before: r, now: e.now()}
+		if more, err = w.step(ctx, targets); err != nil {
+			return fmt.Errorf("rollout %s of %s: %w", r.ID, r.Version, err)
+		}
+		last = w.r
+		return w.save(ctx)
+	})
+	return last, more, err
+}

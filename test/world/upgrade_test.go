@@ -1,0 +1,264 @@
+package world_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/test/bin"
+	"github.com/axle-cd/axle/test/world"
+)
+
+// agentsUpgraded is how many agents go from one version to the next. They live
+// in namespaces of one API server, each with an identity, an inventory and a
+// service of its own: to the hub they are as many clusters.
+const agentsUpgraded = 20
+
+// upgradeWithin bounds each step of the upgrades on a busy machine.
+const upgradeWithin = 4 * time.Minute
+
+// upgradeStatus is what `axle agents status -o json` says.
+type upgradeStatus struct {
+	Version, Phase, Message string
+	Targets                 []struct {
+		Cluster, State, AgentVersion, Message, GoodSince string
+		Wave                                             int
+	}
+}
+
+func (u upgradeStatus) count(state, version string) int {
+	n := 0
+	for _, t := range u.Targets {
+		if (state == "" || t.State == state) && (version == "" || t.AgentVersion == version) {
+			n++
+		}
+	}
+	return n
+}
+
+// herd is a world with many agents as pods of one API server.
+type herd struct {
+	*world.World
+	t *testing.T
+}
+
+// TestAgentUpgradesItself: twenty agents go from one version to the next in
+// waves, without a change to what they deliver; a version whose renders come
+// out otherwise stops at the first, which goes on as if nothing had been.
+func TestAgentUpgradesItself(t *testing.T) {
+	h := newHerd(t)
+	before := h.versions()
+
+	h.axle("agents", "upgrade", "--to", "2.0.0", "--soak", "1s")
+	done := h.until("every agent runs 2.0.0", func(u upgradeStatus) error {
+		if u.Phase != "Done" || u.count("", "2.0.0") != agentsUpgraded {
+			return fmt.Errorf("%s %s, %d at 2.0.0, %d well", u.Phase, u.Message, u.count("", "2.0.0"), u.count("Good", ""))
+		}
+		return nil
+	})
+	waves := map[int]int{}
+	for _, target := range done.Targets {
+		waves[target.Wave]++
+	}
+	if waves[1] != 1 || waves[3] != 1 || waves[4] != agentsUpgraded-2 {
+		t.Errorf("clusters by wave: %v", waves)
+	}
+	if first, last := earliest(done, 1), earliest(done, 4); first == "" || last < first {
+		t.Errorf("the first wave was well at %q, the last one at %q already", first, last)
+	}
+	h.installed("2.0.0")
+	if after := h.versions(); after != before {
+		t.Errorf("the upgrade touched what is deployed:\n%s\nthen\n%s", before, after)
+	}
+
+	h.axle("agents", "upgrade", "--to", "3.0.0", "--soak", "1s")
+	stopped := h.until("the broken version stops", func(u upgradeStatus) error {
+		if u.Phase != "Stopped" {
+			return fmt.Errorf("%s, %d placed, %d failed", u.Phase, u.count("Placed", ""), u.count("Failed", ""))
+		}
+		return nil
+	})
+	if stopped.count("Failed", "2.0.0") != 1 || stopped.count("Waiting", "2.0.0") != agentsUpgraded-1 {
+		t.Errorf("one should have tried and gone back, the others never begun: %+v", stopped.Targets)
+	}
+	if !strings.Contains(stopped.Message, "would change 1 of 1 services") {
+		t.Errorf("it stopped for another reason: %s", stopped.Message)
+	}
+	h.installed("2.0.0")
+	if after := h.versions(); after != before {
+		t.Errorf("the broken version touched what is deployed:\n%s\nthen\n%s", before, after)
+	}
+	h.commit("2")
+	h.delivered("2")
+}
+
+// newHerd installs the agents at version 1.0.0, each with one service.
+func newHerd(t *testing.T) *herd {
+	t.Helper()
+	takePlace(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	defer cancel()
+	w, err := world.Start(ctx, world.Config{
+		Clusters: []string{"herd"}, Pods: true, Hub: []string{"--repo-poll-interval", "2s", "--agent-upgrades", "manual"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &herd{w, t}
+	t.Cleanup(func() {
+		if t.Failed() {
+			h.showLogs()
+		}
+		if err := w.Close(); err != nil {
+			t.Logf("end of the world: %v", err)
+		}
+	})
+	for _, version := range []string{"1.0.0", "2.0.0", "3.0.0"} {
+		path, err := bin.Path(ctx, "axle-agent", bin.Options{Version: version})
+		h.must(err)
+		w.Cluster("herd").SetBinary("axle-agent:"+version, path)
+	}
+	// Version 3.0.0 cannot render: its axle-render ends at once.
+	broken, err := bin.Path(ctx, "hello", bin.Options{Package: "./test/bin/testdata/hello"})
+	h.must(err)
+	w.Cluster("herd").SetBinary("axle-render:3.0.0", broken)
+	h.must(w.Login(ctx))
+	h.must(w.Git.Create(ctx, "fleet"))
+	h.commit("1")
+	h.axle("repos", "add", "fleet", w.Git.URL("fleet"))
+	h.install(ctx)
+	h.delivered("1")
+	return h
+}
+
+func clusterOf(n int) string { return fmt.Sprintf("edge-%02d", n) }
+
+func (h *herd) install(ctx context.Context) {
+	h.t.Helper()
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(4)
+	for n := range agentsUpgraded {
+		group.Go(func() error {
+			name := clusterOf(n)
+			_, err := h.Axle(ctx, "clusters", "connect", name, "--kubeconfig", h.Cluster("herd").Kubeconfig(), "--timeout", "0",
+				"--image", "axle.test/axle-agent:1.0.0", "--agent-namespace", "axle-"+name, "--poll-interval", "1s",
+				"--agent-arg", "--upgrade-tick=500ms", "--agent-arg", "--upgrade-within=2m")
+			if err != nil {
+				return err
+			}
+			_, err = h.Axle(ctx, "services", "create", name+"/app", "--namespace", "app-"+name, "--repo", "fleet", "--ref", "main", "--folder", "app")
+			return err
+		})
+	}
+	h.must(group.Wait())
+}
+
+func (h *herd) must(err error) {
+	h.t.Helper()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *herd) axle(args ...string) string {
+	h.t.Helper()
+	result, err := h.Axle(h.t.Context(), args...)
+	h.must(err)
+	return result.Out
+}
+
+func (h *herd) commit(word string) {
+	h.t.Helper()
+	_, err := h.Git.Commit(h.t.Context(), "fleet", "main", "say "+word, map[string]string{"app/one.yaml": object("one", word)})
+	h.must(err)
+}
+
+// until waits until the upgrade's status is as wanted.
+func (h *herd) until(what string, condition func(upgradeStatus) error) upgradeStatus {
+	h.t.Helper()
+	var u upgradeStatus
+	eventually.For(h.t, upgradeWithin, what, func() error {
+		result, err := h.Axle(h.t.Context(), "agents", "status", "-o", "json")
+		if err != nil {
+			return err
+		}
+		u = upgradeStatus{}
+		if err := json.Unmarshal([]byte(result.Out), &u); err != nil {
+			return err
+		}
+		return condition(u)
+	})
+	return u
+}
+
+// delivered waits until every agent brought its service to a word.
+func (h *herd) delivered(word string) {
+	h.t.Helper()
+	eventually.For(h.t, upgradeWithin, "every service says "+word, func() error {
+		result, err := h.Kubectl(h.t.Context(), "herd", "get", "configmaps", "-A", "--field-selector", "metadata.name=one",
+			"-o", `jsonpath={range .items[*]}{.data.word}{"\n"}{end}`)
+		if err != nil {
+			return err
+		}
+		if n := strings.Count("\n"+result.Out, "\n"+word+"\n"); strings.Count(result.Out, word+"\n") != agentsUpgraded {
+			return fmt.Errorf("%d do: %q", n, result.Out)
+		}
+		return nil
+	})
+}
+
+// versions are the deployed objects with their uids and versions: a write would
+// change them.
+func (h *herd) versions() string {
+	h.t.Helper()
+	result, err := h.Kubectl(h.t.Context(), "herd", "get", "configmaps", "-A", "--field-selector", "metadata.name=one",
+		"-o", `jsonpath={range .items[*]}{.metadata.namespace} {.metadata.uid} {.metadata.resourceVersion}{"\n"}{end}`)
+	h.must(err)
+	return result.Out
+}
+
+// installed waits until every agent is one Deployment of a version again, with
+// no candidate beside it.
+func (h *herd) installed(version string) {
+	h.t.Helper()
+	want := strings.Repeat("axle-agent axle.test/axle-agent:"+version+"\n", agentsUpgraded)
+	eventually.For(h.t, upgradeWithin, "every agent is installed at "+version, func() error {
+		result, err := h.Kubectl(h.t.Context(), "herd", "get", "deployments", "-A", "-l", "app.kubernetes.io/part-of=axle",
+			"-o", `jsonpath={range .items[*]}{.metadata.name} {.spec.template.spec.containers[0].image}{"\n"}{end}`)
+		if err == nil && result.Out != want {
+			err = fmt.Errorf("there are\n%s", result.Out)
+		}
+		return err
+	})
+}
+
+// earliest is when the first of a wave was well.
+func earliest(u upgradeStatus, wave int) string {
+	first := ""
+	for _, t := range u.Targets {
+		if t.Wave == wave && (first == "" || t.GoodSince < first) {
+			first = t.GoodSince
+		}
+	}
+	return first
+}
+
+func (h *herd) showLogs() {
+	ctx := context.WithoutCancel(h.t.Context())
+	if result, err := h.Axle(ctx, "agents", "status"); err == nil {
+		h.t.Log(result.Out)
+	}
+	for _, command := range []string{
+		"get pods -A -o wide", "get configmaps -A --field-selector metadata.name=axle-agent-upgrade -o yaml",
+		"logs -n axle-edge-00 -l app.kubernetes.io/part-of=axle --tail 60 --prefix",
+	} {
+		result, err := h.Kubectl(ctx, "herd", strings.Fields(command)...)
+		h.t.Logf("%s: %v\n%s", command, err, result.Out[:min(len(result.Out), 20000)])
+	}
+}
