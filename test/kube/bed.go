@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+
+	"github.com/axle-cd/axle/test/port"
 )
 
 // Config describes a Bed. The zero value is good.
@@ -74,11 +76,11 @@ func (b *Bed) startEtcd(ctx context.Context) error {
 }
 
 func (b *Bed) tryEtcd(ctx context.Context) error {
-	client, err := freePort()
+	client, err := port.Free()
 	if err != nil {
 		return err
 	}
-	peer, err := freePort()
+	peer, err := port.Free()
 	if err != nil {
 		return err
 	}

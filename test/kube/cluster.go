@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/axle-cd/axle/test/port"
 )
 
 // ClusterConfig says what a cluster has beside its API server.
@@ -117,15 +119,18 @@ func (c *Cluster) start(ctx context.Context) error {
 	return c.startParts(ctx)
 }
 
+// portTries bounds how often a program is started anew on another port.
+const portTries = 5
+
 // startFirst starts the API server on a port of its choice, and again on
 // another one if the port was taken in between.
 func (c *Cluster) startFirst(ctx context.Context) error {
 	for try := 1; ; try++ {
-		port, err := freePort()
+		number, err := port.Free()
 		if err != nil {
 			return err
 		}
-		c.port = port
+		c.port = number
 		err = c.startAPI(ctx)
 		if err == nil || try == portTries || c.api == nil || !c.api.portTaken() {
 			return err

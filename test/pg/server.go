@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/axle-cd/axle/internal/child"
 	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/test/port"
 )
 
 // ready bounds a start, on a machine that does much else.
@@ -66,7 +66,7 @@ func Start(ctx context.Context) (*Server, error) {
 	if err := s.initialise(ctx); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	if s.port, err = freePort(); err != nil {
+	if s.port, err = port.Free(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	if err := s.run(ctx); err != nil {
@@ -114,15 +114,6 @@ func (s *Server) initialise(ctx context.Context) error {
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 func (s *Server) log() string  { return filepath.Join(s.dir, "server.log") }
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
-}
 
 // run starts the server's process and waits until it answers.
 func (s *Server) run(ctx context.Context) error {

@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -22,6 +21,7 @@ import (
 	"github.com/axle-cd/axle/internal/child"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/pg"
+	"github.com/axle-cd/axle/test/port"
 )
 
 // hubs are the hub's replicas as processes, with their database.
@@ -78,15 +78,6 @@ func startHubs(ctx context.Context, dir, program string, replicas int, postgres 
 	return h, nil
 }
 
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
-}
-
 // add starts one more replica. All share the first one's authority and key.
 func (h *hubs) add(ctx context.Context, n int) (err error) {
 	r := &replica{name: fmt.Sprintf("hub-%d", n), ended: make(chan struct{})}
@@ -101,10 +92,10 @@ func (h *hubs) add(ctx context.Context, n int) (err error) {
 			}
 		}
 	}
-	if r.address, err = freeAddress(); err != nil {
+	if r.address, err = port.Address(); err != nil {
 		return err
 	}
-	if r.metrics, err = freeAddress(); err != nil {
+	if r.metrics, err = port.Address(); err != nil {
 		return err
 	}
 	args := append([]string{

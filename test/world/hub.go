@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/axle-cd/axle/internal/child"
 	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/test/port"
 )
 
 // Hub is a running axle-hub.
@@ -74,19 +74,8 @@ func (p *program) end(ctx context.Context, s syscall.Signal) error {
 	}
 }
 
-// freePort asks the kernel for one; the hub must keep its address over
-// restarts, so it cannot choose one itself.
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
-}
-
 func (w *World) startHub(ctx context.Context) (*Hub, error) {
-	address, err := freePort()
+	address, err := port.Address()
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/axle-cd/axle/test/pg"
+	"github.com/axle-cd/axle/test/port"
 )
 
 // Replicas are several hubs on one Postgres behind one address. Each is a
@@ -61,7 +62,7 @@ func (w *World) startReplicas(ctx context.Context, n int) (err error) {
 	if r.DatabaseURL, r.drop, err = r.Postgres.Clone(ctx); err != nil {
 		return err
 	}
-	front, err := freePort()
+	front, err := port.Address()
 	if err != nil {
 		return err
 	}
@@ -97,7 +98,7 @@ func (r *Replicas) openFront(address string) (err error) {
 // prepare makes one more replica that is not started yet.
 func (r *Replicas) prepare(external string) (*Replica, error) {
 	name := fmt.Sprintf("hub-%d", len(r.Hubs))
-	address, err := freePort()
+	address, err := port.Address()
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,83 @@
+// Package port gives test programs ports that stay theirs while a test runs,
+// over restarts of the program too. It does not listen on them. The packages
+// below test/ that start programs call it.
+package port
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+)
+
+// Ports lie below 32768, where Linux begins to hand out ports to outgoing
+// connections: one of those would be taken while a program restarts.
+const (
+	first = 20000
+	count = 12000
+)
+
+var (
+	mu sync.Mutex
+	// claims keep other processes from a port as long as this one lives. The
+	// kernel ends a claim with its process, however that ends.
+	claims []*os.File
+)
+
+// Free returns a port of 127.0.0.1 that nobody listens on and that no other
+// caller, of this process or another one, was or will be given while this
+// process lives.
+func Free() (int, error) {
+	mu.Lock()
+	defer mu.Unlock()
+	dir := filepath.Join(os.TempDir(), "axle-ports")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return 0, err
+	}
+	for range 100 {
+		number := first + rand.IntN(count)
+		claim, err := claim(filepath.Join(dir, fmt.Sprint(number)))
+		if err != nil {
+			return 0, err
+		}
+		if claim == nil {
+			continue
+		}
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", number))
+		if err != nil {
+			claim.Close()
+			continue
+		}
+		listener.Close()
+		claims = append(claims, claim)
+		return number, nil
+	}
+	return 0, fmt.Errorf("no free port between %d and %d on 127.0.0.1 after 100 tries", first, first+count)
+}
+
+// Address is Free as host:port.
+func Address() (string, error) {
+	number, err := Free()
+	return fmt.Sprintf("127.0.0.1:%d", number), err
+}
+
+// claim locks a file; nil is somebody else's.
+func claim(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil {
+		return file, nil
+	}
+	file.Close()
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, nil
+	}
+	return nil, fmt.Errorf("lock %s: %w", path, err)
+}
