@@ -32,7 +32,7 @@ func (a *app) services() *cobra.Command {
 			func(ctx context.Context, c *sdk.Client, ref *hubv1.ServiceRef) (*connect.Response[hubv1.Service], error) {
 				return c.Services.ApprovePrune(ctx, connect.NewRequest(&hubv1.ApprovePruneRequest{Ref: ref}))
 			}),
-		a.servicesRollback(), a.servicesRevisions(), a.servicesTests(), a.servicesWait(), a.servicesDelete())
+		a.servicesConfig(), a.servicesRollback(), a.servicesRevisions(), a.servicesTests(), a.servicesWait(), a.servicesDelete())
 }
 
 // serviceView is a service as -o json and -o yaml show it.

@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/sdk"
+)
+
+type backendView struct {
+	Name      string `json:"name"`
+	Type      string `json:"type"`
+	Default   bool   `json:"default"`
+	ReadOnly  bool   `json:"readOnly"`
+	Healthy   bool   `json:"healthy"`
+	Problem   string `json:"problem"`
+	Documents int64  `json:"documents"`
+}
+
+func (a *app) config() *cobra.Command {
+	list := &cobra.Command{
+		Use: "backends", Short: "List where values may lie: which is the default, and whether each answers", Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			all, err := client.Backends.List(c.Context(), connect.NewRequest(&hubv1.ListBackendsRequest{}))
+			if err != nil {
+				return err
+			}
+			views := []backendView{}
+			for _, b := range all.Msg.GetBackends() {
+				views = append(views, backendView{b.GetName(), b.GetType(), b.GetDefault(), b.GetReadOnly(), b.GetProblem() == "", b.GetProblem(), b.GetDocuments()})
+			}
+			return printList(a, views, func(v backendView) string { return v.Name },
+				column[backendView]{"NAME", func(v backendView) string { return v.Name }},
+				column[backendView]{"TYPE", func(v backendView) string { return v.Type }},
+				column[backendView]{"DEFAULT", func(v backendView) string {
+					if v.Default {
+						return "yes"
+					}
+					return ""
+				}},
+				column[backendView]{"DOCUMENTS", func(v backendView) string {
+					if v.ReadOnly {
+						return "(read only)"
+					}
+					return fmt.Sprint(v.Documents)
+				}},
+				column[backendView]{"HEALTH", func(v backendView) string { return first(v.Problem, "ok") }},
+			)
+		},
+	}
+	rotate := &cobra.Command{
+		Use: "rotate-key", Short: "Seal the values of the built-in backend by the first key of the hub's key file",
+		Long: `Seal every value of the built-in backend by the first key of the hub's key
+file. To change the key: put a new line on top of the file (axle-hub's --key-file,
+hub.key in the data folder by default) on every replica, restart them, and run
+this. It may be ended and repeated at any point.`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			done, err := client.Backends.RotateKey(c.Context(), connect.NewRequest(&hubv1.RotateKeyRequest{}))
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Err, "%d values were sealed anew; all are sealed by key %s\n", done.Msg.GetValues(), done.Msg.GetKeyId())
+			return nil
+		},
+	}
+	return noun("config", "Where values lie", nil, list, a.configMigrate(), rotate)
+}
+
+type migrationView struct {
+	From       string `json:"from"`
+	To         string `json:"to"`
+	Phase      string `json:"phase"`
+	Copied     int64  `json:"copied"`
+	Deleted    int64  `json:"deleted"`
+	Left       int64  `json:"left"`
+	Problem    string `json:"problem"`
+	StartedAt  string `json:"startedAt"`
+	FinishedAt string `json:"finishedAt"`
+}
+
+func (a *app) printMigration(m *hubv1.Migration) error {
+	v := migrationView{m.GetFrom(), m.GetTo(), m.GetPhase(), m.GetCopied(), m.GetDeleted(), m.GetLeft(), m.GetProblem(), stamp(m.GetStartedAt()), stamp(m.GetFinishedAt())}
+	return printOne(a, v, func(v migrationView) string { return v.Phase },
+		column[migrationView]{"Phase", func(v migrationView) string { return v.Phase }},
+		column[migrationView]{"From", func(v migrationView) string { return v.From }},
+		column[migrationView]{"To", func(v migrationView) string { return v.To }},
+		column[migrationView]{"Copied", func(v migrationView) string { return fmt.Sprint(v.Copied) }},
+		column[migrationView]{"Deleted", func(v migrationView) string { return fmt.Sprint(v.Deleted) }},
+		column[migrationView]{"Left", func(v migrationView) string { return fmt.Sprint(v.Left) }},
+		column[migrationView]{"Problem", func(v migrationView) string { return v.Problem }},
+	)
+}
+
+func (a *app) configMigrate() *cobra.Command {
+	var request hubv1.MigrateRequest
+	var status bool
+	var detach bool
+	c := &cobra.Command{
+		Use: "migrate --from BACKEND --to BACKEND", Short: "Move all values to another backend, which becomes the default",
+		Long: `Move all values to another backend. New values go there at once; each old one is
+copied, read back and compared, and then read from there; what was left behind is
+deleted only when all were switched. Services notice nothing. The hub does the
+work: ending this command, or the hub, only delays it.`,
+		Example: `  axle config migrate --from built-in --to vault
+  axle config migrate --status`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			if status {
+				m, err := client.Backends.GetMigration(c.Context(), connect.NewRequest(&hubv1.GetMigrationRequest{}))
+				if err != nil {
+					return err
+				}
+				return a.printMigration(m.Msg)
+			}
+			if request.From == "" || request.To == "" {
+				return usagef("give --from and --to, or --status")
+			}
+			m, err := client.Backends.Migrate(c.Context(), connect.NewRequest(&request))
+			if err != nil {
+				return err
+			}
+			if detach {
+				return a.printMigration(m.Msg)
+			}
+			return a.followMigration(c.Context(), client)
+		},
+	}
+	c.Flags().StringVar(&request.From, "from", "", "backend that has them now")
+	c.Flags().StringVar(&request.To, "to", "", "backend that gets them")
+	c.Flags().BoolVar(&status, "status", false, "show how the last migration is")
+	c.Flags().BoolVar(&detach, "detach", false, "do not wait until it is done")
+	return c
+}
+
+// followMigration waits until it is done.
+func (a *app) followMigration(ctx context.Context, client *sdk.Client) error {
+	shown := ""
+	for {
+		m, err := client.Backends.GetMigration(ctx, connect.NewRequest(&hubv1.GetMigrationRequest{}))
+		if err != nil {
+			return err
+		}
+		if phase := m.Msg.GetPhase(); phase == "done" || phase == "none" {
+			return a.printMigration(m.Msg)
+		}
+		line := fmt.Sprintf("%s: %d copied, %d deleted, %d left", m.Msg.GetPhase(), m.Msg.GetCopied(), m.Msg.GetDeleted(), m.Msg.GetLeft())
+		if problem := m.Msg.GetProblem(); problem != "" {
+			line += "; it waits: " + problem
+		}
+		if line != shown && !a.quiet {
+			fmt.Fprintln(a.Err, line)
+		}
+		shown = line
+		if err := jitter.Wait(ctx, 500*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// configView is one key of a service's configuration.
+type configView struct {
+	Key string `json:"key"`
+	// Value is empty when secret; Hash tells one secret value from another.
+	Value  string      `json:"value"`
+	Secret bool        `json:"secret"`
+	Hash   string      `json:"hash,omitempty"`
+	From   string      `json:"from"`
+	Layers []layerView `json:"layers"`
+}
+
+// layerView is what one layer says of a key.
+type layerView struct {
+	Layer  string `json:"layer"`
+	Source string `json:"source"`
+	Value  string `json:"value"`
+	Secret bool   `json:"secret"`
+	Hash   string `json:"hash,omitempty"`
+	Counts bool   `json:"counts"`
+}
+
+// shown is the value for a table.
+func (l layerView) shown() string {
+	if l.Secret {
+		return "(secret " + l.Hash + ")"
+	}
+	return l.Value
+}
+
+func (l layerView) from() string { return strings.TrimSpace(l.Layer + " " + l.Source) }
+
+func configViewOf(v *hubv1.ConfigValue) configView {
+	view := configView{Key: v.GetKey(), Layers: []layerView{}}
+	for i, l := range v.GetLayers() {
+		view.Layers = append(view.Layers, layerView{l.GetLayer(), l.GetSource(), l.GetValue(), l.GetSecret(), l.GetHash(), i == 0})
+	}
+	if len(view.Layers) > 0 {
+		first := view.Layers[0]
+		view.Value, view.Secret, view.Hash, view.From = first.Value, first.Secret, first.Hash, first.from()
+	}
+	return view
+}
+
+func (a *app) servicesConfig() *cobra.Command {
+	var cluster, explain string
+	c := &cobra.Command{
+		Use: "config CLUSTER/NAME", Short: "Show what templates see as configuration, and where each value comes from",
+		Long: `Show what templates see as configuration at the present revision. Where two
+layers have a key the later one counts:
+
+  cluster     the cluster's metadata
+  context     the contexts that the service binds, in order
+  import      the outputs that it imports, in order
+  service     its own configuration and secrets
+  reference   what it refers to in a backend (secretRefs)
+
+Secrets are shown as a short hash that changes when the value does.`,
+		Example: `  axle services config edge-1/web
+  axle services config edge-1/web --explain replicas`,
+		Args: exactly(1), ValidArgsFunction: a.completeServices,
+		RunE: func(c *cobra.Command, args []string) error {
+			ref, err := serviceRef(args[0], cluster)
+			if err != nil {
+				return err
+			}
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			config, err := client.Services.Config(c.Context(), connect.NewRequest(&hubv1.GetServiceConfigRequest{Ref: ref}))
+			if err != nil {
+				return err
+			}
+			views := []configView{}
+			for _, v := range config.Msg.GetValues() {
+				views = append(views, configViewOf(v))
+			}
+			if explain == "" {
+				return a.printConfig(views)
+			}
+			at := slices.IndexFunc(views, func(v configView) bool { return v.Key == explain })
+			if at < 0 {
+				return errcode.New(errcode.NotFound, "%s/%s has no key %q in any layer", ref.GetCluster(), ref.GetName(), explain)
+			}
+			return a.printLayers(views[at])
+		},
+	}
+	c.Flags().StringVar(&explain, "explain", "", "show every layer that has this key")
+	c.PersistentFlags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
+	c.AddCommand(a.configSet(&cluster), a.configUnset(&cluster))
+	return c
+}
+
+func (a *app) printConfig(views []configView) error {
+	return printList(a, views, func(v configView) string { return v.Key },
+		column[configView]{"KEY", func(v configView) string { return v.Key }},
+		column[configView]{"VALUE", func(v configView) string { return v.Layers[0].shown() }},
+		column[configView]{"FROM", func(v configView) string { return v.From }},
+		column[configView]{"INSTEAD OF", func(v configView) string {
+			var others []string
+			for _, l := range v.Layers[1:] {
+				others = append(others, l.from())
+			}
+			return strings.Join(others, ", ")
+		}},
+	)
+}
+
+func (a *app) printLayers(v configView) error {
+	if a.output == "json" || a.output == "yaml" {
+		return a.encode(v)
+	}
+	return printList(a, v.Layers, func(l layerView) string { return l.from() },
+		column[layerView]{"LAYER", func(l layerView) string { return l.Layer }},
+		column[layerView]{"SOURCE", func(l layerView) string { return l.Source }},
+		column[layerView]{"VALUE", layerView.shown},
+		column[layerView]{"COUNTS", func(l layerView) string {
+			if l.Counts {
+				return "yes"
+			}
+			return ""
+		}},
+	)
+}
+
+// change is what a verb does to the values of a service.
+type change struct {
+	spec   *hubv1.ServiceSpec
+	fields []string
+}
+
+func newChange() *change {
+	return &change{spec: &hubv1.ServiceSpec{Configuration: map[string]string{}, Secrets: map[string]string{}, SecretRefs: map[string]*hubv1.SecretRef{}}}
+}
+
+// clear takes a key away from where it may be.
+func (ch *change) clear(key string) {
+	ch.fields = append(ch.fields, "configuration."+key, "secrets."+key, "secretRefs."+key)
+}
+
+func (a *app) changeConfig(c *cobra.Command, argument, cluster string, ch *change) error {
+	ref, err := serviceRef(argument, cluster)
+	if err != nil {
+		return err
+	}
+	for _, field := range ch.fields {
+		if _, key, _ := strings.Cut(field, "."); strings.Contains(key, ".") {
+			return usagef("key %q has a dot; set it in a file, by axle apply -f", key)
+		}
+	}
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	s, err := client.Services.Update(c.Context(), connect.NewRequest(&hubv1.UpdateServiceRequest{Ref: ref, Spec: ch.spec, Fields: ch.fields}))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Err, "service %s/%s updated, revision %d\n", ref.GetCluster(), ref.GetName(), s.Msg.GetRevision())
+	return nil
+}
+
+func (a *app) configSet(cluster *string) *cobra.Command {
+	var secrets, references []string
+	c := &cobra.Command{
+		Use: "set CLUSTER/NAME [KEY=VALUE…]", Short: "Set values of a service and leave the others", Args: atLeast(1), ValidArgsFunction: a.completeServices,
+		Example: `  axle services config set edge-1/web replicas=3
+  axle services config set edge-1/web --secret password=env:DB_PASSWORD
+  axle services config set edge-1/web --ref token=vault:apps/web#token`,
+		RunE: func(c *cobra.Command, args []string) error {
+			ch := newChange()
+			for _, pair := range args[1:] {
+				key, value, ok := strings.Cut(pair, "=")
+				if !ok || key == "" {
+					return usagef("%q is not KEY=VALUE", pair)
+				}
+				ch.clear(key)
+				ch.spec.Configuration[key] = value
+			}
+			values, err := a.secretValues(secrets)
+			if err != nil {
+				return err
+			}
+			for key, value := range values {
+				ch.clear(key)
+				ch.spec.Secrets[key] = value
+			}
+			for _, text := range references {
+				key, r, err := reference(text)
+				if err != nil {
+					return err
+				}
+				ch.clear(key)
+				ch.spec.SecretRefs[key] = r
+			}
+			if len(ch.fields) == 0 {
+				return usagef("name what to set: KEY=VALUE, --secret or --ref")
+			}
+			return a.changeConfig(c, args[0], *cluster, ch)
+		},
+	}
+	c.Flags().StringArrayVar(&secrets, "secret", nil, "KEY=FILE of a secret value; - is standard input, env:NAME the environment")
+	c.Flags().StringArrayVar(&references, "ref", nil, "KEY=BACKEND:PATH[#NAME]: read the value from a backend")
+	return c
+}
+
+// reference reads KEY=BACKEND:PATH[#NAME].
+func reference(text string) (string, *hubv1.SecretRef, error) {
+	key, rest, _ := strings.Cut(text, "=")
+	backend, path, ok := strings.Cut(rest, ":")
+	if !ok || key == "" || path == "" {
+		return "", nil, usagef("--ref %q is not KEY=BACKEND:PATH[#NAME]", text)
+	}
+	path, name, _ := strings.Cut(path, "#")
+	return key, &hubv1.SecretRef{Backend: backend, Path: path, Key: name}, nil
+}
+
+func (a *app) configUnset(cluster *string) *cobra.Command {
+	return &cobra.Command{
+		Use: "unset CLUSTER/NAME KEY…", Short: "Remove values, secrets or references of a service", Args: atLeast(2), ValidArgsFunction: a.completeServices,
+		RunE: func(c *cobra.Command, args []string) error {
+			ch := newChange()
+			for _, key := range args[1:] {
+				ch.clear(key)
+			}
+			return a.changeConfig(c, args[0], *cluster, ch)
+		},
+	}
+}
