@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -40,6 +41,8 @@ type kube struct {
 	mu     sync.Mutex
 	served *served // nil until it is read
 	stale  bool
+	// accounts ask in the name of services' accounts.
+	accounts map[string]dynamic.Interface
 }
 
 // served is what the API server serves.
@@ -187,9 +190,13 @@ func (k *kube) Lookup(ctx context.Context, key render.LookupKey) ([]byte, error)
 		}
 		return nil, nil
 	}
-	var client dynamic.ResourceInterface = k.dynamic.Resource(gv.WithResource(resource.Name))
+	as, err := k.as(key.Account)
+	if err != nil {
+		return nil, err
+	}
+	var client dynamic.ResourceInterface = as.Resource(gv.WithResource(resource.Name))
 	if resource.Namespaced {
-		client = k.dynamic.Resource(gv.WithResource(resource.Name)).Namespace(key.Namespace)
+		client = as.Resource(gv.WithResource(resource.Name)).Namespace(key.Namespace)
 	}
 	ctx, cancel := context.WithTimeout(ctx, kubeTimeout)
 	defer cancel()
@@ -208,6 +215,29 @@ func (k *kube) Lookup(ctx context.Context, key render.LookupKey) ([]byte, error)
 		return nil, kubeError("look up "+key.Kind+" "+key.Name, err)
 	}
 	return object.MarshalJSON()
+}
+
+// as returns a client that asks as a user, or as the agent itself.
+func (k *kube) as(user string) (dynamic.Interface, error) {
+	if user == "" {
+		return k.dynamic, nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if client := k.accounts[user]; client != nil {
+		return client, nil
+	}
+	conf := rest.CopyConfig(k.rest)
+	conf.Impersonate = rest.ImpersonationConfig{UserName: user}
+	client, err := dynamic.NewForConfig(conf)
+	if err != nil {
+		return nil, fmt.Errorf("ask as %s: %w", user, err)
+	}
+	if k.accounts == nil {
+		k.accounts = map[string]dynamic.Interface{}
+	}
+	k.accounts[user] = client
+	return client, nil
 }
 
 // Facts is poll.Cluster.

@@ -2,9 +2,6 @@ package poll
 
 import (
 	"context"
-	"encoding/json"
-	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -13,15 +10,80 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// keepGenerated puts the live values of an object of this service where a
-// template generates another one each time: a password that a chart made stays
-// what it was. An object that does not exist, or is somebody else's, gets what
-// was rendered.
-func (l *Loop) keepGenerated(ctx context.Context, service string, object *unstructured.Unstructured, pointers []string) error {
-	if len(pointers) == 0 {
+// place is one value that a template generates anew each time.
+type place struct {
+	in      *generates
+	pointer string
+	// fresh is what was rendered, live what the cluster has there; the latter
+	// counts when found.
+	fresh, live any
+	found       bool
+}
+
+// generates is an object with such values.
+type generates struct {
+	object *unstructured.Unstructured
+	live   map[string]any
+	// own: the live object belongs to this service, so that its values may
+	// replace others that were rendered for the service.
+	own bool
+}
+
+// keepGenerated makes a render repeatable: where a template generates a value
+// anew each time, an object that exists keeps its own. What depends on such a
+// value follows it:
+//
+//   - an object that is new and holds the same password, also inside a longer
+//     text or in Base64, gets the one that is in use;
+//   - certificates and keys that belong together stay together: when one of
+//     them is not in the cluster, all of them are made anew;
+//   - a checksum in an annotation is made of what the service's Secrets and
+//     ConfigMaps hold in the end, so that it changes when they do.
+func (l *Loop) keepGenerated(ctx context.Context, service, account string, rendered []render.Object, objects []*unstructured.Unstructured) error {
+	var places []*place
+	var holders []*generates
+	for i, o := range rendered {
+		if len(o.Volatile) == 0 {
+			continue
+		}
+		g := &generates{object: objects[i]}
+		if err := l.readLive(ctx, service, account, g); err != nil {
+			return err
+		}
+		holders = append(holders, g)
+		for _, pointer := range o.Volatile {
+			p := &place{in: g, pointer: pointer}
+			p.fresh, _ = at(g.object.Object, pointer)
+			p.live, p.found = g.counterpart(pointer)
+			places = append(places, p)
+		}
+	}
+	if len(places) == 0 {
 		return nil
 	}
-	key := render.LookupKey{APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
+	checksums, values := splitChecksums(places, holders)
+	renewIncomplete(values)
+	swaps := newSwaps(values)
+	for _, p := range values {
+		if p.found {
+			put(p.in.object.Object, p.pointer, p.live)
+			continue
+		}
+		if text, ok := p.fresh.(string); ok {
+			put(p.in.object.Object, p.pointer, swaps.apply(text))
+		}
+	}
+	sum := checksumOf(holders)
+	for _, p := range checksums {
+		put(p.in.object.Object, p.pointer, cut(sum, p.fresh))
+	}
+	return nil
+}
+
+// readLive looks the live object up, as the account that the service has.
+func (l *Loop) readLive(ctx context.Context, service, account string, g *generates) error {
+	o := g.object
+	key := render.LookupKey{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), Account: account}
 	if key.Namespace == "" {
 		key.Namespace = l.namespaceOf(service)
 	}
@@ -32,19 +94,11 @@ func (l *Loop) keepGenerated(ctx context.Context, service string, object *unstru
 	if len(text) == 0 {
 		return nil
 	}
-	var live map[string]any
-	if err := json.Unmarshal(text, &live); err != nil {
+	live := &unstructured.Unstructured{}
+	if err := live.UnmarshalJSON(text); err != nil {
 		return errcode.New(errcode.Unavailable, "%s %s cannot be read: %w", key.Kind, key.Name, err)
 	}
-	owner, _, _ := unstructured.NestedString(live, "metadata", "annotations", kubeobj.ServiceAnnotation)
-	if owner != service {
-		return nil
-	}
-	for _, p := range pointers {
-		if value, ok := at(live, p); ok {
-			put(object.Object, p, value)
-		}
-	}
+	g.live, g.own = live.Object, live.GetAnnotations()[kubeobj.ServiceAnnotation] == service
 	return nil
 }
 
@@ -55,59 +109,4 @@ func (l *Loop) namespaceOf(service string) string {
 		return s.namespace
 	}
 	return ""
-}
-
-// at follows a JSON pointer.
-func at(value any, pointer string) (any, bool) {
-	for _, step := range steps(pointer) {
-		switch v := value.(type) {
-		case map[string]any:
-			next, ok := v[step]
-			if !ok {
-				return nil, false
-			}
-			value = next
-		case []any:
-			n, err := strconv.Atoi(step)
-			if err != nil || n < 0 || n >= len(v) {
-				return nil, false
-			}
-			value = v[n]
-		default:
-			return nil, false
-		}
-	}
-	return value, true
-}
-
-// put sets what a JSON pointer names, where the path to it is there.
-func put(object map[string]any, pointer string, value any) {
-	all := steps(pointer)
-	if len(all) == 0 {
-		return
-	}
-	last := all[len(all)-1]
-	parent, ok := at(object, pointer[:strings.LastIndex(pointer, "/")])
-	if !ok {
-		return
-	}
-	switch p := parent.(type) {
-	case map[string]any:
-		p[last] = value
-	case []any:
-		if n, err := strconv.Atoi(last); err == nil && n >= 0 && n < len(p) {
-			p[n] = value
-		}
-	}
-}
-
-func steps(pointer string) []string {
-	if pointer == "" {
-		return nil
-	}
-	parts := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
-	for i, p := range parts {
-		parts[i] = strings.ReplaceAll(strings.ReplaceAll(p, "~1", "/"), "~0", "~")
-	}
-	return parts
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/render"
+	"github.com/axle-cd/axle/agent/testrun"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 )
@@ -23,6 +24,7 @@ const (
 	sourceRender = "render"
 	sourceApply  = "apply"
 	sourceAgent  = "agent"
+	sourceTests  = "tests"
 )
 
 // pass brings one service through the steps: specs, dependencies, change,
@@ -70,7 +72,8 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	service.Revision = revisionOf(j.spec, now)
 	service.Partial = cmp.Or(j.deletes, partial)
 	service.Unsettled = func() string { return l.unsettled(j.id) }
-	result, err := l.Apply.Pass(ctx, service, objects)
+	_, synced := testrun.Split(objects)
+	result, err := l.Apply.Pass(ctx, service, synced)
 	if err != nil {
 		return fail(sourceApply, err)
 	}
@@ -115,7 +118,7 @@ func (l *Loop) render(ctx context.Context, j *job, trees trees, caps render.Capa
 		return nil, nil, err
 	}
 	p.Parts = trees.renderParts(j.want)
-	p.Capabilities, p.Lookup = caps, l.Cluster
+	p.Capabilities, p.Lookup, p.Tests = caps, l.Cluster, l.Tests != nil
 	result, err := l.Render.Render(ctx, p)
 	if err != nil {
 		return nil, nil, err
@@ -126,10 +129,10 @@ func (l *Loop) render(ctx context.Context, j *job, trees trees, caps render.Capa
 		if err := object.UnmarshalJSON(o.JSON); err != nil {
 			return nil, nil, errcode.New(errcode.Invalid, "%s: this is not an object of Kubernetes: %w", o.Source, err)
 		}
-		if err := l.keepGenerated(ctx, j.id, object, o.Volatile); err != nil {
-			return nil, nil, err
-		}
 		objects = append(objects, object)
+	}
+	if err := l.keepGenerated(ctx, j.id, p.Account, result.Objects, objects); err != nil {
+		return nil, nil, err
 	}
 	now.Renderer = result.RendererVersion
 	now.Asked, now.APIs = result.APIVersionsAsked, APIsOf(result.APIVersionsAsked, caps.APIVersions)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
@@ -21,6 +22,9 @@ type Lookup interface {
 // LookupKey is what a template looked up. An empty name lists.
 type LookupKey struct {
 	APIVersion, Kind, Namespace, Name string
+	// Account is the user in whose name it is asked, empty for the agent's own:
+	// a service with an account sees what the account may see.
+	Account string
 }
 
 // Pass is one render of one service.
@@ -53,8 +57,12 @@ type Pass struct {
 	// Now is the creation time of the revision, and what "now" means to
 	// templates, so that rendering again changes nothing.
 	Now time.Time
+	// Tests gives back charts' tests beside what is applied.
+	Tests bool
 	// Lookup answers lookups; nil finds nothing, as without a cluster.
 	Lookup Lookup
+	// Account is whose rights lookups have, see LookupKey.
+	Account string
 }
 
 // Capabilities are what a chart may ask about its cluster.
@@ -90,8 +98,22 @@ func FromSpec(spec *agentv1.ServiceSpec, folder string) (Pass, error) {
 		Plain:         render != nil && render.Templated != nil && !render.GetTemplated(),
 		Configuration: configuration, Cluster: cluster, Service: service,
 		Contexts: json.RawMessage(spec.GetContexts()), Imports: json.RawMessage(spec.GetImports()),
-		Now: time.UnixMicro(spec.GetDisplay().GetCreatedAt()).UTC(),
+		Now:     time.UnixMicro(spec.GetDisplay().GetCreatedAt()).UTC(),
+		Account: account(spec),
 	}, nil
+}
+
+// account is the user of a service's account, which is "namespace/name" or a
+// name in the service's namespace; empty when it has none.
+func account(spec *agentv1.ServiceSpec) string {
+	namespace, name, found := strings.Cut(spec.GetServiceAccount(), "/")
+	switch {
+	case spec.GetServiceAccount() == "":
+		return ""
+	case !found:
+		namespace, name = spec.GetNamespace(), namespace
+	}
+	return "system:serviceaccount:" + namespace + ":" + name
 }
 
 // begin is the frame that starts the pass.
@@ -104,7 +126,7 @@ func (p Pass) begin(l layout) *renderv1.Begin {
 		Capabilities: &renderv1.Capabilities{
 			KubernetesVersion: p.Capabilities.KubernetesVersion, ApiVersions: p.Capabilities.APIVersions,
 		},
-		Now: p.Now.UnixMicro(),
+		Now: p.Now.UnixMicro(), Tests: p.Tests,
 	}
 	for _, s := range p.Steps {
 		b.Steps = append(b.Steps, s.message(l))

@@ -50,7 +50,7 @@ func talk(ctx context.Context, c *child, p Pass) (*renderv1.Result, []Read, erro
 	if err := c.send(begin); err != nil {
 		return nil, nil, err
 	}
-	answers := newAnswers(p.Lookup)
+	answers := newAnswers(p.Lookup, p.Account)
 	for {
 		var message renderv1.ToParent
 		if err := frame.Read(c.reader, &message); err != nil {

@@ -1,0 +1,149 @@
+package poll
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/x509"
+	"encoding/pem"
+)
+
+// material is a generated value that is a certificate or a private key.
+type material struct {
+	place *place
+	certs []*x509.Certificate
+	key   []byte // the public half, when a private key is in it
+	text  string
+}
+
+// renewIncomplete looks at certificates and keys that belong together: a
+// certificate and its key, and a certificate and its issuer. When the cluster
+// lacks one of them, the others that it has cannot be completed, because the
+// issuer's key is nowhere: all are taken as they were rendered.
+func renewIncomplete(places []*place) {
+	var all []*material
+	for _, p := range places {
+		if m := materialOf(p); m != nil {
+			all = append(all, m)
+		}
+	}
+	family := families(all)
+	complete := make(map[int]bool, len(all))
+	present := map[string]bool{}
+	for i, m := range all {
+		complete[family[i]] = true
+		present[m.text] = present[m.text] || m.place.found && m.place.in.own
+	}
+	for i, m := range all {
+		// The same certificate may be in the cluster at another place.
+		if !m.place.found && !present[m.text] {
+			complete[family[i]] = false
+		}
+	}
+	for i, m := range all {
+		if !complete[family[i]] {
+			m.place.found = false
+		}
+	}
+}
+
+// families gives those that belong together, over any number of steps, the
+// same number.
+func families(all []*material) []int {
+	family := make([]int, len(all))
+	for i := range all {
+		family[i] = i
+	}
+	for i := range all {
+		for j := range i {
+			if family[i] == family[j] || !related(all[i], all[j]) {
+				continue
+			}
+			from, to := family[i], family[j]
+			for k := range family {
+				if family[k] == from {
+					family[k] = to
+				}
+			}
+		}
+	}
+	return family
+}
+
+func related(a, b *material) bool {
+	if a.text == b.text || a.key != nil && bytes.Equal(a.key, b.key) {
+		return true
+	}
+	for _, x := range a.certs {
+		if matches(x, b.key) {
+			return true
+		}
+		for _, y := range b.certs {
+			if x.Equal(y) || issued(x, y) || issued(y, x) {
+				return true
+			}
+		}
+	}
+	for _, y := range b.certs {
+		if matches(y, a.key) {
+			return true
+		}
+	}
+	return false
+}
+
+func issued(cert, by *x509.Certificate) bool {
+	return bytes.Equal(cert.RawIssuer, by.RawSubject) && cert.CheckSignatureFrom(by) == nil
+}
+
+func matches(cert *x509.Certificate, key []byte) bool {
+	return key != nil && bytes.Equal(cert.RawSubjectPublicKeyInfo, key)
+}
+
+// materialOf reads PEM, also in Base64; nil when a value is something else.
+func materialOf(p *place) *material {
+	text, ok := p.fresh.(string)
+	if !ok {
+		return nil
+	}
+	if inner, encoded := decode64(text); encoded {
+		text = inner
+	}
+	m := &material{place: p, text: text}
+	for rest := []byte(text); ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		if cert, err := x509.ParseCertificate(block.Bytes); err == nil {
+			m.certs = append(m.certs, cert)
+		} else if key := publicHalf(block.Bytes); key != nil {
+			m.key = key
+		}
+	}
+	if len(m.certs) == 0 && m.key == nil {
+		return nil
+	}
+	return m
+}
+
+// publicHalf is the public key of a private one, as certificates hold it.
+func publicHalf(der []byte) []byte {
+	var private any
+	var err error
+	if private, err = x509.ParsePKCS8PrivateKey(der); err != nil {
+		if private, err = x509.ParsePKCS1PrivateKey(der); err != nil {
+			if private, err = x509.ParseECPrivateKey(der); err != nil {
+				return nil
+			}
+		}
+	}
+	signer, ok := private.(crypto.Signer)
+	if !ok {
+		return nil
+	}
+	encoded, err := x509.MarshalPKIXPublicKey(signer.Public())
+	if err != nil {
+		return nil
+	}
+	return encoded
+}

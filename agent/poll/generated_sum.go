@@ -1,0 +1,68 @@
+package poll
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// digestText is how the usual checksums are written.
+var digestText = regexp.MustCompile(`^(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})$`)
+
+// splitChecksums takes out the annotations that are checksums: they are not
+// values of their own but follow what they were made of. Without a Secret or
+// ConfigMap that they could be made of they are values like others.
+func splitChecksums(places []*place, holders []*generates) (checksums, values []*place) {
+	if !slices.ContainsFunc(holders, (*generates).isSource) {
+		return nil, places
+	}
+	for _, p := range places {
+		if p.isChecksum() {
+			checksums = append(checksums, p)
+		} else {
+			values = append(values, p)
+		}
+	}
+	return checksums, values
+}
+
+func (p *place) isChecksum() bool {
+	all := steps(p.pointer)
+	if len(all) < 3 || all[len(all)-2] != "annotations" || all[len(all)-3] != "metadata" {
+		return false
+	}
+	text, _ := p.fresh.(string)
+	return digestText.MatchString(text) || text != "" && strings.Contains(strings.ToLower(all[len(all)-1]), "checksum")
+}
+
+// isSource reports whether checksums are usually made of such an object.
+func (g *generates) isSource() bool { return g.isSecret() || g.isConfigMap() }
+
+// checksumOf is a digest of what the Secrets and ConfigMaps with generated
+// values hold.
+func checksumOf(holders []*generates) string {
+	var texts []string
+	for _, g := range holders {
+		if !g.isSource() {
+			continue
+		}
+		o := g.object
+		// Encoding sorts the keys; data is what came out of JSON.
+		text, _ := json.Marshal([]any{o.GetKind(), o.GetNamespace(), o.GetName(), o.Object["data"], o.Object["stringData"], o.Object["binaryData"]})
+		texts = append(texts, string(text))
+	}
+	slices.Sort(texts)
+	sum := sha256.Sum256([]byte(strings.Join(texts, "\n")))
+	return hex.EncodeToString(sum[:])
+}
+
+// cut makes a digest as long as the one that was rendered, if it can.
+func cut(sum string, fresh any) string {
+	if text, ok := fresh.(string); ok && digestText.MatchString(text) && len(text) < len(sum) {
+		return sum[:len(text)]
+	}
+	return sum
+}
