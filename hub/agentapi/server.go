@@ -41,6 +41,7 @@ type Fleet interface {
 	StoreReports(ctx context.Context, b fleet.ReportBatch) (fleet.ReportResult, error)
 	Ping(ctx context.Context, clusterID string, p fleet.ClusterPing) error
 	StoreTestRuns(ctx context.Context, clusterID string, runs []fleet.TestRun) error
+	StoreDiff(ctx context.Context, clusterID string, d fleet.Diff) error
 }
 
 // Desired is what each cluster should run.

@@ -21,7 +21,8 @@ func specMessage(a fleet.AgentSpec) *agentv1.ServiceSpec {
 			Revision: v.Revision, SourceRevision: v.Desired.SourceRevision, Message: v.Desired.Message,
 			Author: v.Desired.Author, CommittedAt: v.Desired.CommittedAt, CreatedAt: a.RevisionCreatedAt,
 		},
-		PruneApproval: v.PruneApproval, SyncRequest: v.SyncRequest,
+		PruneApproval: v.PruneApproval, SyncRequest: v.SyncRequest, SyncResources: v.SyncResources,
+		DryRun: spec.DryRun, DiffRequest: v.DiffRequest, SyncWindows: windowMessages(spec.SyncWindows),
 	}
 }
 
@@ -86,6 +87,14 @@ func syncMessage(c *fleet.SyncConfig) *agentv1.SyncConfig {
 		out.DiffNormalizers = append(out.DiffNormalizers, &agentv1.DiffNormalizer{
 			Name: d.Name, Kind: d.Kind, Namespace: d.Namespace, JsonPointers: d.JSONPointers, Backfill: d.Backfill,
 		})
+	}
+	return out
+}
+
+func windowMessages(all []fleet.SyncWindow) []*agentv1.SyncWindow {
+	out := make([]*agentv1.SyncWindow, 0, len(all))
+	for _, w := range all {
+		out = append(out, &agentv1.SyncWindow{Kind: w.Kind, Schedule: w.Schedule, Duration: w.Duration, TimeZone: w.TimeZone, ManualSync: w.ManualSync})
 	}
 	return out
 }

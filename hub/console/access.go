@@ -66,6 +66,7 @@ var access = map[string]identity.Action{
 	hubv1connect.ServicesListRevisionsProcedure: identity.ActionRead,
 	hubv1connect.ServicesListTestsProcedure:     identity.ActionRead,
 	hubv1connect.ServicesApprovePruneProcedure:  identity.ActionWrite,
+	hubv1connect.ServicesDiffProcedure:          identity.ActionWrite,
 	hubv1connect.ServicesDeleteProcedure:        identity.ActionWrite,
 	hubv1connect.ServicesConfigProcedure:        identity.ActionRead,
 	hubv1connect.ContextsListProcedure:          identity.ActionRead,

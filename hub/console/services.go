@@ -91,7 +91,7 @@ func (s *services) Apply(ctx context.Context, r *connect.Request[hubv1.ApplyServ
 // Sync asks the agent for a pass, and upstream for what is new: a person who
 // says "now" means the commit he just pushed.
 func (s *services) Sync(ctx context.Context, r *connect.Request[hubv1.SyncServiceRequest]) (*connect.Response[hubv1.Service], error) {
-	v, err := s.Fleet.SyncService(ctx, caller(ctx).By(), ref(r.Msg.GetRef()))
+	v, err := s.Fleet.SyncService(ctx, caller(ctx).By(), ref(r.Msg.GetRef()), r.Msg.GetResources()...)
 	if err == nil && v.RepositoryID != "" {
 		err = s.Cache.Refresh(ctx, v.RepositoryID)
 	}

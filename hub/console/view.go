@@ -89,21 +89,27 @@ func serviceErrors(v fleet.ServiceView) []*hubv1.ServiceError {
 
 // components opens the list that an agent sent.
 func components(packed []byte) ([]*hubv1.Component, error) {
+	var list hubv1.ComponentList
+	err := unpack(packed, &list)
+	return list.GetComponents(), err
+}
+
+// unpack opens a list of objects that an agent sent; empty is none.
+func unpack(packed []byte, list proto.Message) error {
 	if len(packed) == 0 {
-		return nil, nil
+		return nil
 	}
 	reader, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxComponents))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer reader.Close()
 	data, err := reader.DecodeAll(packed, nil)
 	if err != nil {
-		return nil, fmt.Errorf("its list of objects: %w", err)
+		return fmt.Errorf("its list of objects: %w", err)
 	}
-	var list hubv1.ComponentList
-	if err := proto.Unmarshal(data, &list); err != nil {
-		return nil, fmt.Errorf("its list of objects: %w", err)
+	if err := proto.Unmarshal(data, list); err != nil {
+		return fmt.Errorf("its list of objects: %w", err)
 	}
-	return list.GetComponents(), nil
+	return nil
 }

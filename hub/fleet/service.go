@@ -59,6 +59,9 @@ type Service struct {
 	Deleting      Deletion
 	TombstoneID   string
 	SyncRequest   int64
+	// SyncResources are what the last request was about; nil is all.
+	SyncResources []string
+	DiffRequest   int64
 	PruneApproval int64
 	ParentID      string
 	// RevisedAt is when the present revision was made.

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -43,14 +44,19 @@ func (f *Fleet) resettle(ctx context.Context, s *StoredService, cluster Cluster)
 	return f.settle(s, spec, sealed, cluster)
 }
 
-// SyncService asks the agent for a pass now. Conflict when it is paused.
-func (f *Fleet) SyncService(ctx context.Context, by string, ref Ref) (ServiceView, error) {
+// SyncService asks the agent for a pass now, of some objects alone where
+// resources names them. Conflict when it is paused and none are named.
+func (f *Fleet) SyncService(ctx context.Context, by string, ref Ref, resources ...string) (ServiceView, error) {
+	if err := checkResources(resources); err != nil {
+		return ServiceView{}, err
+	}
 	return f.change(ctx, by, ref, "service.sync_requested", func(ctx context.Context, s *StoredService, c Cluster) (bool, string, error) {
-		if s.Paused {
-			return false, "", errcode.New(errcode.Conflict, "service %s is paused; resume it first", ref)
+		if s.Paused && len(resources) == 0 {
+			return false, "", errcode.New(errcode.Conflict, "service %s is paused; resume it first, or name single objects", ref)
 		}
 		s.SyncRequest++
-		return true, "", f.resettle(ctx, s, c)
+		s.SyncResources = resources
+		return true, strings.Join(resources, ", "), f.resettle(ctx, s, c)
 	})
 }
 

@@ -39,6 +39,9 @@ type Spec struct {
 	// Drift is "report" (also when empty) or "strict".
 	Drift          string `json:"drift,omitempty"`
 	ServiceAccount string `json:"serviceAccount,omitempty"`
+	// DryRun writes nothing to the cluster; what would change is reported.
+	DryRun      bool         `json:"dryRun,omitempty"`
+	SyncWindows []SyncWindow `json:"syncWindows,omitempty"`
 }
 
 // Git is a folder at a ref.

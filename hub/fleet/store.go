@@ -16,6 +16,7 @@ type Store interface {
 	RevisionStore
 	StatusStore
 	TestRunStore
+	DiffStore
 }
 
 // ProjectStore keeps projects.

@@ -76,7 +76,7 @@ func Validate(name string, s Spec) error {
 	if text, err := json.Marshal(s); err != nil || len(text) > maxSpec {
 		return field("spec", "is larger than %d KiB; move large files into the repository", maxSpec>>10)
 	}
-	for _, check := range []func(string, Spec) error{checkSource, checkRendering, checkSettings, checkDependencies} {
+	for _, check := range []func(string, Spec) error{checkSource, checkRendering, checkSettings, checkDependencies, checkWindows} {
 		if err := check(name, s); err != nil {
 			return err
 		}

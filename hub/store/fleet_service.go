@@ -12,15 +12,16 @@ import (
 const serviceColumns = `SELECT s.id, s.cluster_id, COALESCE(c.name, ''), s.name, s.namespace, s.project_id, COALESCE(p.name, ''),
 	s.spec, s.secrets, s.source_id, s.repository_id, s.revision, s.content_repository, s.source_revision, s.digest,
 	s.entry, s.size, s.message, s.author, s.committed_at, s.spec_digest, s.paused, s.pinned_revision, s.undelivered, s.deleting,
-	s.tombstone_id, s.sync_request, s.prune_approval, s.parent_id, s.revised_at, s.created_at, s.updated_at, s.places, s.parts
+	s.tombstone_id, s.sync_request, s.prune_approval, s.parent_id, s.revised_at, s.created_at, s.updated_at, s.places, s.parts,
+	s.diff_request, s.sync_resources
 	FROM services s LEFT JOIN clusters c ON c.id = s.cluster_id LEFT JOIN projects p ON p.id = s.project_id `
 
 func scanService(row scan) (v fleet.StoredService, err error) {
-	var spec, places, parts string
+	var spec, places, parts, resources string
 	err = row(&v.ID, &v.ClusterID, &v.Cluster, &v.Name, &v.Namespace, &v.ProjectID, &v.Project,
 		&spec, &v.Secrets, &v.SourceID, &v.RepositoryID, &v.Revision, &v.Desired.RepositoryID, &v.Desired.SourceRevision, &v.Desired.Digest,
 		&v.Desired.Entry, &v.Desired.Size, &v.Desired.Message, &v.Desired.Author, &v.Desired.CommittedAt, &v.SpecDigest, &v.Paused, &v.PinnedRevision, &v.Undelivered, &v.Deleting,
-		&v.TombstoneID, &v.SyncRequest, &v.PruneApproval, &v.ParentID, &v.RevisedAt, &v.CreatedAt, &v.UpdatedAt, &places, &parts)
+		&v.TombstoneID, &v.SyncRequest, &v.PruneApproval, &v.ParentID, &v.RevisedAt, &v.CreatedAt, &v.UpdatedAt, &places, &parts, &v.DiffRequest, &resources)
 	if err != nil {
 		return v, err
 	}
@@ -30,10 +31,13 @@ func scanService(row scan) (v fleet.StoredService, err error) {
 	if err := listFromText(places, &v.Places); err != nil {
 		return v, err
 	}
+	if err := listFromText(resources, &v.SyncResources); err != nil {
+		return v, err
+	}
 	return v, listFromText(parts, &v.Parts)
 }
 
-// serviceArgs are the columns that both INSERT and UPDATE write, $2 to $29.
+// serviceArgs are the columns that both INSERT and UPDATE write, $2 to $31.
 func serviceArgs(v fleet.StoredService) ([]any, error) {
 	spec, err := jsonText(v.Spec)
 	if err != nil {
@@ -47,11 +51,16 @@ func serviceArgs(v fleet.StoredService) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	resources, err := listText(v.SyncResources)
+	if err != nil {
+		return nil, err
+	}
 	return []any{
 		v.ID, v.Namespace, v.ProjectID, spec, v.Secrets, v.SourceID, v.RepositoryID, v.Revision, v.Desired.RepositoryID,
 		v.Desired.SourceRevision, v.Desired.Digest, v.Desired.Entry, v.Desired.Size, v.Desired.Message, v.Desired.Author,
 		v.Desired.CommittedAt, v.SpecDigest, v.Paused, v.PinnedRevision, v.Deleting, v.TombstoneID, v.SyncRequest,
 		v.PruneApproval, v.ParentID, v.RevisedAt, v.UpdatedAt, v.Undelivered, places, parts,
+		v.DiffRequest, resources,
 	}, nil
 }
 
@@ -65,7 +74,7 @@ func (s *Store) InsertService(ctx context.Context, v fleet.StoredService) error 
 	inserted, err := s.execOne(ctx, `INSERT INTO services (id, namespace, project_id, spec, secrets, source_id, repository_id,
 		revision, content_repository, source_revision, digest, entry, size, message, author, committed_at, spec_digest,
 		paused, pinned_revision, deleting, tombstone_id, sync_request, prune_approval, parent_id, revised_at, updated_at,
-		undelivered, places, parts, cluster_id, name, created_at) VALUES (`+placeholders(1, len(args))+`) ON CONFLICT DO NOTHING`, args...)
+		undelivered, places, parts, diff_request, sync_resources, cluster_id, name, created_at) VALUES (`+placeholders(1, len(args))+`) ON CONFLICT DO NOTHING`, args...)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "service %s exists already", v.Ref())
 	}
@@ -85,7 +94,8 @@ func (s *Store) UpdateService(ctx context.Context, v fleet.StoredService) error 
 		source_id = $6, repository_id = $7, revision = $8, content_repository = $9, source_revision = $10, digest = $11,
 		entry = $12, size = $13, message = $14, author = $15, committed_at = $16, spec_digest = $17, paused = $18,
 		pinned_revision = $19, deleting = $20, tombstone_id = $21, sync_request = $22, prune_approval = $23,
-		parent_id = $24, revised_at = $25, updated_at = $26, undelivered = $27, places = $28, parts = $29 WHERE id = $1`, args...)
+		parent_id = $24, revised_at = $25, updated_at = $26, undelivered = $27, places = $28, parts = $29,
+		diff_request = $30, sync_resources = $31 WHERE id = $1`, args...)
 	if err == nil && !changed {
 		return noService(v.ID)
 	}
@@ -104,6 +114,7 @@ func (s *Store) DeleteService(ctx context.Context, id string) error {
 	for _, statement := range []string{
 		"DELETE FROM statuses WHERE service_id = $1",
 		"DELETE FROM test_runs WHERE service_id = $1",
+		"DELETE FROM diffs WHERE service_id = $1",
 		"DELETE FROM revision_parts WHERE service_id = $1",
 		"DELETE FROM revisions WHERE service_id = $1",
 		"DELETE FROM service_sources WHERE service_id = $1",

@@ -2929,7 +2929,7 @@ func (x *ServiceStatus) GetCounts() *ComponentCounts {
 
 type StatusError struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// source, render, apply, prune, health, agent.
+	// source, render, apply, prune, health, tests, agent.
 	Source  string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// Since when; microseconds since 1970 UTC.

@@ -1,0 +1,38 @@
+package agentapi
+
+import (
+	"context"
+
+	"connectrpc.com/connect"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// maxDifferences bounds what is taken of one diff, packed.
+const maxDifferences = 64 << 10
+
+// ReportDiff stores what applying a service would change; its answer means
+// that it is committed.
+func (c calls) ReportDiff(ctx context.Context, req *connect.Request[agentv1.ReportDiffRequest]) (*connect.Response[agentv1.ReportDiffResponse], error) {
+	p, err := caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := req.Msg
+	if m.GetServiceId() == "" || len(m.GetDifferences()) > maxDifferences {
+		return nil, errcode.New(errcode.Invalid, "a diff names its service and has at most %d bytes; this one has %d", maxDifferences, len(m.GetDifferences()))
+	}
+	if err := c.Identity.CheckBoot(ctx, p.ID, m.GetBootId()); err != nil {
+		return nil, err
+	}
+	err = c.Fleet.StoreDiff(ctx, p.ID, fleet.Diff{
+		ServiceID: m.GetServiceId(), Request: m.GetRequest(), Revision: m.GetRevision(), SourceRevision: clean(m.GetSourceRevision()),
+		MadeAt: m.GetMadeAt(), Error: clean(m.GetError()), Differences: m.GetDifferences(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&agentv1.ReportDiffResponse{}), nil
+}

@@ -1,0 +1,65 @@
+package fleet
+
+import (
+	"context"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// Diff is what applying a service would change, as its agent worked it out.
+type Diff struct {
+	ServiceID string
+	// Request is what it answers; 0 when nobody asked.
+	Request        int64
+	Revision       int64
+	SourceRevision string
+	MadeAt         int64
+	ReportedAt     int64
+	// Error is why there is none.
+	Error string
+	// Differences is the compressed list as the agent sent it; edges open it.
+	Differences []byte
+}
+
+// DiffStore keeps the last diff of each service.
+type DiffStore interface {
+	PutDiff(ctx context.Context, d Diff) error
+	// Diff is zero when there is none.
+	Diff(ctx context.Context, serviceID string) (Diff, error)
+}
+
+// StoreDiff stores an agent's diff. Services that are not the cluster's are
+// left out.
+func (f *Fleet) StoreDiff(ctx context.Context, clusterID string, d Diff) error {
+	return f.writer.WriteBatched(ctx, func(ctx context.Context) error {
+		rows, err := f.store.RowsByID(ctx, []string{d.ServiceID})
+		if err != nil || len(rows) == 0 || rows[0].ClusterID != clusterID {
+			return err
+		}
+		d.ReportedAt = f.now()
+		return f.store.PutDiff(ctx, d)
+	})
+}
+
+// DiffOf returns the last diff of a service and what was asked last. With
+// fresh the agent is asked to work it out again.
+func (f *Fleet) DiffOf(ctx context.Context, by string, ref Ref, fresh bool) (d Diff, requested int64, err error) {
+	if fresh {
+		_, err = f.change(ctx, by, ref, "service.diff_requested", func(ctx context.Context, s *StoredService, c Cluster) (bool, string, error) {
+			s.DiffRequest++
+			return true, "", f.resettle(ctx, s, c)
+		})
+		if err != nil {
+			return Diff{}, 0, err
+		}
+	}
+	s, err := f.serviceFor(ctx, ref)
+	if err != nil {
+		return Diff{}, 0, err
+	}
+	if s.Deleting != "" {
+		return Diff{}, 0, errcode.New(errcode.Conflict, "service %s is being deleted", ref)
+	}
+	d, err = f.store.Diff(ctx, s.ID)
+	return d, s.DiffRequest, err
+}

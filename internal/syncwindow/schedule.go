@@ -1,0 +1,124 @@
+package syncwindow
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// schedule is a cron line of five fields, a bit for each value.
+type schedule struct {
+	minute, hour, day, month, weekday uint64
+	// anyDay and anyWeekday say that the field was "*": of the two that are
+	// not, either may match.
+	anyDay, anyWeekday bool
+}
+
+var months = []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
+var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
+
+var shorthands = map[string]string{
+	"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0", "@monthly": "0 0 1 * *",
+	"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
+}
+
+// maxSchedule bounds a cron line.
+const maxSchedule = 200
+
+func parseSchedule(line string) (schedule, error) {
+	var s schedule
+	if len(line) > maxSchedule {
+		return s, fmt.Errorf("the cron line has more than %d characters", maxSchedule)
+	}
+	if long, ok := shorthands[strings.TrimSpace(line)]; ok {
+		line = long
+	}
+	fields := strings.Fields(line)
+	if len(fields) != 5 {
+		return s, fmt.Errorf("%q has %d fields; cron wants minute, hour, day of the month, month, day of the week", line, len(fields))
+	}
+	s.anyDay, s.anyWeekday = strings.HasPrefix(fields[2], "*"), strings.HasPrefix(fields[4], "*")
+	for i, f := range []struct {
+		into     *uint64
+		what     string
+		min, max int
+		names    []string
+	}{
+		{&s.minute, "minute", 0, 59, nil}, {&s.hour, "hour", 0, 23, nil}, {&s.day, "day of the month", 1, 31, nil},
+		{&s.month, "month", 1, 12, months}, {&s.weekday, "day of the week", 0, 7, weekdays},
+	} {
+		bits, err := parseField(fields[i], f.min, f.max, f.names)
+		if err != nil {
+			return s, fmt.Errorf("the %s %q: %w", f.what, fields[i], err)
+		}
+		*f.into = bits
+	}
+	if s.weekday&(1<<7) != 0 {
+		s.weekday |= 1
+	}
+	return s, nil
+}
+
+func parseField(field string, low, high int, names []string) (uint64, error) {
+	var bits uint64
+	for part := range strings.SplitSeq(field, ",") {
+		span, stepText, stepped := strings.Cut(part, "/")
+		step := 1
+		if stepped {
+			n, err := strconv.Atoi(stepText)
+			if err != nil || n < 1 || n > high {
+				return 0, fmt.Errorf("the step %q is no number from 1 to %d", stepText, high)
+			}
+			step = n
+		}
+		from, to := low, high
+		if span != "*" {
+			first, last, ranged := strings.Cut(span, "-")
+			var err error
+			if from, err = parseValue(first, low, high, names); err != nil {
+				return 0, err
+			}
+			to = from
+			if ranged {
+				if to, err = parseValue(last, low, high, names); err != nil {
+					return 0, err
+				}
+			} else if stepped {
+				to = high
+			}
+		}
+		if to < from {
+			return 0, fmt.Errorf("%d is after %d", from, to)
+		}
+		for n := from; n <= to; n += step {
+			bits |= 1 << n
+		}
+	}
+	return bits, nil
+}
+
+func parseValue(text string, low, high int, names []string) (int, error) {
+	for i, name := range names {
+		if strings.EqualFold(text, name) {
+			return i + low, nil
+		}
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < low || n > high {
+		return 0, fmt.Errorf("%q is no number from %d to %d", text, low, high)
+	}
+	return n, nil
+}
+
+// matches reports whether the schedule names the minute of a wall clock.
+func (s schedule) matches(at time.Time) bool {
+	if s.minute&(1<<at.Minute()) == 0 || s.hour&(1<<at.Hour()) == 0 || s.month&(1<<int(at.Month())) == 0 {
+		return false
+	}
+	day, weekday := s.day&(1<<at.Day()) != 0, s.weekday&(1<<int(at.Weekday())) != 0
+	if s.anyDay || s.anyWeekday {
+		return day && weekday
+	}
+	return day || weekday
+}

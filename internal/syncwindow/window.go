@@ -1,0 +1,149 @@
+// Package syncwindow decides whether a moment lies in a recurring window: the
+// times at which a service may be synced, and at which it may not.
+//
+// It knows no service, keeps no clock and waits for nothing. The hub calls it
+// to refuse windows that can never open, the agent to obey them, so that they
+// hold while the hub is away.
+//
+// Rules: a deny window that is open wins; where there are allow windows, one of
+// them must be open. Minutes count as the wall clock of the window's time zone
+// shows them: one that a change to summer time leaves out begins no window, one
+// that comes twice begins two. A window lasts at least a minute and at most 31
+// days.
+package syncwindow
+
+import (
+	"fmt"
+	"time"
+	_ "time/tzdata" // the agent's image has no zones
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// The kinds of windows.
+const (
+	Allow = "allow"
+	Deny  = "deny"
+)
+
+const (
+	minDuration = time.Minute
+	maxDuration = 31 * 24 * time.Hour
+	// horizon bounds the search for the next change.
+	horizon = 35 * 24 * time.Hour
+)
+
+// Spec is a window as people write it.
+type Spec struct {
+	Kind     string
+	Schedule string
+	Duration string
+	TimeZone string
+	// Manual lets what a person asks for through.
+	Manual bool
+}
+
+// Window is a Spec that was read.
+type Window struct {
+	spec     Spec
+	schedule schedule
+	length   time.Duration
+	zone     *time.Location
+}
+
+// Parse reads a window. Errors are Invalid and begin with the field's name.
+func Parse(s Spec) (Window, error) {
+	w := Window{spec: s, zone: time.UTC}
+	if s.Kind != Allow && s.Kind != Deny {
+		return w, errcode.New(errcode.Invalid, "kind: %.80q does not exist; use allow or deny", s.Kind)
+	}
+	var err error
+	if w.schedule, err = parseSchedule(s.Schedule); err != nil {
+		return w, errcode.New(errcode.Invalid, "schedule: %w", err)
+	}
+	if w.length, err = time.ParseDuration(s.Duration); err != nil || w.length < minDuration || w.length > maxDuration {
+		return w, errcode.New(errcode.Invalid, "duration: %.80q is no duration from 1m to 744h, such as \"1h30m\"", s.Duration)
+	}
+	if s.TimeZone != "" {
+		if w.zone, err = time.LoadLocation(s.TimeZone); err != nil || s.TimeZone == "Local" {
+			return w, errcode.New(errcode.Invalid, "timeZone: %.80q is no time zone; use a name such as Europe/Berlin", s.TimeZone)
+		}
+	}
+	return w, nil
+}
+
+// String is the window in words.
+func (w Window) String() string {
+	return fmt.Sprintf("%s window %q for %s in %s", w.spec.Kind, w.spec.Schedule, w.spec.Duration, w.zone)
+}
+
+// Open reports whether a moment lies in the window.
+func (w Window) Open(at time.Time) bool {
+	minute := at.Truncate(time.Minute)
+	for start := minute; at.Sub(start) < w.length; start = start.Add(-time.Minute) {
+		if w.schedule.matches(start.In(w.zone)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Verdict is what windows say of a moment.
+type Verdict struct {
+	// Held says that nothing may be synced; Why names the window.
+	Held bool
+	Why  string
+	// Until is when that may change; zero when it is not within 35 days.
+	Until time.Time
+}
+
+// Judge says what windows make of a moment. manual is for what a person asked
+// for.
+func Judge(windows []Window, at time.Time, manual bool) Verdict {
+	held, why := judge(windows, at, manual)
+	if !held {
+		return Verdict{}
+	}
+	v := Verdict{Held: true, Why: why}
+	for next := at.Truncate(time.Minute).Add(time.Minute); next.Sub(at) < horizon; next = next.Add(time.Minute) {
+		// Only where a window begins or ends can the answer change.
+		if changes(windows, next) {
+			if still, _ := judge(windows, next, manual); !still {
+				v.Until = next
+				break
+			}
+		}
+	}
+	return v
+}
+
+func judge(windows []Window, at time.Time, manual bool) (held bool, why string) {
+	allows, open := 0, false
+	for _, w := range windows {
+		if w.spec.Kind == Allow {
+			allows++
+			open = open || w.Open(at) || manual && w.spec.Manual
+			continue
+		}
+		if w.Open(at) && !(manual && w.spec.Manual) {
+			return true, "the " + w.String() + " is open"
+		}
+	}
+	if allows > 0 && !open {
+		for _, w := range windows {
+			if w.spec.Kind == Allow {
+				return true, "no allow window is open; the first is the " + w.String()
+			}
+		}
+	}
+	return false, ""
+}
+
+func changes(windows []Window, at time.Time) bool {
+	for _, w := range windows {
+		if w.schedule.matches(at.In(w.zone)) || w.schedule.matches(at.Add(-w.length).Truncate(time.Minute).In(w.zone)) {
+			return true
+		}
+	}
+	return false
+}
