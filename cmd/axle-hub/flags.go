@@ -47,6 +47,7 @@ func (o *options) serve(flags *pflag.FlagSet) {
 	flags.StringVar(&c.MetricsListen, "metrics-listen", "", "address for /metrics alone (default: on --listen)")
 	flags.StringVar(&c.KeyFile, "key-file", "", "file of the key that seals secrets, the same for all replicas (default: hub.key in the data folder, made once)")
 	flags.StringVar(&c.Replica, "replica", "", "stable name of this replica (default: made once and kept in the data folder)")
+	flags.StringVar(&c.ConfigBackends, "config-backends", "", "file that declares backends for values, such as OpenBao, the same for all replicas (default: the hub's database alone)")
 	flags.StringVar(&c.K8sOrigin, "k8s-origin", "", "own origin for proxied Kubernetes APIs; kept for the auth proxy, without effect yet")
 	flags.StringVar(&c.TLSCert, "tls-cert", "", "PEM file of the server certificate; read again when it changes")
 	flags.StringVar(&c.TLSKey, "tls-key", "", "PEM file of its key")

@@ -55,10 +55,10 @@ type Service struct {
 	PinnedRevision int64
 	// Undelivered says that what is declared waits for its source: the cluster
 	// keeps the present revision until the source was produced.
-	Undelivered   bool
-	Deleting      Deletion
-	TombstoneID   string
-	SyncRequest   int64
+	Undelivered bool
+	Deleting    Deletion
+	TombstoneID string
+	SyncRequest int64
 	// SyncResources are what the last request was about; nil is all.
 	SyncResources []string
 	DiffRequest   int64

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -37,6 +38,11 @@ type Server struct {
 	page     int
 	password string // of ECR
 	requests []Request
+
+	// secrets of the three managers, by name; deleted are those that Azure
+	// could bring back; failing is the status of every answer about them.
+	secrets, deleted map[string]string
+	failing          int
 }
 
 // Request is one request that was answered.
@@ -118,9 +124,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	rec := &recorder{w, http.StatusOK}
 	body := &strings.Builder{}
 	if r.Body != nil {
-		buf := make([]byte, 64<<10)
-		n, _ := r.Body.Read(buf)
-		body.Write(buf[:n])
+		_, _ = io.Copy(body, io.LimitReader(r.Body, 1<<20))
 	}
 	form, _ := url.ParseQuery(body.String())
 	s.mu.Lock()
@@ -128,6 +132,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/bucket"):
 		s.bucket(rec, r)
+	case strings.HasPrefix(r.Header.Get("X-Amz-Target"), "secretsmanager."):
+		s.secretsManager(rec, r, body.String())
+	case strings.HasPrefix(r.URL.Path, "/v1/projects/"):
+		s.secretManager(rec, r, body.String())
+	case strings.HasPrefix(r.URL.Path, "/secrets/"), strings.HasPrefix(r.URL.Path, "/deletedsecrets/"):
+		s.keyVault(rec, r, body.String())
 	case r.Header.Get("X-Amz-Target") != "":
 		s.ecr(rec, r, body.String())
 	case form.Get("Action") != "":

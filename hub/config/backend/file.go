@@ -1,0 +1,118 @@
+package backend
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// Place is a backend of this package; it is hub/config's Backend.
+type Place interface {
+	Read(ctx context.Context, path string) (map[string]string, error)
+	Write(ctx context.Context, path string, values map[string]string) error
+	Delete(ctx context.Context, path string) error
+	Check(ctx context.Context) error
+	Limit() int
+}
+
+// Declared is one backend of a file.
+type Declared struct {
+	Name string `json:"name"`
+	// Type is vault, kubernetes, aws, gcp, azure or sops, and names the block
+	// that says the rest.
+	Type string `json:"type"`
+	// Prefix starts the paths of the hub's own documents.
+	Prefix *string `json:"prefix,omitempty"`
+	// Allow are the beginnings of paths that services may refer to.
+	Allow []string `json:"allow,omitempty"`
+
+	Vault      *VaultConfig      `json:"vault,omitempty"`
+	Kubernetes *KubernetesConfig `json:"kubernetes,omitempty"`
+	AWS        *AWSConfig        `json:"aws,omitempty"`
+	GCP        *GCPConfig        `json:"gcp,omitempty"`
+	Azure      *AzureConfig      `json:"azure,omitempty"`
+	SOPS       *SOPSConfig       `json:"sops,omitempty"`
+
+	Place Place `json:"-"`
+}
+
+// File is what --config-backends points at.
+type File struct {
+	// Default is where values go at first; empty is the hub's database.
+	Default string `json:"default,omitempty"`
+	// Refresh is such as "2m".
+	Refresh  string     `json:"refresh,omitempty"`
+	Backends []Declared `json:"backends"`
+
+	RefreshEvery time.Duration `json:"-"`
+}
+
+var placeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+// Load reads a file and makes its backends. Errors are Invalid and name the
+// backend.
+func Load(path string, files Files) (File, error) {
+	var f File
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return f, errcode.New(errcode.Invalid, "--config-backends: %w", err)
+	}
+	if err := yaml.UnmarshalStrict(text, &f); err != nil {
+		return f, errcode.New(errcode.Invalid, "--config-backends %s: %w", path, err)
+	}
+	if f.Refresh != "" {
+		if f.RefreshEvery, err = time.ParseDuration(f.Refresh); err != nil || f.RefreshEvery < time.Second {
+			return f, errcode.New(errcode.Invalid, "--config-backends %s: refresh: %q is no time of at least a second, such as 2m", path, f.Refresh)
+		}
+	}
+	for i := range f.Backends {
+		d := &f.Backends[i]
+		if !placeName.MatchString(d.Name) {
+			return f, errcode.New(errcode.Invalid, "--config-backends %s: backends[%d].name: %.80q is not a name; use lower case letters, digits and dashes", path, i, d.Name)
+		}
+		if err := d.make(files); err != nil {
+			return f, errcode.New(errcode.Of(err), "--config-backends %s: backend %s: %w", path, d.Name, err)
+		}
+	}
+	return f, nil
+}
+
+// make fills Place.
+func (d *Declared) make(files Files) (err error) {
+	prefix := "axle-"
+	switch {
+	case d.Type == "vault" && d.Vault != nil:
+		prefix = "axle/"
+		d.Place, err = NewVault(*d.Vault)
+	case d.Type == "kubernetes" && d.Kubernetes != nil:
+		d.Place, err = NewKubernetes(*d.Kubernetes)
+	case d.Type == "aws":
+		if d.AWS == nil {
+			d.AWS = &AWSConfig{}
+		}
+		prefix = "axle/"
+		d.Place, err = NewAWS(*d.AWS)
+	case d.Type == "gcp" && d.GCP != nil:
+		d.Place, err = NewGCP(*d.GCP)
+	case d.Type == "azure" && d.Azure != nil:
+		d.Place, err = NewAzure(*d.Azure)
+	case d.Type == "sops" && d.SOPS != nil:
+		d.SOPS.Files = files
+		d.Place, err = NewSOPS(*d.SOPS)
+	default:
+		return errcode.New(errcode.Invalid, "type: %.40q is none of vault, kubernetes, aws, gcp, azure and sops, or its block of that name is missing", d.Type)
+	}
+	if err != nil {
+		return fmt.Errorf("%s.%w", d.Type, err)
+	}
+	if d.Prefix == nil {
+		d.Prefix = &prefix
+	}
+	return nil
+}
