@@ -20,6 +20,7 @@ import (
 	"github.com/axle-cd/axle/agent/hubclient"
 	"github.com/axle-cd/axle/agent/poll"
 	"github.com/axle-cd/axle/agent/render"
+	"github.com/axle-cd/axle/agent/testrun"
 	"github.com/axle-cd/axle/agent/upgrade"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/buildinfo"
@@ -106,6 +107,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.cfg.Log.Info("the agent starts", logkey.Version, buildinfo.Version, logkey.Address, a.page.address())
 	return lifecycle.Run(ctx,
 		lifecycle.Part{Name: "health page", Run: func(ctx context.Context) error { return a.page.run(ctx, listener) }},
+		lifecycle.Part{Name: "profiles", Run: a.serveProfiles},
 		lifecycle.Part{Name: "agent", Run: func(ctx context.Context) error { return a.live(ctx, renderer) }})
 }
 
@@ -128,10 +130,15 @@ func (a *Agent) work(ctx context.Context, renderer *render.Runner) error {
 		return err
 	}
 	a.loop.Store(p.loop)
+	conf := newConfiguration(a.kube, p.loop)
 	return lifecycle.Run(ctx,
 		lifecycle.Part{Name: "poll", Run: p.loop.Run},
 		lifecycle.Part{Name: "drift", Run: func(ctx context.Context) error { return p.watcher.Run(ctx, p.engine) }},
-		lifecycle.Part{Name: "cluster", Run: func(ctx context.Context) error { return a.kube.run(ctx, p.loop.APIsChanged) }},
+		lifecycle.Part{Name: "cluster", Run: func(ctx context.Context) error {
+			return a.kube.run(ctx, func() { p.loop.APIsChanged(); conf.apisChanged() })
+		}},
+		lifecycle.Part{Name: "configuration", Run: conf.run},
+		lifecycle.Part{Name: "tests", Run: p.tests.Run},
 		lifecycle.Part{Name: "token", Run: p.session.run})
 }
 
@@ -141,6 +148,7 @@ type parts struct {
 	watcher *drift.Watcher
 	engine  *apply.Engine
 	session *session
+	tests   *testrun.Runner
 }
 
 // assemble wires the parts; nothing is contacted yet.
@@ -171,8 +179,12 @@ func (a *Agent) assemble(id *identity, fresh bool, renderer *render.Runner) (*pa
 	if err != nil {
 		return nil, err
 	}
+	tests, err := a.testRunner(session)
+	if err != nil {
+		return nil, err
+	}
 	loop, err := poll.New(poll.Config{
-		Hub: session, Cache: store, Render: renderer, Apply: placed{engine, a}, Inventory: engine, Watch: watcher, Cluster: a.kube,
+		Hub: session, Cache: store, Render: renderer, Apply: placed{engine, a}, Inventory: engine, Watch: watcher, Cluster: a.kube, Tests: tests,
 		List: list, Remembered: remembered, Fresh: fresh, BootID: a.bootID, AgentVersion: buildinfo.Version, Installation: a.installation(),
 		Interval: a.cfg.PollInterval, Fixed: a.cfg.PollInterval != 0,
 		Clock: a.cfg.Clock, Log: a.cfg.Log, Registerer: registry,
@@ -180,7 +192,7 @@ func (a *Agent) assemble(id *identity, fresh bool, renderer *render.Runner) (*pa
 	if err != nil {
 		return nil, err
 	}
-	return &parts{loop, watcher, engine, session}, nil
+	return &parts{loop, watcher, engine, session, tests}, nil
 }
 
 // connect makes the client, and believes the stored list only when a pinned
@@ -204,15 +216,32 @@ func (a *Agent) connect(id *identity, remembered *cache.Remembered) (*hubclient.
 	return client, list.Desired, nil
 }
 
-// steps makes the parts that know the cluster's objects.
-func (a *Agent) steps(clusterID string) (*drift.Watcher, *apply.Engine, error) {
-	tell := func(do func(*poll.Loop, string)) func(string) {
-		return func(service string) {
-			if loop := a.loop.Load(); loop != nil {
-				do(loop, service)
-			}
+// tell passes the id of a service on to the loop, once there is one.
+func (a *Agent) tell(do func(*poll.Loop, string)) func(string) {
+	return func(service string) {
+		if loop := a.loop.Load(); loop != nil {
+			do(loop, service)
 		}
 	}
+}
+
+// testRunner makes what runs services' tests.
+func (a *Agent) testRunner(hub testrun.Hub) (*testrun.Runner, error) {
+	return testrun.New(testrun.Config{
+		REST: a.kube.rest, File: a.cfg.dir("tests.json"), Hub: hub, BootID: a.bootID, Clock: a.cfg.Clock, Log: a.cfg.Log,
+		Changed: a.tell((*poll.Loop).Touched),
+		Ready: func(service string) (bool, string) {
+			if loop := a.loop.Load(); loop != nil {
+				return loop.ReadyForTests(service)
+			}
+			return false, ""
+		},
+	})
+}
+
+// steps makes the parts that know the cluster's objects.
+func (a *Agent) steps(clusterID string) (*drift.Watcher, *apply.Engine, error) {
+	tell := a.tell
 	watcher, err := drift.New(drift.Config{
 		REST: a.kube.rest, ClusterID: clusterID, Clock: a.cfg.Clock, Log: a.cfg.Log,
 		Changed: tell((*poll.Loop).Touched), NeedPass: tell((*poll.Loop).NeedPass),
@@ -246,7 +275,9 @@ func (a *Agent) renderer() (*render.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return render.New(render.Config{Binary: binary, Log: a.cfg.Log})
+	return render.New(render.Config{
+		Binary: binary, Tools: a.cfg.ToolsDir, Work: filepath.Join(a.cfg.DataDir, "tools"), Log: a.cfg.Log,
+	})
 }
 
 // renderBinary finds axle-render: as named, beside this program, or on $PATH.

@@ -41,9 +41,15 @@ type Config struct {
 	// RenderBinary is axle-render; beside this program, then on $PATH, when
 	// empty.
 	RenderBinary string
+	// ToolsDir holds what renderers of type EXEC and WASM may name; empty has
+	// nothing.
+	ToolsDir string
 	// MetricsListen is DefaultMetricsListen when empty, and nothing listens
 	// when it is "off".
 	MetricsListen string
+	// ProfileListen serves /debug/pprof/, on a loopback address alone; empty
+	// serves none there.
+	ProfileListen string
 	// ClusterName is asked for at registration, when the token does not fix it.
 	ClusterName string
 	// SelfUpgrade: the agent was installed by its manifests, as Deployment
@@ -74,6 +80,9 @@ func (c *Config) check() error {
 	}
 	if c.PollInterval != 0 && c.PollInterval < poll.MinInterval {
 		return errcode.New(errcode.Invalid, "--poll-interval %v is shorter than %v", c.PollInterval, poll.MinInterval)
+	}
+	if c.ProfileListen != "" && !loopback(c.ProfileListen) {
+		return errcode.New(errcode.Invalid, "--pprof-listen %q is not a loopback address; profiles say much about a process, so only this machine gets them", c.ProfileListen)
 	}
 	c.setDefaults()
 	return nil

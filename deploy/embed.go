@@ -84,7 +84,7 @@ func (a Agent) Arguments() (string, error) {
 
 // Manifests returns the agent's objects as YAML documents: Namespace,
 // ServiceAccount, ClusterRoleBinding (or the roles of LeastPrivilege), Secret,
-// Deployment.
+// Deployment, and the CRDs that agents read.
 func (a Agent) Manifests() ([]byte, error) {
 	functions := template.FuncMap{
 		"quote":  strconv.Quote,
@@ -107,8 +107,18 @@ func (a Agent) Manifests() ([]byte, error) {
 	if err := parsed.Execute(&out, a); err != nil {
 		return nil, fmt.Errorf("the agent's manifests: %w", err)
 	}
+	for _, name := range agentCRDs {
+		text, err := CRDs.ReadFile("crds/deployments.plural.sh_" + name + ".yaml")
+		if err != nil {
+			return nil, fmt.Errorf("the agent's manifests: %w", err)
+		}
+		out.WriteString("---\n" + strings.TrimPrefix(string(text), "---\n"))
+	}
 	return out.Bytes(), nil
 }
+
+// agentCRDs are the kinds that an agent reads in its cluster.
+var agentCRDs = []string{"agentconfigurations", "customhealths"}
 
 // bindingMark begins the part that LeastPrivilege replaces.
 const bindingMark = "# The agent applies whatever"

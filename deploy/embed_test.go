@@ -29,7 +29,7 @@ func TestAgentManifestsAreWholeObjects(t *testing.T) {
 			t.Errorf("secret holds %v", object.Data)
 		}
 	}
-	if got := strings.Join(kinds, " "); got != "Namespace ServiceAccount ClusterRoleBinding Secret Deployment" {
+	if got := strings.Join(kinds, " "); got != "Namespace ServiceAccount ClusterRoleBinding Secret Deployment CustomResourceDefinition CustomResourceDefinition" {
 		t.Errorf("kinds: %s", got)
 	}
 }
@@ -38,5 +38,39 @@ func TestCRDsAreEmbedded(t *testing.T) {
 	entries, err := deploy.CRDs.ReadDir("crds")
 	if err != nil || len(entries) < 3 {
 		t.Errorf("%d CRDs, %v", len(entries), err)
+	}
+}
+
+func TestLeastPrivilegeNamesNoWildcard(t *testing.T) {
+	out, err := deploy.Agent{Namespace: "tools", Image: "r/axle-agent:1", HubURL: "https://hub.example.test", BootstrapToken: "tok", Version: "1", LeastPrivilege: true, Args: []string{"--log-level=debug"}}.Manifests()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _, _ := strings.Cut(string(out), "kind: CustomResourceDefinition")
+	for _, unwanted := range []string{"cluster-admin", "\"*\"", "[*]"} {
+		if strings.Contains(text, unwanted) {
+			t.Errorf("the manifests hold %s", unwanted)
+		}
+	}
+	for _, wanted := range []string{"kind: Role\n", "name: \"tools-agent\"", `"--log-level=debug"`} {
+		if !strings.Contains(text, wanted) {
+			t.Errorf("the manifests do not hold %s:\n%s", wanted, text)
+		}
+	}
+}
+
+// The package is what an agent applies to replace itself, its values open.
+func TestPackageIsTheDeploymentAlone(t *testing.T) {
+	text, err := deploy.Package()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, value := range []string{"version", "image", "namespace", "args"} {
+		if !strings.Contains(string(text), "{{ configuration."+value+" }}") {
+			t.Errorf("%s is not open", value)
+		}
+	}
+	if n := strings.Count(string(text), "\nkind: "); n != 1 || strings.Contains(string(text), "Secret\n") {
+		t.Errorf("%d objects:\n%s", n, text)
 	}
 }

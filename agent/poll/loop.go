@@ -1,6 +1,7 @@
 package poll
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -34,6 +35,7 @@ type Loop struct {
 	status   Status
 	facts    *Facts
 	factsAt  time.Time
+	settings Settings
 	// appliedChanged: the words of what is applied must be stored.
 	appliedChanged bool
 	// appliedAt is when they were stored last.
@@ -155,7 +157,8 @@ func (l *Loop) runPolls(ctx context.Context) error {
 func (l *Loop) interval() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if told := time.Duration(l.list.GetPollIntervalMicros()) * time.Microsecond; told > 0 && !l.Fixed {
+	told := cmp.Or(l.settings.Interval, time.Duration(l.list.GetPollIntervalMicros())*time.Microsecond)
+	if told > 0 && !l.Fixed {
 		return max(told, MinInterval)
 	}
 	return l.Interval
@@ -220,7 +223,7 @@ func (l *Loop) polled(ctx context.Context, answer Answer, err error) {
 func (l *Loop) ping(ctx context.Context) {
 	now := l.Clock.Now()
 	l.mu.Lock()
-	due := l.loaded && (l.facts == nil || now.Sub(l.factsAt) >= wholePeriod)
+	due := l.loaded && (l.facts == nil || now.Sub(l.factsAt) >= cmp.Or(l.settings.Whole, wholePeriod))
 	l.mu.Unlock()
 	if !due {
 		return

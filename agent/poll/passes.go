@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/axle-cd/axle/agent/cache"
@@ -20,22 +21,21 @@ func (l *Loop) runPasses(ctx context.Context) error {
 	}
 	var running sync.WaitGroup
 	defer running.Wait()
-	slots := make(chan struct{}, workers)
+	var under atomic.Int32
 	for {
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
-			return nil
+		// How many may run can change while they do; one that ends pokes.
+		wait := time.Minute
+		if int(under.Load()) < l.slots() && ctx.Err() == nil {
+			var j *job
+			if j, wait = l.next(); j != nil {
+				under.Add(1)
+				running.Go(func() {
+					defer func() { under.Add(-1); poke(l.work) }()
+					l.run(ctx, j)
+				})
+				continue
+			}
 		}
-		j, wait := l.next()
-		if j != nil {
-			running.Go(func() {
-				defer func() { <-slots; poke(l.work) }()
-				l.run(ctx, j)
-			})
-			continue
-		}
-		<-slots
 		select {
 		case <-ctx.Done():
 			return nil
@@ -200,6 +200,9 @@ func (l *Loop) takeOutcome(s *service, j *job, out outcome) {
 		s.queue(now.Add(max(s.backoff.Next(), time.Second)), Unfinished)
 	case out.drain != nil:
 		l.report.drained(s.tombstone)
+		if l.Tests != nil {
+			l.Tests.Forget(s.id)
+		}
 	case out.result != nil:
 		l.takeResult(s, j, out, now)
 	}
@@ -217,6 +220,7 @@ func (l *Loop) takeResult(s *service, j *job, out outcome, now time.Time) {
 	} else {
 		s.done = nil
 	}
+	l.wantTests(s, j, out)
 	failed := out.result.Sync == "Failed"
 	switch {
 	case failed:

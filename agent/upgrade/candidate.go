@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
 )
@@ -131,7 +130,7 @@ func (k *Keeper) shadow(ctx context.Context, work Work) bool {
 			return true
 		}
 		k.Log.Warn("the shadow render did not come to its end", logkey.Error, err)
-		k.insist(ctx, word{State: shadowing, Message: errcode.Message(err)})
+		k.insist(ctx, word{State: shadowing, Message: err.Error()})
 		if !k.wait(ctx, max(time.Second, backoff.Next())) {
 			return false
 		}
@@ -173,7 +172,7 @@ func (k *Keeper) atWork(ctx context.Context, work Work) error {
 			}
 			reason := "its work ended by itself"
 			if err != nil {
-				reason = errcode.Message(err)
+				reason = err.Error()
 			}
 			k.insist(ctx, word{State: failed, Message: reason})
 			return k.idle(ctx, reason)
@@ -193,7 +192,7 @@ func (k *Keeper) atWork(ctx context.Context, work Work) error {
 			well = true
 			k.insist(ctx, word{State: good})
 		} else if problem != nil && !well {
-			k.insist(ctx, word{State: working, Message: errcode.Message(problem)})
+			k.insist(ctx, word{State: working, Message: problem.Error()})
 		}
 	}
 }

@@ -96,6 +96,7 @@ func TestAgentUpgradesItself(t *testing.T) {
 	}
 	h.commit("2")
 	h.delivered("2")
+	h.admits("DriftUnknown")
 }
 
 // newHerd installs the agents at version 1.0.0, each with one service.
@@ -146,9 +147,16 @@ func (h *herd) install(ctx context.Context) {
 	for n := range agentsUpgraded {
 		group.Go(func() error {
 			name := clusterOf(n)
-			_, err := h.Axle(ctx, "clusters", "connect", name, "--kubeconfig", h.Cluster("herd").Kubeconfig(), "--timeout", "0",
-				"--image", "axle.test/axle-agent:1.0.0", "--agent-namespace", "axle-"+name, "--poll-interval", "1s",
-				"--agent-arg", "--upgrade-tick=500ms", "--agent-arg", "--upgrade-within=2m")
+			connect := []string{"clusters", "connect", name, "--kubeconfig", h.Cluster("herd").Kubeconfig(), "--timeout", "0",
+				"--image", "axle.test/axle-agent:1.0.0", "--agent-namespace", "axle-" + name, "--poll-interval", "1s",
+				"--agent-arg", "--upgrade-tick=500ms", "--agent-arg", "--upgrade-within=2m"}
+			if n == agentsUpgraded-1 {
+				connect = append(connect, "--least-privilege")
+				if err := h.grant(ctx, name); err != nil {
+					return err
+				}
+			}
+			_, err := h.Axle(ctx, connect...)
 			if err != nil {
 				return err
 			}
@@ -157,6 +165,28 @@ func (h *herd) install(ctx context.Context) {
 		})
 	}
 	h.must(group.Wait())
+}
+
+// grant lets the agent of a cluster, which has little privilege, do what its
+// one service needs, in that service's namespace.
+func (h *herd) grant(ctx context.Context, name string) error {
+	if _, err := h.Kubectl(ctx, "herd", "create", "namespace", "app-"+name); err != nil {
+		return err
+	}
+	_, err := h.Kubectl(ctx, "herd", "create", "rolebinding", "axle-agent", "-n", "app-"+name, "--clusterrole=admin", "--serviceaccount=axle-"+name+":axle-agent")
+	return err
+}
+
+// admits waits until the agent with little privilege says what it cannot see.
+func (h *herd) admits(reason string) {
+	h.t.Helper()
+	eventually.For(h.t, upgradeWithin, "the agent with little privilege says "+reason, func() error {
+		service, err := h.Service(h.t.Context(), clusterOf(agentsUpgraded-1), "app")
+		if err == nil && !strings.Contains(service.Text(), reason) {
+			err = fmt.Errorf("it says %s", service.Text())
+		}
+		return err
+	})
 }
 
 func (h *herd) must(err error) {

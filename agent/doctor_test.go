@@ -1,0 +1,260 @@
+package agent_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/axle-cd/axle/internal/seal"
+	"github.com/axle-cd/axle/test/bin"
+	"github.com/axle-cd/axle/test/kube"
+)
+
+// broken is one set-up that cannot work.
+type broken struct {
+	// flags of axle-agent doctor, and its environment.
+	flags, env []string
+	// check is the one that must fail; says and fix are parts of its words.
+	check, says, fix string
+}
+
+// healthyHub is what a hub says to a doctor, and may be made to say otherwise.
+func healthyHub(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/healthz" {
+		fmt.Fprintln(w, "ok")
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusUnauthorized)
+	fmt.Fprintln(w, `{"code":"unauthorized","message":"the token was revoked"}`)
+}
+
+func serve(t *testing.T, handler http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(handler)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// serveTLS serves with a certificate that is good between two times, and
+// returns the URL and a file with the certificate.
+func serveTLS(t *testing.T, name string, from, to time.Time) (url, caFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "hub"}, NotBefore: from, NotAfter: to, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	if ip := net.ParseIP(name); ip != nil {
+		template.IPAddresses = []net.IP{ip}
+	} else {
+		template.DNSNames = []string{name}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(healthyHub))
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+	s.Config.ErrorLog = nil
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	file := write(t, t.TempDir(), "ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	return s.URL, file
+}
+
+// closedPort is an address that nobody listens on.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// smallDisk mounts a memory file system of 1 MiB.
+func smallDisk(t *testing.T, flags uintptr) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", flags, "size=1m"); err != nil {
+		t.Fatalf("mount a small disk: %v; this test needs the rights of root, as CI has them", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// identityOf writes an identity that was registered at a hub.
+func identityOf(t *testing.T, hubURL string) string {
+	t.Helper()
+	dir := t.TempDir()
+	text, err := json.Marshal(map[string]any{
+		"privateKey": make([]byte, 32), "sealKey": string(seal.NewKey()), "hubURL": hubURL, "clusterUID": "u",
+		"clusterID": "cl_1", "clusterName": "edge-1", "token": "gone", "expiresAt": time.Now().Add(time.Hour).UnixMicro(),
+		"signingKeys": map[string]string{"k": base64.StdEncoding.EncodeToString(make([]byte, 32))},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "identity.json", string(text))
+	return dir
+}
+
+// TestDoctorNamesBrokenSetups runs `axle-agent doctor` in set-ups that are
+// really broken: it must name the one thing that is, with what to do.
+func TestDoctorNamesBrokenSetups(t *testing.T) {
+	t.Parallel()
+	program, err := bin.Path(t.Context(), "axle-agent", bin.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := kube.Shared(t)
+	nobody, err := cluster.KubeconfigFor("nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	good := serve(t, healthyHub)
+	renew := func(url, ca string) []string { return []string{"--hub-url", url, "--ca-file", ca} }
+	stranger, _ := serveTLS(t, "127.0.0.1", now.Add(-time.Hour), now.Add(time.Hour))
+	proxy := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
+	revoked := serve(t, healthyHub)
+	for name, b := range map[string]broken{
+		"name that nobody knows": {
+			flags: []string{"--hub-url", "https://hub.invalid"}, check: "dns", says: "hub.invalid", fix: "known to the resolver",
+		},
+		"proxy that refuses": {
+			flags: []string{"--hub-url", "https://hub.example.test"}, env: []string{"HTTPS_PROXY=" + proxy},
+			check: "hub", says: "Forbidden", fix: "proxy " + strings.TrimPrefix(proxy, "http://"),
+		},
+		"certificate of a stranger": {
+			flags: []string{"--hub-url", stranger}, check: "hub", says: "unknown authority", fix: "--ca-file",
+		},
+		"certificate that ran out": {
+			flags: renew(serveTLS(t, "127.0.0.1", now.Add(-48*time.Hour), now.Add(-24*time.Hour))),
+			check: "hub", says: "good from", fix: "renew the hub's certificate",
+		},
+		"certificate for another name": {
+			flags: renew(serveTLS(t, "other.example.test", now.Add(-time.Hour), now.Add(time.Hour))),
+			check: "hub", says: "127.0.0.1", fix: "one of its names",
+		},
+		"clock that is off": {
+			flags: []string{"--hub-url", serve(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Date", time.Now().Add(11*time.Minute).UTC().Format(http.TimeFormat))
+				healthyHub(w, r)
+			})}, check: "hub", says: "differs from the hub's by -1", fix: "NTP",
+		},
+		"portal that answers": {
+			flags: []string{"--hub-url", serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>Welcome to the hotel") })},
+			check: "hub", says: "not what a hub says", fix: "portal",
+		},
+		"portal that redirects": {
+			flags: []string{"--hub-url", serve(t, func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, "https://login.example.test/", http.StatusFound)
+			})}, check: "hub", says: "login.example.test", fix: "sign in to this network",
+		},
+		"hub that is down": {
+			flags: []string{"--hub-url", "http://" + closedPort(t)}, check: "hub", says: "refused", fix: "start the hub",
+		},
+		"token that was revoked": {
+			flags: []string{"--hub-url", revoked, "--data-dir", identityOf(t, revoked)}, check: "identity", says: "revoked", fix: "clusters connect",
+		},
+		"identity of another hub": {
+			flags: []string{"--hub-url", good, "--data-dir", identityOf(t, "https://other.example.test")}, check: "identity", says: "other.example.test", fix: "--hub-url",
+		},
+		"no identity and no token": {
+			flags: []string{"--hub-url", good}, check: "identity", says: "--token-file", fix: "clusters connect",
+		},
+		"account without rights": {
+			flags: []string{"--hub-url", good, "--kubeconfig", nobody}, check: "rights", says: "create secrets in axle-system", fix: "roles of its manifests",
+		},
+		"no API server": {
+			flags: []string{"--hub-url", good, "--kubeconfig", write(t, t.TempDir(), "kubeconfig", strings.ReplaceAll(kubeconfigOf(t, cluster), cluster.URL(), "https://"+closedPort(t)))},
+			check: "cluster", says: "refused", fix: "reach the API server",
+		},
+		"disk that is full": {
+			flags: []string{"--hub-url", good, "--data-dir", smallDisk(t, 0)}, check: "disk", says: "MiB are free", fix: "make room",
+		},
+		"disk that is read-only": {
+			flags: []string{"--hub-url", good, "--data-dir", smallDisk(t, unix.MS_RDONLY)}, check: "disk", says: "read-only", fix: "mounted anew",
+		},
+		"no renderer": {
+			flags: []string{"--hub-url", good, "--render-binary", "/nowhere/axle-render"}, check: "render", says: "/nowhere", fix: "install axle-render",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			failed := runDoctor(t, program, cluster, b)
+			got, ok := failed[b.check]
+			if !ok || !strings.Contains(got, b.says) || !strings.Contains(got, b.fix) {
+				t.Errorf("%s should say %q and %q; what fails is\n%v", b.check, b.says, b.fix, failed)
+			}
+		})
+	}
+}
+
+func kubeconfigOf(t *testing.T, cluster *kube.Cluster) string {
+	t.Helper()
+	text, err := os.ReadFile(cluster.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// runDoctor returns the lines of the checks that failed, by their names.
+func runDoctor(t *testing.T, program string, cluster *kube.Cluster, b broken) map[string]string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	// What comes later overrides what came before.
+	args := append([]string{"doctor", "--kubeconfig", cluster.Kubeconfig(), "--data-dir", filepath.Join(t.TempDir(), "data")}, b.flags...)
+	command := exec.CommandContext(ctx, program, args...)
+	command.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, b.env...)
+	var out bytes.Buffer
+	command.Stdout, command.Stderr = &out, &out
+	if err := command.Run(); err == nil {
+		t.Errorf("the doctor found nothing wrong:\n%s", out.String())
+	}
+	failed, name := map[string]string{}, ""
+	for line := range strings.Lines(out.String()) {
+		if word, rest, ok := strings.Cut(line, "  "); ok && (word == "OK" || word == "FAIL") {
+			name = ""
+			if word == "FAIL" {
+				name = strings.Fields(rest)[0]
+			}
+		}
+		if name != "" {
+			failed[name] += line
+		}
+	}
+	return failed
+}

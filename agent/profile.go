@@ -1,0 +1,55 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// loopback reports whether only this machine, or pod, reaches an address.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// profiles adds /debug/pprof/ where only this machine can ask: profiles say
+// much about a process and cost it some work.
+func profiles(mux *http.ServeMux, address net.Addr) {
+	if tcp, ok := address.(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
+		return
+	}
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+}
+
+// serveProfiles serves them on an address of their own, if one is configured.
+func (a *Agent) serveProfiles(ctx context.Context) error {
+	if a.cfg.ProfileListen == "" {
+		<-ctx.Done()
+		return nil
+	}
+	var conf net.ListenConfig
+	l, err := conf.Listen(ctx, "tcp", a.cfg.ProfileListen)
+	if err != nil {
+		return errcode.New(errcode.Invalid, "--pprof-listen: %w", err)
+	}
+	mux := http.NewServeMux()
+	profiles(mux, l.Addr())
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
+	stop := context.AfterFunc(ctx, func() { server.Close() })
+	defer stop()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
