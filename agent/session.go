@@ -88,6 +88,11 @@ func (s *session) Report(ctx context.Context, r *agentv1.ReportRequest) (answer 
 	return answer, err
 }
 
+// ReportTests stores how tests stand.
+func (s *session) ReportTests(ctx context.Context, r *agentv1.ReportTestsRequest) error {
+	return s.authorised(ctx, func() error { return s.client.ReportTests(ctx, r) })
+}
+
 // Ping tells the hub of the cluster.
 func (s *session) Ping(ctx context.Context, r *agentv1.PingRequest) error {
 	return s.authorised(ctx, func() error { return s.client.Ping(ctx, r) })

@@ -54,6 +54,12 @@ func (c *Client) Report(ctx context.Context, r *agentv1.ReportRequest) (*agentv1
 	return call(ctx, c, c.calls().Report, r)
 }
 
+// ReportTests stores how tests stand. Sending one twice does no harm.
+func (c *Client) ReportTests(ctx context.Context, r *agentv1.ReportTestsRequest) error {
+	_, err := call(ctx, c, c.calls().ReportTests, r)
+	return err
+}
+
 // Ping stores what the agent knows of its cluster.
 func (c *Client) Ping(ctx context.Context, r *agentv1.PingRequest) error {
 	_, err := call(ctx, c, c.calls().Ping, r)

@@ -33,7 +33,7 @@ const (
 	quiet = 500 * time.Millisecond
 )
 
-// Config is what a Loop needs. All interfaces are required.
+// Config is what a Loop needs. All interfaces but Tests are required.
 type Config struct {
 	Hub       Hub
 	Cache     *cache.Cache
@@ -42,6 +42,9 @@ type Config struct {
 	Inventory Inventory
 	Watch     Watch
 	Cluster   Cluster
+	// Tests runs what is marked as a test; without it such objects are left
+	// out.
+	Tests Tests
 
 	// List is the last list, verified; nil when there is none. ETag names it.
 	List *agentv1.Desired

@@ -37,6 +37,11 @@ func (l *Loop) waitsFor(d *agentv1.Dependency, s *service) string {
 		if state.Status != health.Healthy {
 			return fmt.Sprintf("waits for service %q, which is %s", o.name, state.Status)
 		}
+		if l.Tests != nil {
+			if why := l.Tests.Gate(o.id); why != "" {
+				return fmt.Sprintf("waits for service %q, %s", o.name, why)
+			}
+		}
 		return ""
 	}
 	return fmt.Sprintf("waits for service %q, which is not on this cluster", d.GetName())

@@ -184,6 +184,9 @@ func (l *Loop) end(ctx context.Context, j *job, out outcome) {
 func (l *Loop) takeOutcome(s *service, j *job, out outcome) {
 	now := l.Clock.Now()
 	s.trouble, s.gate, s.drain = out.trouble, out.gate, out.drain
+	if delete(l.gated, s.id); s.gate != "" {
+		l.gated[s.id] = true
+	}
 	if j.want != nil && out.gate == "" {
 		s.inputs = out.inputs
 	}

@@ -195,6 +195,11 @@ func (l *Loop) errorsOf(v view) []*agentv1.StatusError {
 	for _, w := range v.warnings {
 		add(sourceRender, w, true)
 	}
+	if l.Tests != nil {
+		for _, p := range l.Tests.Problems(v.id) {
+			add(sourceTests, p, false)
+		}
+	}
 	l.date(v.id, all)
 	return all
 }

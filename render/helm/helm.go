@@ -41,8 +41,8 @@ type Request struct {
 	Lua         Lua
 	IgnoreHooks bool
 	// Tests keeps hooks that are tests.
-	Tests bool
-	IgnoreCRDs  bool
+	Tests      bool
+	IgnoreCRDs bool
 	// KubernetesVersion and APIVersions are the cluster's; without them the
 	// chart sees those this program was built with.
 	KubernetesVersion string

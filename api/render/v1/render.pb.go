@@ -341,8 +341,10 @@ type Begin struct {
 	// Creation time of the revision, microseconds; what "now" means.
 	Now int64 `protobuf:"varint,12,opt,name=now,proto3" json:"now,omitempty"`
 	// JSON objects of objects.
-	Contexts      string `protobuf:"bytes,20,opt,name=contexts,proto3" json:"contexts,omitempty"`
-	Imports       string `protobuf:"bytes,21,opt,name=imports,proto3" json:"imports,omitempty"`
+	Contexts string `protobuf:"bytes,20,opt,name=contexts,proto3" json:"contexts,omitempty"`
+	Imports  string `protobuf:"bytes,21,opt,name=imports,proto3" json:"imports,omitempty"`
+	// Give back a chart's tests too; the agent runs them after the sync.
+	Tests         bool `protobuf:"varint,30,opt,name=tests,proto3" json:"tests,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -473,6 +475,13 @@ func (x *Begin) GetImports() string {
 		return x.Imports
 	}
 	return ""
+}
+
+func (x *Begin) GetTests() bool {
+	if x != nil {
+		return x.Tests
+	}
+	return false
 }
 
 // Step is one renderer of a service, in order.
@@ -1585,7 +1594,7 @@ const file_render_v1_render_proto_rawDesc = "" +
 	"executable\x18\x03 \x01(\bR\n" +
 	"executable\x12\x12\n" +
 	"\x04link\x18\x04 \x01(\tR\x04link\x12#\n" +
-	"\romitted_bytes\x18\x05 \x01(\x03R\fomittedBytes\"\x9c\x04\n" +
+	"\romitted_bytes\x18\x05 \x01(\x03R\fomittedBytes\"\xb2\x04\n" +
 	"\x05Begin\x12\x12\n" +
 	"\x04pass\x18\x01 \x01(\tR\x04pass\x12\x1d\n" +
 	"\n" +
@@ -1602,7 +1611,8 @@ const file_render_v1_render_proto_rawDesc = "" +
 	"\fcapabilities\x18\v \x01(\v2\x1c.axle.render.v1.CapabilitiesR\fcapabilities\x12\x10\n" +
 	"\x03now\x18\f \x01(\x03R\x03now\x12\x1a\n" +
 	"\bcontexts\x18\x14 \x01(\tR\bcontexts\x12\x18\n" +
-	"\aimports\x18\x15 \x01(\tR\aimports\x1a@\n" +
+	"\aimports\x18\x15 \x01(\tR\aimports\x12\x14\n" +
+	"\x05tests\x18\x1e \x01(\bR\x05tests\x1a@\n" +
 	"\x12ConfigurationEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd8\x03\n" +

@@ -1,0 +1,64 @@
+package poll
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/agent/health"
+	"github.com/axle-cd/axle/agent/testrun"
+)
+
+// Tests runs the tests that come with services; *testrun.Runner is one. None
+// of its methods sends a request.
+type Tests interface {
+	// Want says what a service's tests are, after a pass that wrote everything.
+	Want(q testrun.Request)
+	// Forget ends and removes the tests of a service that has none any more.
+	Forget(service string)
+	// Gate says what dependents of a service wait for, empty when nothing.
+	Gate(service string) string
+	// Problems says which tests failed.
+	Problems(service string) []string
+}
+
+// wantTests hands the tests among what was rendered to who runs them.
+func (l *Loop) wantTests(s *service, j *job, out outcome) {
+	if l.Tests == nil || s.done == nil {
+		return
+	}
+	tests, _ := testrun.Split(out.objects)
+	service := apply.FromSpec(j.spec, "")
+	l.Tests.Want(testrun.Request{
+		Service: s.id, Name: service.Name, Namespace: service.Namespace, Key: testKey(out.inputs),
+		Revision: s.applied.Revision, SourceRevision: s.applied.SourceRevision, TarballDigest: s.applied.TarballDigest, SpecDigest: s.applied.SpecDigest,
+		Account: service.ServiceAccount, Enforced: service.EnforceNamespace, Scrub: service.Scrub, Tests: tests,
+	})
+}
+
+// testKey names files and settings: tests of one key run once. A sync that a
+// person asks for is a setting, and runs them again.
+func testKey(in Inputs) string {
+	sum := sha256.Sum256([]byte(in.TarballDigest + "\n" + in.Parts + "\n" + in.SpecDigest))
+	return hex.EncodeToString(sum[:8])
+}
+
+// ReadyForTests reports whether a service is synced and healthy, and if not,
+// what its tests wait for.
+func (l *Loop) ReadyForTests(id string) (ready bool, why string) {
+	l.mu.Lock()
+	s := l.services[id]
+	settled := s != nil && s.done != nil && s.result != nil && (s.result.Phase == apply.PhaseApplied || s.result.Phase == apply.PhasePruneHeld)
+	held := s == nil || s.held
+	l.mu.Unlock()
+	switch {
+	case held:
+		return false, "tests wait: the service is paused or in no list"
+	case !settled:
+		return false, "tests wait for the end of the sync"
+	}
+	if state := health.RollUp(l.Watch.Components(l.Inventory.Objects(id))); state.Status != health.Healthy {
+		return false, "tests wait until the service is Healthy; it is " + string(state.Status)
+	}
+	return true, ""
+}

@@ -1,0 +1,162 @@
+package testrun
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// work brings one run to its end.
+func (r *Runner) work(ctx context.Context, one *run) {
+	if !r.ready(ctx, one) {
+		return
+	}
+	select {
+	case r.places <- struct{}{}:
+		defer func() { <-r.places }()
+	case <-ctx.Done():
+		return
+	}
+	client, err := newClient(r.cfg.REST, one.request.account())
+	if err == nil {
+		err = r.prepare(ctx, client, one)
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		r.finish(one, one.request.Scrub.String(errcode.Message(err)))
+		return
+	}
+	r.change(one, func(result *agentv1.TestRun) {
+		result.State, result.Message = stateRunning, ""
+		if result.StartedAt == 0 {
+			result.StartedAt = clock.Micros(r.cfg.Clock.Now())
+		}
+	})
+	r.cfg.Log.Info("tests run", logkey.Service, one.request.Name, logkey.Count, len(one.tests), logkey.Revision, one.request.SourceRevision)
+	for _, group := range groups(one.tests) {
+		r.together(ctx, client, one, group)
+		if ctx.Err() != nil {
+			return
+		}
+	}
+	r.finish(one, "")
+}
+
+// ready waits until the service is synced and healthy.
+func (r *Runner) ready(ctx context.Context, one *run) bool {
+	for {
+		ready, why := r.cfg.Ready(one.request.Service)
+		if ready {
+			return ctx.Err() == nil
+		}
+		r.change(one, func(result *agentv1.TestRun) { result.Message = why })
+		select {
+		case <-ctx.Done():
+			return false
+		case <-r.cfg.Clock.After(look):
+		}
+	}
+}
+
+// account is the user to act as.
+func (q Request) account() string {
+	account := q.Account
+	if account == "" {
+		return ""
+	}
+	if !strings.Contains(account, "/") {
+		account = q.Namespace + "/" + account
+	}
+	return "system:serviceaccount:" + strings.Replace(account, "/", ":", 1)
+}
+
+// prepare makes what tests need beside themselves, and checks that all lie
+// where they may.
+func (r *Runner) prepare(ctx context.Context, c *client, one *run) error {
+	for _, object := range one.request.Tests {
+		t := readTest(object, one.request.Namespace)
+		if one.request.Enforced && t.namespace != one.request.Namespace {
+			return errcode.New(errcode.Forbidden, "test %s lies in namespace %s; this service may use %s alone", t.name, t.namespace, one.request.Namespace)
+		}
+		if _, err := pathOf(object, t.namespace); err != nil {
+			return err
+		}
+	}
+	for _, object := range one.request.Tests {
+		if runs(object) {
+			continue
+		}
+		t := readTest(object, one.request.Namespace)
+		if _, err := r.make(ctx, c, one, t, one.request.Key); err != nil {
+			return fmt.Errorf("%s %s/%s, which is for tests: %w", t.kind, t.namespace, t.name, err)
+		}
+	}
+	return nil
+}
+
+// together runs some tests of a run side by side.
+func (r *Runner) together(ctx context.Context, c *client, one *run, group []int) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	places := make(chan struct{}, maxTogether)
+	for _, n := range group {
+		select {
+		case places <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		running.Go(func() {
+			defer func() { <-places }()
+			r.repeat(ctx, c, one, n)
+		})
+	}
+}
+
+// finish sets the verdict over all tests; why is an error that kept them from
+// running.
+func (r *Runner) finish(one *run, why string) {
+	state := statePassed
+	r.change(one, func(result *agentv1.TestRun) {
+		result.State, result.Message, result.EndedAt = statePassed, "", clock.Micros(r.cfg.Clock.Now())
+		if why != "" {
+			result.State, result.Message = stateFailed, why
+		}
+		failed := 0
+		for n, t := range result.GetTests() {
+			if t.GetState() == statePassed || n < len(one.tests) && one.tests[n].optional {
+				continue
+			}
+			if failed++; failed == 1 && why == "" {
+				result.State, result.Message = stateFailed, strings.TrimSuffix(nameOf(t)+": "+t.GetMessage(), ": ")
+			}
+		}
+		if failed > 1 && why == "" {
+			result.Message += fmt.Sprintf(" (and %d more)", failed-1)
+		}
+		state = result.GetState()
+	})
+	r.cfg.Log.Info("tests ended", logkey.Service, one.request.Name, logkey.Status, state)
+}
+
+// clean removes what a service's tests left.
+func (r *Runner) clean(ctx context.Context, one *run) {
+	c, err := newClient(r.cfg.REST, one.request.account())
+	if err != nil {
+		return
+	}
+	for path, uid := range one.made {
+		if err := c.remove(ctx, path, types.UID(uid)); err != nil {
+			r.cfg.Log.Warn("a test's object is left", logkey.Service, one.request.Name, logkey.Path, path, logkey.Error, err)
+		}
+	}
+}
