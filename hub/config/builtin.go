@@ -14,6 +14,11 @@ type builtIn struct {
 	sealer Sealer
 }
 
+// NewBuiltIn returns the backend in a database, as every Keeper has one.
+func NewBuiltIn(store Store, writer Writer, sealer Sealer) Backend {
+	return &builtIn{store: store, writer: writer, sealer: sealer}
+}
+
 // builtInLimit bounds one value; a spec is smaller.
 const builtInLimit = 2 << 20
 

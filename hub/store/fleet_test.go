@@ -81,6 +81,9 @@ type yard struct {
 	upstream *upstream
 	sealer   *seal.Sealer
 	values   *config.Keeper
+	// backends are more than the built-in one, and standard is the default.
+	backends map[string]*memory
+	standard string
 }
 
 func newSealer(t *testing.T) *seal.Sealer {
@@ -104,7 +107,7 @@ func newYard(t *testing.T, p place) *yard {
 
 func (y *yard) newFleet() *fleet.Fleet {
 	y.t.Helper()
-	values, err := config.New(config.Config{Store: y.store, Writer: y.store, Sealer: y.sealer, Clock: y.clock})
+	values, err := config.New(config.Config{Store: y.store, Writer: y.store, Sealer: y.sealer, Places: y.places(), Default: y.standard})
 	if err != nil {
 		y.t.Fatal(err)
 	}

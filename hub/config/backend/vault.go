@@ -233,5 +233,5 @@ func (v *Vault) Check(ctx context.Context) error {
 	return err
 }
 
-// Limit implements config.Backend. The default storage takes 1 MiB of request.
-func (v *Vault) Limit() int { return 512 << 10 }
+// Limit implements config.Backend. The default storage takes 1 MiB, escaped.
+func (v *Vault) Limit() int { return 256 << 10 }
