@@ -71,7 +71,7 @@ func objectOf(t *testing.T, text []byte) *unstructured.Unstructured {
 // TestConfigurationActsAtOnce follows an AgentConfiguration from before its CRD
 // is there until it is deleted, on a real API server.
 func TestConfigurationActsAtOnce(t *testing.T) {
-	cluster := kube.New(t, kube.ClusterConfig{})
+	cluster := kube.Shared(t)
 	client, err := dynamic.NewForConfig(cluster.Config())
 	if err != nil {
 		t.Fatal(err)

@@ -170,17 +170,24 @@ func (h *herd) install(ctx context.Context) {
 // grant lets the agent of a cluster, which has little privilege, do what its
 // one service needs, in that service's namespace.
 func (h *herd) grant(ctx context.Context, name string) error {
-	if _, err := h.Kubectl(ctx, "herd", "create", "namespace", "app-"+name); err != nil {
-		return err
+	space, account := "app-"+name, "--serviceaccount=axle-"+name+":axle-agent"
+	for _, create := range [][]string{
+		{"namespace", space},
+		{"rolebinding", "axle-agent", "-n", space, "--clusterrole=admin", account},
+		{"clusterrole", space, "--verb=get,patch", "--resource=namespaces", "--resource-name=" + space},
+		{"clusterrolebinding", space, "--clusterrole=" + space, account},
+	} {
+		if _, err := h.Kubectl(ctx, "herd", append([]string{"create"}, create...)...); err != nil {
+			return err
+		}
 	}
-	_, err := h.Kubectl(ctx, "herd", "create", "rolebinding", "axle-agent", "-n", "app-"+name, "--clusterrole=admin", "--serviceaccount=axle-"+name+":axle-agent")
-	return err
+	return nil
 }
 
 // admits waits until the agent with little privilege says what it cannot see.
 func (h *herd) admits(reason string) {
 	h.t.Helper()
-	eventually.For(h.t, upgradeWithin, "the agent with little privilege says "+reason, func() error {
+	h.eventual("the agent with little privilege says "+reason, func() error {
 		service, err := h.Service(h.t.Context(), clusterOf(agentsUpgraded-1), "app")
 		if err == nil && !strings.Contains(service.Text(), reason) {
 			err = fmt.Errorf("it says %s", service.Text())
@@ -209,11 +216,26 @@ func (h *herd) commit(word string) {
 	h.must(err)
 }
 
+// eventual waits for a condition that costs a process each time it is asked.
+func (h *herd) eventual(what string, condition func() error) {
+	h.t.Helper()
+	eventually.For(h.t, upgradeWithin, what, func() error {
+		err := condition()
+		if err != nil {
+			select {
+			case <-time.After(500 * time.Millisecond):
+			case <-h.t.Context().Done():
+			}
+		}
+		return err
+	})
+}
+
 // until waits until the upgrade's status is as wanted.
 func (h *herd) until(what string, condition func(upgradeStatus) error) upgradeStatus {
 	h.t.Helper()
 	var u upgradeStatus
-	eventually.For(h.t, upgradeWithin, what, func() error {
+	h.eventual(what, func() error {
 		result, err := h.Axle(h.t.Context(), "agents", "status", "-o", "json")
 		if err != nil {
 			return err
@@ -230,7 +252,7 @@ func (h *herd) until(what string, condition func(upgradeStatus) error) upgradeSt
 // delivered waits until every agent brought its service to a word.
 func (h *herd) delivered(word string) {
 	h.t.Helper()
-	eventually.For(h.t, upgradeWithin, "every service says "+word, func() error {
+	h.eventual("every service says "+word, func() error {
 		result, err := h.Kubectl(h.t.Context(), "herd", "get", "configmaps", "-A", "--field-selector", "metadata.name=one",
 			"-o", `jsonpath={range .items[*]}{.data.word}{"\n"}{end}`)
 		if err != nil {
@@ -258,7 +280,7 @@ func (h *herd) versions() string {
 func (h *herd) installed(version string) {
 	h.t.Helper()
 	want := strings.Repeat("axle-agent axle.test/axle-agent:"+version+"\n", agentsUpgraded)
-	eventually.For(h.t, upgradeWithin, "every agent is installed at "+version, func() error {
+	h.eventual("every agent is installed at "+version, func() error {
 		result, err := h.Kubectl(h.t.Context(), "herd", "get", "deployments", "-A", "-l", "app.kubernetes.io/part-of=axle",
 			"-o", `jsonpath={range .items[*]}{.metadata.name} {.spec.template.spec.containers[0].image}{"\n"}{end}`)
 		if err == nil && result.Out != want {
