@@ -44,7 +44,6 @@ import (
 const (
 	concurrent     = 4
 	concurrentSSA  = 4
-	qps, burst     = 50, 300
 	healthInterval = 5 * time.Second
 	timeout        = 5 * time.Minute
 	controller     = "kustomize-controller"
@@ -100,7 +99,9 @@ func newPeer(kubeconfig, namespace string) (*peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.QPS, config.Burst = qps, burst
+	// The controller throttles itself only where the API server has no priority
+	// and fairness.
+	config.QPS, config.Burst = -1, -1
 	web, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
