@@ -12,7 +12,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	dto "github.com/prometheus/client_model/go"
 
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -82,7 +81,7 @@ func (p *page) run(ctx context.Context, l net.Listener) error {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", p.health)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(prometheus.GathererFunc(p.gather), promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /metrics", p.metrics)
 	profiles(mux, l.Addr())
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
 	stop := context.AfterFunc(ctx, func() { server.Close() })
@@ -93,13 +92,13 @@ func (p *page) run(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// gather is what /metrics shows: the process, and the work under way.
-func (p *page) gather() ([]*dto.MetricFamily, error) {
+// metrics shows the process, and the work under way.
+func (p *page) metrics(w http.ResponseWriter, r *http.Request) {
 	all := prometheus.Gatherers{p.agent.registry}
 	if now := p.agent.measured.Load(); now != nil {
 		all = append(all, now)
 	}
-	return all.Gather()
+	promhttp.HandlerFor(all, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 }
 
 // healthAnswer is the body of /healthz.

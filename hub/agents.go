@@ -172,15 +172,14 @@ func (h *Hub) upgradeAgents(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		h.log.Warn("the agents' upgrade cannot begin", logkey.Error, err)
-		if werr := jitter.Wait(ctx, backoff.Next()); werr != nil {
+		h.log.Info("the agents' upgrade cannot begin yet", logkey.Error, err)
+		if werr := jitter.Wait(ctx, max(backoff.Next(), errcode.RetryAfter(err))); werr != nil {
 			return werr
 		}
 	}
 }
 
 // rolledOut reports whether this hub's version is what the last rollout left
-// behind: a person chose another one since.
-func (h *Hub) rolledOut(last fanout.Rollout) bool {
-	return last.By != "hub" && last.Previous == buildinfo.Version
-}
+// behind: a person chose another one since, or a replica of the next version
+// did and this one is about to be replaced.
+func (h *Hub) rolledOut(last fanout.Rollout) bool { return last.Previous == buildinfo.Version }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -62,6 +63,10 @@ func (a Agents) Members(ctx context.Context) ([]Member, error) {
 		if !s.Cluster.Installation.Known() {
 			continue
 		}
+		if s.Freshness == fleet.Unknown && s.Cluster.PollInterval <= longestWait.Microseconds() {
+			// Taken for away, a whole fleet would get the version at once.
+			return nil, errcode.New(errcode.Unavailable, "this hub has just started and does not know yet which agents poll; try again in a few minutes").After(10 * time.Second)
+		}
 		all = append(all, Member{
 			ClusterID: s.Cluster.ID, Name: s.Cluster.Name, Payload: s.Service.Spec.Configuration[payloadKey],
 			Runs: func(version string) bool { return s.Cluster.AgentVersion == version }, Fresh: s.Freshness == fleet.Fresh,
@@ -69,6 +74,10 @@ func (a Agents) Members(ctx context.Context) ([]Member, error) {
 	}
 	return all, nil
 }
+
+// longestWait is the longest poll interval that is waited for after a start of
+// the hub, to know which agents poll.
+const longestWait = 10 * time.Minute
 
 // payloadKey is where the service's configuration says what was placed.
 const payloadKey = "payload"

@@ -93,7 +93,7 @@ func (e *Engine) Run(ctx context.Context) error {
 			return nil
 		case err != nil:
 			e.log.Warn("a rollout cannot go on", logkey.Error, err)
-			wait = max(time.Second, backoff.Next())
+			wait = max(time.Second, backoff.Next(), errcode.RetryAfter(err))
 		case more:
 			wait = 0
 			backoff.Reset()

@@ -148,5 +148,14 @@ func TestAgentIsJudgedByWhatItSays(t *testing.T) {
 		if v := judge(); v.Good || v.Failed {
 			t.Errorf("an hour after its last poll: %+v", v)
 		}
+		// A hub that has just started does not take a fleet for away.
+		agents.Fleet = y.newFleet()
+		if _, err := agents.Members(t.Context()); !errcode.Is(err, errcode.Unavailable) {
+			t.Errorf("right after a start: %v", err)
+		}
+		y.clock.Advance(time.Minute + time.Second)
+		if members, err := agents.Members(t.Context()); err != nil || len(members) != 1 || members[0].Fresh {
+			t.Errorf("an interval after a start: %+v, %v", members, err)
+		}
 	})
 }

@@ -120,12 +120,12 @@ func newHerd(t *testing.T) *herd {
 			t.Logf("end of the world: %v", err)
 		}
 	})
-	for _, version := range []string{"1.0.0", "2.0.0", "3.0.0"} {
-		path, err := bin.Path(ctx, "axle-agent", bin.Options{Version: version})
-		h.must(err)
-		w.Cluster("herd").SetBinary("axle-agent:"+version, path)
-	}
-	// Version 3.0.0 cannot render: its axle-render ends at once.
+	// Image 1.0.0 is the world's own build. Version 3.0.0 is 2.0.0 again, but
+	// cannot render: its axle-render ends at once.
+	next, err := bin.Path(ctx, "axle-agent", bin.Options{Version: "2.0.0"})
+	h.must(err)
+	w.Cluster("herd").SetBinary("axle-agent:2.0.0", next)
+	w.Cluster("herd").SetBinary("axle-agent:3.0.0", next)
 	broken, err := bin.Path(ctx, "hello", bin.Options{Package: "./test/bin/testdata/hello"})
 	h.must(err)
 	w.Cluster("herd").SetBinary("axle-render:3.0.0", broken)
