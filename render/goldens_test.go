@@ -61,6 +61,7 @@ type goldenCase struct {
 	Root        string                    `json:"root"`
 	Kustomize   []string                  `json:"kustomize"`
 	EnableHelm  bool                      `json:"enableHelm"`
+	Upgrade     bool                      `json:"upgrade"`
 	Differences []goldenDifference        `json:"differences"`
 }
 
@@ -236,7 +237,7 @@ func (c goldenCase) begin(t *testing.T, v variant) *renderv1.Begin {
 		return begin
 	}
 	begin.Entry = chartFolder
-	helm := &renderv1.Helm{Release: goldenRelease}
+	helm := &renderv1.Helm{Release: goldenRelease, Upgrade: c.Upgrade}
 	if v.file != "" {
 		helm.ValuesFiles = []string{v.file}
 	}

@@ -115,7 +115,7 @@ func (p *pass) helm(step *renderv1.Step, dir string, engine *liquid.Engine) ([]m
 		Release: release, Namespace: p.begin.GetNamespace(),
 		Values: h.GetValues(), ValuesFiles: h.GetValuesFiles(),
 		Lua:         helm.Lua{Script: h.GetLuaScript(), File: h.GetLuaFile(), Folder: h.GetLuaFolder()},
-		IgnoreHooks: h.GetIgnoreHooks(), IgnoreCRDs: h.GetIgnoreCrds(), Tests: p.begin.GetTests(),
+		IgnoreHooks: h.GetIgnoreHooks(), Upgrade: h.GetUpgrade(), IgnoreCRDs: h.GetIgnoreCrds(), Tests: p.begin.GetTests(),
 		KubernetesVersion: p.begin.GetCapabilities().GetKubernetesVersion(),
 		APIVersions:       p.begin.GetCapabilities().GetApiVersions(),
 		Now:               p.now(), Liquid: engine, Lookup: p.parent.lookup,

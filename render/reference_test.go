@@ -113,6 +113,9 @@ func (r reference) run(t *testing.T, dir string, c goldenCase, v variant) []byte
 		name = "helm"
 		arguments = []string{"template", goldenRelease, filepath.Join(dir, chartFolder), "--namespace", goldenNamespace,
 			"--include-crds", "--kube-version", goldenKubernetes}
+		if c.Upgrade {
+			arguments = append(arguments, "--is-upgrade")
+		}
 		for _, version := range c.APIVersions {
 			arguments = append(arguments, "--api-versions", version)
 		}

@@ -39,6 +39,8 @@ type Helm struct {
 	// OwnValuesFirst looks for ValuesFiles in the service's folder before the
 	// chart, which comes from elsewhere.
 	OwnValuesFirst bool
+	// Upgrade has templates see an upgrade instead of an install.
+	Upgrade bool
 	// LuaScript, LuaFile and LuaFolder make values that win over all others.
 	LuaScript, LuaFile, LuaFolder string
 
@@ -72,6 +74,7 @@ func (s Step) message(l layout) *renderv1.Step {
 		Helm: &renderv1.Helm{
 			Release: s.Helm.Release, Values: s.Helm.Values, ValuesFiles: s.Helm.ValuesFiles,
 			IgnoreHooks: s.Helm.IgnoreHooks, IgnoreCrds: s.Helm.IgnoreCRDs, OwnValuesFirst: s.Helm.OwnValuesFirst,
+			Upgrade:   s.Helm.Upgrade,
 			LuaScript: s.Helm.LuaScript, LuaFile: s.Helm.LuaFile, LuaFolder: s.Helm.LuaFolder,
 		},
 		KustomizeEnableHelm: s.KustomizeEnableHelm, KustomizeEnvsubst: s.KustomizeEnvsubst,
@@ -133,7 +136,7 @@ func variablesOf(all []*agentv1.JsonnetVariable) []Variable {
 func helmOf(h *agentv1.Helm) Helm {
 	return Helm{
 		Release: h.GetRelease(), Values: h.GetValues(), ValuesFiles: h.GetValuesFiles(),
-		IgnoreHooks: h.GetIgnoreHooks(), IgnoreCRDs: h.GetIgnoreCrds(),
+		IgnoreHooks: h.GetIgnoreHooks(), IgnoreCRDs: h.GetIgnoreCrds(), Upgrade: h.GetUpgrade(),
 		LuaScript: h.GetLuaScript(), LuaFile: h.GetLuaFile(), LuaFolder: h.GetLuaFolder(),
 	}
 }

@@ -84,10 +84,10 @@ type ServiceDeploymentSpec struct {
 	// ConfigurationRef is a Secret of secret values for templates.
 	// +optional
 	ConfigurationRef *corev1.SecretReference `json:"configurationRef,omitempty"`
-	// Contexts are names of shared values. Does not act yet.
+	// Contexts are names of shared values, in order: the later counts.
 	// +optional
 	Contexts []string `json:"contexts,omitempty"`
-	// Imports are outputs of stacks. Does not act yet.
+	// Imports are outputs by their name.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="imports cannot be changed"
 	Imports []ServiceImport `json:"imports,omitempty"`
@@ -276,6 +276,10 @@ type ServiceHelm struct {
 	// rendered.
 	// +optional
 	KustomizePostrender *string `json:"kustomizePostrender,omitempty"`
+	// Upgrade has templates see an upgrade instead of an install, for charts
+	// that render otherwise then. Either stays for the life of the service.
+	// +optional
+	Upgrade *bool `json:"upgrade,omitempty"`
 }
 
 // ServiceKustomize says where the kustomization is.

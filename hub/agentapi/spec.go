@@ -47,6 +47,7 @@ func helmMessage(h *fleet.Helm) *agentv1.Helm {
 	return &agentv1.Helm{
 		Release: h.Release, Values: h.Values, ValuesFiles: h.ValuesFiles, IgnoreHooks: h.IgnoreHooks, IgnoreCrds: h.IgnoreCRDs,
 		LuaScript: h.LuaScript, LuaFile: h.LuaFile, LuaFolder: h.LuaFolder, KustomizePostrender: h.KustomizePostrender,
+		Upgrade: h.Upgrade,
 	}
 }
 

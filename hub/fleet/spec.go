@@ -87,6 +87,7 @@ type Helm struct {
 	LuaFile             string   `json:"luaFile,omitempty"`
 	LuaFolder           string   `json:"luaFolder,omitempty"`
 	KustomizePostrender string   `json:"kustomizePostrender,omitempty"`
+	Upgrade             bool     `json:"upgrade,omitempty"`
 }
 
 // Kustomize says how kustomizations are built.

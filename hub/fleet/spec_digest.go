@@ -107,6 +107,7 @@ func (h *Helm) covered() *Helm {
 	return &Helm{
 		Release: h.Release, Values: h.Values, ValuesFiles: h.ValuesFiles, IgnoreHooks: h.IgnoreHooks, IgnoreCRDs: h.IgnoreCRDs,
 		LuaScript: h.LuaScript, LuaFile: h.LuaFile, LuaFolder: h.LuaFolder, KustomizePostrender: h.KustomizePostrender,
+		Upgrade: h.Upgrade,
 	}
 }
 

@@ -40,6 +40,8 @@ type Request struct {
 	// come after ValuesFiles.
 	Lua         Lua
 	IgnoreHooks bool
+	// Upgrade has templates see an upgrade instead of an install.
+	Upgrade bool
 	// Tests keeps hooks that are tests.
 	Tests      bool
 	IgnoreCRDs bool
@@ -139,7 +141,7 @@ func (rel *release) fail(format string, args ...any) error {
 
 // render runs the templates and decodes what they wrote.
 func (rel *release) render(ctx context.Context) (*Result, error) {
-	options := common.ReleaseOptions{Name: rel.Release, Namespace: rel.Namespace, Revision: 1, IsInstall: true}
+	options := common.ReleaseOptions{Name: rel.Release, Namespace: rel.Namespace, Revision: 1, IsInstall: !rel.Upgrade, IsUpgrade: rel.Upgrade}
 	bindings, err := util.ToRenderValuesWithSchemaValidation(rel.chart, rel.values, options, &common.Capabilities{}, false)
 	if err != nil {
 		return nil, &manifest.Error{File: path.Join(rel.Dir, "values.yaml"), Message: strings.TrimSpace(err.Error())}

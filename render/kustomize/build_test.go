@@ -52,7 +52,7 @@ func TestOrderOfTheBuild(t *testing.T) {
 func TestNamesThatDisksAllow(t *testing.T) {
 	objects, _, err := kustomize.Render(kustomize.Request{Dir: "overlays/1.21+ (new)", Tree: seal(t, map[string]string{
 		"overlays/1.21+ (new)/kustomization.yaml": "resources: [../../base@v1]\nconfigMapGenerator:\n- name: made\n  files: [\"a+b (c).txt\"]\n  options: {disableNameSuffixHash: true}\n",
-		"overlays/1.21+ (new)/a+b (c).txt":          "text\n",
+		"overlays/1.21+ (new)/a+b (c).txt":        "text\n",
 		"base@v1/kustomization.yaml":              "resources: [\"x~1.yaml\"]\n",
 		"base@v1/x~1.yaml":                        settings,
 		"other/with:colon.yaml":                   "not read\n",

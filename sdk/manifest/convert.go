@@ -190,6 +190,7 @@ func helm(h *v1alpha1.ServiceHelm) (*hubv1.Helm, error) {
 		Url: value(h.URL), Chart: value(h.Chart), Version: value(h.Version), Release: value(h.Release), Git: git(h.Git),
 		Values: values, ValuesFiles: h.ValuesFiles, IgnoreHooks: value(h.IgnoreHooks), IgnoreCrds: value(h.IgnoreCrds),
 		LuaScript: value(h.LuaScript), LuaFile: value(h.LuaFile), LuaFolder: value(h.LuaFolder), KustomizePostrender: value(h.KustomizePostrender),
+		Upgrade: value(h.Upgrade),
 	}
 	if h.RepositoryRef != nil {
 		out.Repository = h.RepositoryRef.Name

@@ -1284,7 +1284,9 @@ type ServiceSpec struct {
 	Imports  string `protobuf:"bytes,31,opt,name=imports,proto3" json:"imports,omitempty"`
 	// Secret values that lie in contexts and imports, by what to call them: no
 	// text that leaves the agent holds one.
-	Hidden        map[string]string `protobuf:"bytes,32,rep,name=hidden,proto3" json:"hidden,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Hidden map[string]string `protobuf:"bytes,32,rep,name=hidden,proto3" json:"hidden,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// What the service may touch, beside what its account is granted.
+	Tenancy       *Tenancy `protobuf:"bytes,40,opt,name=tenancy,proto3" json:"tenancy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1501,6 +1503,78 @@ func (x *ServiceSpec) GetHidden() map[string]string {
 	return nil
 }
 
+func (x *ServiceSpec) GetTenancy() *Tenancy {
+	if x != nil {
+		return x.Tenancy
+	}
+	return nil
+}
+
+// Tenancy limits a service to some namespaces and kinds. Outside the default
+// project an account is required, and objects of the whole cluster are refused
+// unless allowed here.
+type Tenancy struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Beside the service's own, with * and ?; empty leaves it to the account.
+	Namespaces []string `protobuf:"bytes,1,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
+	// Kind or Kind.group, with * and ?; empty is all.
+	Kinds         []string `protobuf:"bytes,2,rep,name=kinds,proto3" json:"kinds,omitempty"`
+	ClusterScoped bool     `protobuf:"varint,3,opt,name=cluster_scoped,json=clusterScoped,proto3" json:"cluster_scoped,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Tenancy) Reset() {
+	*x = Tenancy{}
+	mi := &file_agent_v1_agent_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Tenancy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Tenancy) ProtoMessage() {}
+
+func (x *Tenancy) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Tenancy.ProtoReflect.Descriptor instead.
+func (*Tenancy) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Tenancy) GetNamespaces() []string {
+	if x != nil {
+		return x.Namespaces
+	}
+	return nil
+}
+
+func (x *Tenancy) GetKinds() []string {
+	if x != nil {
+		return x.Kinds
+	}
+	return nil
+}
+
+func (x *Tenancy) GetClusterScoped() bool {
+	if x != nil {
+		return x.ClusterScoped
+	}
+	return false
+}
+
 // Display rides beside the spec and is not part of its digest.
 type Display struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1520,7 +1594,7 @@ type Display struct {
 
 func (x *Display) Reset() {
 	*x = Display{}
-	mi := &file_agent_v1_agent_proto_msgTypes[16]
+	mi := &file_agent_v1_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1532,7 +1606,7 @@ func (x *Display) String() string {
 func (*Display) ProtoMessage() {}
 
 func (x *Display) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[16]
+	mi := &file_agent_v1_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1545,7 +1619,7 @@ func (x *Display) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Display.ProtoReflect.Descriptor instead.
 func (*Display) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{16}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Display) GetRevision() int64 {
@@ -1603,7 +1677,7 @@ type Render struct {
 
 func (x *Render) Reset() {
 	*x = Render{}
-	mi := &file_agent_v1_agent_proto_msgTypes[17]
+	mi := &file_agent_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1615,7 +1689,7 @@ func (x *Render) String() string {
 func (*Render) ProtoMessage() {}
 
 func (x *Render) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[17]
+	mi := &file_agent_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1628,7 +1702,7 @@ func (x *Render) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Render.ProtoReflect.Descriptor instead.
 func (*Render) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Render) GetHelm() *Helm {
@@ -1676,13 +1750,15 @@ type Helm struct {
 	LuaFolder string `protobuf:"bytes,9,opt,name=lua_folder,json=luaFolder,proto3" json:"lua_folder,omitempty"`
 	// A folder with a kustomization that changes what is rendered.
 	KustomizePostrender string `protobuf:"bytes,10,opt,name=kustomize_postrender,json=kustomizePostrender,proto3" json:"kustomize_postrender,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	// The chart is told that it is upgraded.
+	Upgrade       bool `protobuf:"varint,11,opt,name=upgrade,proto3" json:"upgrade,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Helm) Reset() {
 	*x = Helm{}
-	mi := &file_agent_v1_agent_proto_msgTypes[18]
+	mi := &file_agent_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1694,7 +1770,7 @@ func (x *Helm) String() string {
 func (*Helm) ProtoMessage() {}
 
 func (x *Helm) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[18]
+	mi := &file_agent_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1707,7 +1783,7 @@ func (x *Helm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Helm.ProtoReflect.Descriptor instead.
 func (*Helm) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Helm) GetRelease() string {
@@ -1780,6 +1856,13 @@ func (x *Helm) GetKustomizePostrender() string {
 	return ""
 }
 
+func (x *Helm) GetUpgrade() bool {
+	if x != nil {
+		return x.Upgrade
+	}
+	return false
+}
+
 type Kustomize struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
@@ -1791,7 +1874,7 @@ type Kustomize struct {
 
 func (x *Kustomize) Reset() {
 	*x = Kustomize{}
-	mi := &file_agent_v1_agent_proto_msgTypes[19]
+	mi := &file_agent_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1803,7 +1886,7 @@ func (x *Kustomize) String() string {
 func (*Kustomize) ProtoMessage() {}
 
 func (x *Kustomize) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[19]
+	mi := &file_agent_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1816,7 +1899,7 @@ func (x *Kustomize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kustomize.ProtoReflect.Descriptor instead.
 func (*Kustomize) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Kustomize) GetPath() string {
@@ -1858,7 +1941,7 @@ type Renderer struct {
 
 func (x *Renderer) Reset() {
 	*x = Renderer{}
-	mi := &file_agent_v1_agent_proto_msgTypes[20]
+	mi := &file_agent_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1870,7 +1953,7 @@ func (x *Renderer) String() string {
 func (*Renderer) ProtoMessage() {}
 
 func (x *Renderer) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[20]
+	mi := &file_agent_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1883,7 +1966,7 @@ func (x *Renderer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renderer.ProtoReflect.Descriptor instead.
 func (*Renderer) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Renderer) GetPath() string {
@@ -1958,7 +2041,7 @@ type Jsonnet struct {
 
 func (x *Jsonnet) Reset() {
 	*x = Jsonnet{}
-	mi := &file_agent_v1_agent_proto_msgTypes[21]
+	mi := &file_agent_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1970,7 +2053,7 @@ func (x *Jsonnet) String() string {
 func (*Jsonnet) ProtoMessage() {}
 
 func (x *Jsonnet) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[21]
+	mi := &file_agent_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1983,7 +2066,7 @@ func (x *Jsonnet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Jsonnet.ProtoReflect.Descriptor instead.
 func (*Jsonnet) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Jsonnet) GetFile() string {
@@ -2026,7 +2109,7 @@ type JsonnetVariable struct {
 
 func (x *JsonnetVariable) Reset() {
 	*x = JsonnetVariable{}
-	mi := &file_agent_v1_agent_proto_msgTypes[22]
+	mi := &file_agent_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2038,7 +2121,7 @@ func (x *JsonnetVariable) String() string {
 func (*JsonnetVariable) ProtoMessage() {}
 
 func (x *JsonnetVariable) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[22]
+	mi := &file_agent_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2051,7 +2134,7 @@ func (x *JsonnetVariable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JsonnetVariable.ProtoReflect.Descriptor instead.
 func (*JsonnetVariable) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *JsonnetVariable) GetName() string {
@@ -2090,7 +2173,7 @@ type Cue struct {
 
 func (x *Cue) Reset() {
 	*x = Cue{}
-	mi := &file_agent_v1_agent_proto_msgTypes[23]
+	mi := &file_agent_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2102,7 +2185,7 @@ func (x *Cue) String() string {
 func (*Cue) ProtoMessage() {}
 
 func (x *Cue) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[23]
+	mi := &file_agent_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2115,7 +2198,7 @@ func (x *Cue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cue.ProtoReflect.Descriptor instead.
 func (*Cue) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Cue) GetPackage() string {
@@ -2150,7 +2233,7 @@ type Exec struct {
 
 func (x *Exec) Reset() {
 	*x = Exec{}
-	mi := &file_agent_v1_agent_proto_msgTypes[24]
+	mi := &file_agent_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2162,7 +2245,7 @@ func (x *Exec) String() string {
 func (*Exec) ProtoMessage() {}
 
 func (x *Exec) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[24]
+	mi := &file_agent_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2175,7 +2258,7 @@ func (x *Exec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exec.ProtoReflect.Descriptor instead.
 func (*Exec) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Exec) GetTool() string {
@@ -2205,7 +2288,7 @@ type Wasm struct {
 
 func (x *Wasm) Reset() {
 	*x = Wasm{}
-	mi := &file_agent_v1_agent_proto_msgTypes[25]
+	mi := &file_agent_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2217,7 +2300,7 @@ func (x *Wasm) String() string {
 func (*Wasm) ProtoMessage() {}
 
 func (x *Wasm) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[25]
+	mi := &file_agent_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2230,7 +2313,7 @@ func (x *Wasm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wasm.ProtoReflect.Descriptor instead.
 func (*Wasm) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Wasm) GetModule() string {
@@ -2271,7 +2354,7 @@ type SyncConfig struct {
 
 func (x *SyncConfig) Reset() {
 	*x = SyncConfig{}
-	mi := &file_agent_v1_agent_proto_msgTypes[26]
+	mi := &file_agent_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2283,7 +2366,7 @@ func (x *SyncConfig) String() string {
 func (*SyncConfig) ProtoMessage() {}
 
 func (x *SyncConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[26]
+	mi := &file_agent_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2296,7 +2379,7 @@ func (x *SyncConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncConfig.ProtoReflect.Descriptor instead.
 func (*SyncConfig) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SyncConfig) GetCreateNamespace() bool {
@@ -2361,7 +2444,7 @@ type DiffNormalizer struct {
 
 func (x *DiffNormalizer) Reset() {
 	*x = DiffNormalizer{}
-	mi := &file_agent_v1_agent_proto_msgTypes[27]
+	mi := &file_agent_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2373,7 +2456,7 @@ func (x *DiffNormalizer) String() string {
 func (*DiffNormalizer) ProtoMessage() {}
 
 func (x *DiffNormalizer) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[27]
+	mi := &file_agent_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2386,7 +2469,7 @@ func (x *DiffNormalizer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffNormalizer.ProtoReflect.Descriptor instead.
 func (*DiffNormalizer) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DiffNormalizer) GetName() string {
@@ -2435,7 +2518,7 @@ type Dependency struct {
 
 func (x *Dependency) Reset() {
 	*x = Dependency{}
-	mi := &file_agent_v1_agent_proto_msgTypes[28]
+	mi := &file_agent_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2447,7 +2530,7 @@ func (x *Dependency) String() string {
 func (*Dependency) ProtoMessage() {}
 
 func (x *Dependency) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[28]
+	mi := &file_agent_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2460,7 +2543,7 @@ func (x *Dependency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dependency.ProtoReflect.Descriptor instead.
 func (*Dependency) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Dependency) GetName() string {
@@ -2494,7 +2577,7 @@ type ClusterData struct {
 
 func (x *ClusterData) Reset() {
 	*x = ClusterData{}
-	mi := &file_agent_v1_agent_proto_msgTypes[29]
+	mi := &file_agent_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2506,7 +2589,7 @@ func (x *ClusterData) String() string {
 func (*ClusterData) ProtoMessage() {}
 
 func (x *ClusterData) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[29]
+	mi := &file_agent_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2519,7 +2602,7 @@ func (x *ClusterData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterData.ProtoReflect.Descriptor instead.
 func (*ClusterData) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ClusterData) GetId() string {
@@ -2588,7 +2671,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[30]
+	mi := &file_agent_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2600,7 +2683,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[30]
+	mi := &file_agent_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2613,7 +2696,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ReportRequest) GetBootId() string {
@@ -2668,7 +2751,7 @@ type ServiceReport struct {
 
 func (x *ServiceReport) Reset() {
 	*x = ServiceReport{}
-	mi := &file_agent_v1_agent_proto_msgTypes[31]
+	mi := &file_agent_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2680,7 +2763,7 @@ func (x *ServiceReport) String() string {
 func (*ServiceReport) ProtoMessage() {}
 
 func (x *ServiceReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[31]
+	mi := &file_agent_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2693,7 +2776,7 @@ func (x *ServiceReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceReport.ProtoReflect.Descriptor instead.
 func (*ServiceReport) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ServiceReport) GetServiceId() string {
@@ -2738,7 +2821,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	mi := &file_agent_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2750,7 +2833,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	mi := &file_agent_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2763,7 +2846,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ReportResponse) GetResync() []string {
@@ -2815,7 +2898,7 @@ type ServiceStatus struct {
 
 func (x *ServiceStatus) Reset() {
 	*x = ServiceStatus{}
-	mi := &file_agent_v1_agent_proto_msgTypes[33]
+	mi := &file_agent_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2827,7 +2910,7 @@ func (x *ServiceStatus) String() string {
 func (*ServiceStatus) ProtoMessage() {}
 
 func (x *ServiceStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[33]
+	mi := &file_agent_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2840,7 +2923,7 @@ func (x *ServiceStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceStatus.ProtoReflect.Descriptor instead.
 func (*ServiceStatus) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ServiceStatus) GetSync() string {
@@ -2941,7 +3024,7 @@ type StatusError struct {
 
 func (x *StatusError) Reset() {
 	*x = StatusError{}
-	mi := &file_agent_v1_agent_proto_msgTypes[34]
+	mi := &file_agent_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2953,7 +3036,7 @@ func (x *StatusError) String() string {
 func (*StatusError) ProtoMessage() {}
 
 func (x *StatusError) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[34]
+	mi := &file_agent_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2966,7 +3049,7 @@ func (x *StatusError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusError.ProtoReflect.Descriptor instead.
 func (*StatusError) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *StatusError) GetSource() string {
@@ -3010,7 +3093,7 @@ type ComponentCounts struct {
 
 func (x *ComponentCounts) Reset() {
 	*x = ComponentCounts{}
-	mi := &file_agent_v1_agent_proto_msgTypes[35]
+	mi := &file_agent_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3022,7 +3105,7 @@ func (x *ComponentCounts) String() string {
 func (*ComponentCounts) ProtoMessage() {}
 
 func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[35]
+	mi := &file_agent_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3035,7 +3118,7 @@ func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentCounts.ProtoReflect.Descriptor instead.
 func (*ComponentCounts) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ComponentCounts) GetTotal() int32 {
@@ -3084,7 +3167,7 @@ type ComponentList struct {
 
 func (x *ComponentList) Reset() {
 	*x = ComponentList{}
-	mi := &file_agent_v1_agent_proto_msgTypes[36]
+	mi := &file_agent_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3096,7 +3179,7 @@ func (x *ComponentList) String() string {
 func (*ComponentList) ProtoMessage() {}
 
 func (x *ComponentList) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[36]
+	mi := &file_agent_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3109,7 +3192,7 @@ func (x *ComponentList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentList.ProtoReflect.Descriptor instead.
 func (*ComponentList) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ComponentList) GetComponents() []*Component {
@@ -3143,7 +3226,7 @@ type Component struct {
 
 func (x *Component) Reset() {
 	*x = Component{}
-	mi := &file_agent_v1_agent_proto_msgTypes[37]
+	mi := &file_agent_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3155,7 +3238,7 @@ func (x *Component) String() string {
 func (*Component) ProtoMessage() {}
 
 func (x *Component) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[37]
+	mi := &file_agent_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3168,7 +3251,7 @@ func (x *Component) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Component.ProtoReflect.Descriptor instead.
 func (*Component) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Component) GetGroup() string {
@@ -3244,7 +3327,7 @@ type ReportTestsRequest struct {
 
 func (x *ReportTestsRequest) Reset() {
 	*x = ReportTestsRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[38]
+	mi := &file_agent_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3256,7 +3339,7 @@ func (x *ReportTestsRequest) String() string {
 func (*ReportTestsRequest) ProtoMessage() {}
 
 func (x *ReportTestsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[38]
+	mi := &file_agent_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3269,7 +3352,7 @@ func (x *ReportTestsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportTestsRequest.ProtoReflect.Descriptor instead.
 func (*ReportTestsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ReportTestsRequest) GetBootId() string {
@@ -3294,7 +3377,7 @@ type ReportTestsResponse struct {
 
 func (x *ReportTestsResponse) Reset() {
 	*x = ReportTestsResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[39]
+	mi := &file_agent_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3306,7 +3389,7 @@ func (x *ReportTestsResponse) String() string {
 func (*ReportTestsResponse) ProtoMessage() {}
 
 func (x *ReportTestsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[39]
+	mi := &file_agent_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3319,7 +3402,7 @@ func (x *ReportTestsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportTestsResponse.ProtoReflect.Descriptor instead.
 func (*ReportTestsResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
 // TestRun is how the tests of one service and revision stand.
@@ -3347,7 +3430,7 @@ type TestRun struct {
 
 func (x *TestRun) Reset() {
 	*x = TestRun{}
-	mi := &file_agent_v1_agent_proto_msgTypes[40]
+	mi := &file_agent_v1_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3359,7 +3442,7 @@ func (x *TestRun) String() string {
 func (*TestRun) ProtoMessage() {}
 
 func (x *TestRun) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[40]
+	mi := &file_agent_v1_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3372,7 +3455,7 @@ func (x *TestRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestRun.ProtoReflect.Descriptor instead.
 func (*TestRun) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{40}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *TestRun) GetServiceId() string {
@@ -3475,7 +3558,7 @@ type TestResult struct {
 
 func (x *TestResult) Reset() {
 	*x = TestResult{}
-	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3487,7 +3570,7 @@ func (x *TestResult) String() string {
 func (*TestResult) ProtoMessage() {}
 
 func (x *TestResult) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3500,7 +3583,7 @@ func (x *TestResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestResult.ProtoReflect.Descriptor instead.
 func (*TestResult) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{41}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *TestResult) GetNamespace() string {
@@ -3596,7 +3679,7 @@ type TestReport struct {
 
 func (x *TestReport) Reset() {
 	*x = TestReport{}
-	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	mi := &file_agent_v1_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3608,7 +3691,7 @@ func (x *TestReport) String() string {
 func (*TestReport) ProtoMessage() {}
 
 func (x *TestReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	mi := &file_agent_v1_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3621,7 +3704,7 @@ func (x *TestReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestReport.ProtoReflect.Descriptor instead.
 func (*TestReport) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *TestReport) GetTests() int32 {
@@ -3677,7 +3760,7 @@ type TestCase struct {
 
 func (x *TestCase) Reset() {
 	*x = TestCase{}
-	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	mi := &file_agent_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3689,7 +3772,7 @@ func (x *TestCase) String() string {
 func (*TestCase) ProtoMessage() {}
 
 func (x *TestCase) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	mi := &file_agent_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3702,7 +3785,7 @@ func (x *TestCase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestCase.ProtoReflect.Descriptor instead.
 func (*TestCase) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{43}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *TestCase) GetSuite() string {
@@ -3744,7 +3827,7 @@ type PingRequest struct {
 
 func (x *PingRequest) Reset() {
 	*x = PingRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[44]
+	mi := &file_agent_v1_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3756,7 +3839,7 @@ func (x *PingRequest) String() string {
 func (*PingRequest) ProtoMessage() {}
 
 func (x *PingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[44]
+	mi := &file_agent_v1_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3769,7 +3852,7 @@ func (x *PingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingRequest.ProtoReflect.Descriptor instead.
 func (*PingRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{44}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PingRequest) GetBootId() string {
@@ -3842,7 +3925,7 @@ type Installation struct {
 
 func (x *Installation) Reset() {
 	*x = Installation{}
-	mi := &file_agent_v1_agent_proto_msgTypes[45]
+	mi := &file_agent_v1_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3854,7 +3937,7 @@ func (x *Installation) String() string {
 func (*Installation) ProtoMessage() {}
 
 func (x *Installation) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[45]
+	mi := &file_agent_v1_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3867,7 +3950,7 @@ func (x *Installation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Installation.ProtoReflect.Descriptor instead.
 func (*Installation) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{45}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Installation) GetNamespace() string {
@@ -3899,7 +3982,7 @@ type PingResponse struct {
 
 func (x *PingResponse) Reset() {
 	*x = PingResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[46]
+	mi := &file_agent_v1_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3911,7 +3994,7 @@ func (x *PingResponse) String() string {
 func (*PingResponse) ProtoMessage() {}
 
 func (x *PingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[46]
+	mi := &file_agent_v1_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3924,7 +4007,7 @@ func (x *PingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingResponse.ProtoReflect.Descriptor instead.
 func (*PingResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{46}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{47}
 }
 
 // SyncWindow is a recurring time in which syncs are allowed or denied.
@@ -3946,7 +4029,7 @@ type SyncWindow struct {
 
 func (x *SyncWindow) Reset() {
 	*x = SyncWindow{}
-	mi := &file_agent_v1_agent_proto_msgTypes[47]
+	mi := &file_agent_v1_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3958,7 +4041,7 @@ func (x *SyncWindow) String() string {
 func (*SyncWindow) ProtoMessage() {}
 
 func (x *SyncWindow) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[47]
+	mi := &file_agent_v1_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3971,7 +4054,7 @@ func (x *SyncWindow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncWindow.ProtoReflect.Descriptor instead.
 func (*SyncWindow) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{47}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *SyncWindow) GetKind() string {
@@ -4032,7 +4115,7 @@ type ReportDiffRequest struct {
 
 func (x *ReportDiffRequest) Reset() {
 	*x = ReportDiffRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[48]
+	mi := &file_agent_v1_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4044,7 +4127,7 @@ func (x *ReportDiffRequest) String() string {
 func (*ReportDiffRequest) ProtoMessage() {}
 
 func (x *ReportDiffRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[48]
+	mi := &file_agent_v1_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4057,7 +4140,7 @@ func (x *ReportDiffRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDiffRequest.ProtoReflect.Descriptor instead.
 func (*ReportDiffRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{48}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ReportDiffRequest) GetBootId() string {
@@ -4138,7 +4221,7 @@ type ReportDiffResponse struct {
 
 func (x *ReportDiffResponse) Reset() {
 	*x = ReportDiffResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[49]
+	mi := &file_agent_v1_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4150,7 +4233,7 @@ func (x *ReportDiffResponse) String() string {
 func (*ReportDiffResponse) ProtoMessage() {}
 
 func (x *ReportDiffResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[49]
+	mi := &file_agent_v1_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4163,7 +4246,7 @@ func (x *ReportDiffResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDiffResponse.ProtoReflect.Descriptor instead.
 func (*ReportDiffResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{49}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{50}
 }
 
 // Difference is one object that an apply would change, scrubbed; values of
@@ -4188,7 +4271,7 @@ type Difference struct {
 
 func (x *Difference) Reset() {
 	*x = Difference{}
-	mi := &file_agent_v1_agent_proto_msgTypes[50]
+	mi := &file_agent_v1_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4200,7 +4283,7 @@ func (x *Difference) String() string {
 func (*Difference) ProtoMessage() {}
 
 func (x *Difference) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[50]
+	mi := &file_agent_v1_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4213,7 +4296,7 @@ func (x *Difference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Difference.ProtoReflect.Descriptor instead.
 func (*Difference) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{50}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Difference) GetGroup() string {
@@ -4291,7 +4374,7 @@ type DifferenceList struct {
 
 func (x *DifferenceList) Reset() {
 	*x = DifferenceList{}
-	mi := &file_agent_v1_agent_proto_msgTypes[51]
+	mi := &file_agent_v1_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4303,7 +4386,7 @@ func (x *DifferenceList) String() string {
 func (*DifferenceList) ProtoMessage() {}
 
 func (x *DifferenceList) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[51]
+	mi := &file_agent_v1_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4316,7 +4399,7 @@ func (x *DifferenceList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DifferenceList.ProtoReflect.Descriptor instead.
 func (*DifferenceList) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{51}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *DifferenceList) GetDifferences() []*Difference {
@@ -4452,7 +4535,8 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\tsignature\x18\x05 \x01(\fR\tsignature\x12\x15\n" +
 	"\x06key_id\x18\x06 \x01(\tR\x05keyId\x12\x1d\n" +
 	"\n" +
-	"cluster_id\x18\a \x01(\tR\tclusterId\"\xd3\t\n" +
+	"cluster_id\x18\a \x01(\tR\tclusterId\"\x85\n" +
+	"\n" +
 	"\vServiceSpec\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -4482,7 +4566,8 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x0esync_resources\x18\x17 \x03(\tR\rsyncResources\x12\x1a\n" +
 	"\bcontexts\x18\x1e \x01(\tR\bcontexts\x12\x18\n" +
 	"\aimports\x18\x1f \x01(\tR\aimports\x12>\n" +
-	"\x06hidden\x18  \x03(\v2&.axle.agent.v1.ServiceSpec.HiddenEntryR\x06hidden\x1a@\n" +
+	"\x06hidden\x18  \x03(\v2&.axle.agent.v1.ServiceSpec.HiddenEntryR\x06hidden\x120\n" +
+	"\atenancy\x18( \x01(\v2\x16.axle.agent.v1.TenancyR\atenancy\x1a@\n" +
 	"\x12ConfigurationEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
@@ -4491,7 +4576,13 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
 	"\vHiddenEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc2\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"f\n" +
+	"\aTenancy\x12\x1e\n" +
+	"\n" +
+	"namespaces\x18\x01 \x03(\tR\n" +
+	"namespaces\x12\x14\n" +
+	"\x05kinds\x18\x02 \x03(\tR\x05kinds\x12%\n" +
+	"\x0ecluster_scoped\x18\x03 \x01(\bR\rclusterScoped\"\xc2\x01\n" +
 	"\aDisplay\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x03R\brevision\x12'\n" +
 	"\x0fsource_revision\x18\x02 \x01(\tR\x0esourceRevision\x12\x18\n" +
@@ -4506,7 +4597,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\trenderers\x18\x03 \x03(\v2\x17.axle.agent.v1.RendererR\trenderers\x12!\n" +
 	"\ttemplated\x18\x04 \x01(\bH\x00R\ttemplated\x88\x01\x01B\f\n" +
 	"\n" +
-	"_templated\"\xca\x02\n" +
+	"_templated\"\xe4\x02\n" +
 	"\x04Helm\x12\x18\n" +
 	"\arelease\x18\x01 \x01(\tR\arelease\x12\x16\n" +
 	"\x06values\x18\x02 \x01(\tR\x06values\x12!\n" +
@@ -4522,7 +4613,8 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\n" +
 	"lua_folder\x18\t \x01(\tR\tluaFolder\x121\n" +
 	"\x14kustomize_postrender\x18\n" +
-	" \x01(\tR\x13kustomizePostrender\"\\\n" +
+	" \x01(\tR\x13kustomizePostrender\x12\x18\n" +
+	"\aupgrade\x18\v \x01(\bR\aupgrade\"\\\n" +
 	"\tKustomize\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1f\n" +
 	"\venable_helm\x18\x02 \x01(\bR\n" +
@@ -4792,7 +4884,7 @@ func file_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_agent_v1_agent_proto_rawDescData
 }
 
-var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
+var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
 var file_agent_v1_agent_proto_goTypes = []any{
 	(*Position)(nil),            // 0: axle.agent.v1.Position
 	(*RegisterRequest)(nil),     // 1: axle.agent.v1.RegisterRequest
@@ -4810,55 +4902,56 @@ var file_agent_v1_agent_proto_goTypes = []any{
 	(*ServicesRequest)(nil),     // 13: axle.agent.v1.ServicesRequest
 	(*ServicesResponse)(nil),    // 14: axle.agent.v1.ServicesResponse
 	(*ServiceSpec)(nil),         // 15: axle.agent.v1.ServiceSpec
-	(*Display)(nil),             // 16: axle.agent.v1.Display
-	(*Render)(nil),              // 17: axle.agent.v1.Render
-	(*Helm)(nil),                // 18: axle.agent.v1.Helm
-	(*Kustomize)(nil),           // 19: axle.agent.v1.Kustomize
-	(*Renderer)(nil),            // 20: axle.agent.v1.Renderer
-	(*Jsonnet)(nil),             // 21: axle.agent.v1.Jsonnet
-	(*JsonnetVariable)(nil),     // 22: axle.agent.v1.JsonnetVariable
-	(*Cue)(nil),                 // 23: axle.agent.v1.Cue
-	(*Exec)(nil),                // 24: axle.agent.v1.Exec
-	(*Wasm)(nil),                // 25: axle.agent.v1.Wasm
-	(*SyncConfig)(nil),          // 26: axle.agent.v1.SyncConfig
-	(*DiffNormalizer)(nil),      // 27: axle.agent.v1.DiffNormalizer
-	(*Dependency)(nil),          // 28: axle.agent.v1.Dependency
-	(*ClusterData)(nil),         // 29: axle.agent.v1.ClusterData
-	(*ReportRequest)(nil),       // 30: axle.agent.v1.ReportRequest
-	(*ServiceReport)(nil),       // 31: axle.agent.v1.ServiceReport
-	(*ReportResponse)(nil),      // 32: axle.agent.v1.ReportResponse
-	(*ServiceStatus)(nil),       // 33: axle.agent.v1.ServiceStatus
-	(*StatusError)(nil),         // 34: axle.agent.v1.StatusError
-	(*ComponentCounts)(nil),     // 35: axle.agent.v1.ComponentCounts
-	(*ComponentList)(nil),       // 36: axle.agent.v1.ComponentList
-	(*Component)(nil),           // 37: axle.agent.v1.Component
-	(*ReportTestsRequest)(nil),  // 38: axle.agent.v1.ReportTestsRequest
-	(*ReportTestsResponse)(nil), // 39: axle.agent.v1.ReportTestsResponse
-	(*TestRun)(nil),             // 40: axle.agent.v1.TestRun
-	(*TestResult)(nil),          // 41: axle.agent.v1.TestResult
-	(*TestReport)(nil),          // 42: axle.agent.v1.TestReport
-	(*TestCase)(nil),            // 43: axle.agent.v1.TestCase
-	(*PingRequest)(nil),         // 44: axle.agent.v1.PingRequest
-	(*Installation)(nil),        // 45: axle.agent.v1.Installation
-	(*PingResponse)(nil),        // 46: axle.agent.v1.PingResponse
-	(*SyncWindow)(nil),          // 47: axle.agent.v1.SyncWindow
-	(*ReportDiffRequest)(nil),   // 48: axle.agent.v1.ReportDiffRequest
-	(*ReportDiffResponse)(nil),  // 49: axle.agent.v1.ReportDiffResponse
-	(*Difference)(nil),          // 50: axle.agent.v1.Difference
-	(*DifferenceList)(nil),      // 51: axle.agent.v1.DifferenceList
-	nil,                         // 52: axle.agent.v1.RegisterRequest.TagsEntry
-	nil,                         // 53: axle.agent.v1.ServiceSpec.ConfigurationEntry
-	nil,                         // 54: axle.agent.v1.ServiceSpec.SecretsEntry
-	nil,                         // 55: axle.agent.v1.ServiceSpec.HiddenEntry
-	nil,                         // 56: axle.agent.v1.Cue.TagsEntry
-	nil,                         // 57: axle.agent.v1.Exec.ParametersEntry
-	nil,                         // 58: axle.agent.v1.Wasm.ParametersEntry
-	nil,                         // 59: axle.agent.v1.SyncConfig.LabelsEntry
-	nil,                         // 60: axle.agent.v1.SyncConfig.AnnotationsEntry
-	nil,                         // 61: axle.agent.v1.ClusterData.TagsEntry
+	(*Tenancy)(nil),             // 16: axle.agent.v1.Tenancy
+	(*Display)(nil),             // 17: axle.agent.v1.Display
+	(*Render)(nil),              // 18: axle.agent.v1.Render
+	(*Helm)(nil),                // 19: axle.agent.v1.Helm
+	(*Kustomize)(nil),           // 20: axle.agent.v1.Kustomize
+	(*Renderer)(nil),            // 21: axle.agent.v1.Renderer
+	(*Jsonnet)(nil),             // 22: axle.agent.v1.Jsonnet
+	(*JsonnetVariable)(nil),     // 23: axle.agent.v1.JsonnetVariable
+	(*Cue)(nil),                 // 24: axle.agent.v1.Cue
+	(*Exec)(nil),                // 25: axle.agent.v1.Exec
+	(*Wasm)(nil),                // 26: axle.agent.v1.Wasm
+	(*SyncConfig)(nil),          // 27: axle.agent.v1.SyncConfig
+	(*DiffNormalizer)(nil),      // 28: axle.agent.v1.DiffNormalizer
+	(*Dependency)(nil),          // 29: axle.agent.v1.Dependency
+	(*ClusterData)(nil),         // 30: axle.agent.v1.ClusterData
+	(*ReportRequest)(nil),       // 31: axle.agent.v1.ReportRequest
+	(*ServiceReport)(nil),       // 32: axle.agent.v1.ServiceReport
+	(*ReportResponse)(nil),      // 33: axle.agent.v1.ReportResponse
+	(*ServiceStatus)(nil),       // 34: axle.agent.v1.ServiceStatus
+	(*StatusError)(nil),         // 35: axle.agent.v1.StatusError
+	(*ComponentCounts)(nil),     // 36: axle.agent.v1.ComponentCounts
+	(*ComponentList)(nil),       // 37: axle.agent.v1.ComponentList
+	(*Component)(nil),           // 38: axle.agent.v1.Component
+	(*ReportTestsRequest)(nil),  // 39: axle.agent.v1.ReportTestsRequest
+	(*ReportTestsResponse)(nil), // 40: axle.agent.v1.ReportTestsResponse
+	(*TestRun)(nil),             // 41: axle.agent.v1.TestRun
+	(*TestResult)(nil),          // 42: axle.agent.v1.TestResult
+	(*TestReport)(nil),          // 43: axle.agent.v1.TestReport
+	(*TestCase)(nil),            // 44: axle.agent.v1.TestCase
+	(*PingRequest)(nil),         // 45: axle.agent.v1.PingRequest
+	(*Installation)(nil),        // 46: axle.agent.v1.Installation
+	(*PingResponse)(nil),        // 47: axle.agent.v1.PingResponse
+	(*SyncWindow)(nil),          // 48: axle.agent.v1.SyncWindow
+	(*ReportDiffRequest)(nil),   // 49: axle.agent.v1.ReportDiffRequest
+	(*ReportDiffResponse)(nil),  // 50: axle.agent.v1.ReportDiffResponse
+	(*Difference)(nil),          // 51: axle.agent.v1.Difference
+	(*DifferenceList)(nil),      // 52: axle.agent.v1.DifferenceList
+	nil,                         // 53: axle.agent.v1.RegisterRequest.TagsEntry
+	nil,                         // 54: axle.agent.v1.ServiceSpec.ConfigurationEntry
+	nil,                         // 55: axle.agent.v1.ServiceSpec.SecretsEntry
+	nil,                         // 56: axle.agent.v1.ServiceSpec.HiddenEntry
+	nil,                         // 57: axle.agent.v1.Cue.TagsEntry
+	nil,                         // 58: axle.agent.v1.Exec.ParametersEntry
+	nil,                         // 59: axle.agent.v1.Wasm.ParametersEntry
+	nil,                         // 60: axle.agent.v1.SyncConfig.LabelsEntry
+	nil,                         // 61: axle.agent.v1.SyncConfig.AnnotationsEntry
+	nil,                         // 62: axle.agent.v1.ClusterData.TagsEntry
 }
 var file_agent_v1_agent_proto_depIdxs = []int32{
-	52, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
+	53, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
 	3,  // 1: axle.agent.v1.RegisterResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
 	3,  // 2: axle.agent.v1.RenewResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
 	6,  // 3: axle.agent.v1.RenewResponse.more_signatures:type_name -> axle.agent.v1.KeySignature
@@ -4869,62 +4962,63 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	11, // 8: axle.agent.v1.DesiredService.parts:type_name -> axle.agent.v1.Part
 	15, // 9: axle.agent.v1.ServicesResponse.services:type_name -> axle.agent.v1.ServiceSpec
 	0,  // 10: axle.agent.v1.ServicesResponse.position:type_name -> axle.agent.v1.Position
-	17, // 11: axle.agent.v1.ServiceSpec.render:type_name -> axle.agent.v1.Render
-	26, // 12: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
-	53, // 13: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
-	54, // 14: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
-	28, // 15: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
-	29, // 16: axle.agent.v1.ServiceSpec.cluster:type_name -> axle.agent.v1.ClusterData
-	16, // 17: axle.agent.v1.ServiceSpec.display:type_name -> axle.agent.v1.Display
-	47, // 18: axle.agent.v1.ServiceSpec.sync_windows:type_name -> axle.agent.v1.SyncWindow
-	55, // 19: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
-	18, // 20: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
-	19, // 21: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
-	20, // 22: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
-	18, // 23: axle.agent.v1.Renderer.helm:type_name -> axle.agent.v1.Helm
-	21, // 24: axle.agent.v1.Renderer.jsonnet:type_name -> axle.agent.v1.Jsonnet
-	23, // 25: axle.agent.v1.Renderer.cue:type_name -> axle.agent.v1.Cue
-	24, // 26: axle.agent.v1.Renderer.exec:type_name -> axle.agent.v1.Exec
-	25, // 27: axle.agent.v1.Renderer.wasm:type_name -> axle.agent.v1.Wasm
-	22, // 28: axle.agent.v1.Jsonnet.tlas:type_name -> axle.agent.v1.JsonnetVariable
-	22, // 29: axle.agent.v1.Jsonnet.ext_vars:type_name -> axle.agent.v1.JsonnetVariable
-	56, // 30: axle.agent.v1.Cue.tags:type_name -> axle.agent.v1.Cue.TagsEntry
-	57, // 31: axle.agent.v1.Exec.parameters:type_name -> axle.agent.v1.Exec.ParametersEntry
-	58, // 32: axle.agent.v1.Wasm.parameters:type_name -> axle.agent.v1.Wasm.ParametersEntry
-	59, // 33: axle.agent.v1.SyncConfig.labels:type_name -> axle.agent.v1.SyncConfig.LabelsEntry
-	60, // 34: axle.agent.v1.SyncConfig.annotations:type_name -> axle.agent.v1.SyncConfig.AnnotationsEntry
-	27, // 35: axle.agent.v1.SyncConfig.diff_normalizers:type_name -> axle.agent.v1.DiffNormalizer
-	61, // 36: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
-	31, // 37: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
-	0,  // 38: axle.agent.v1.ReportResponse.position:type_name -> axle.agent.v1.Position
-	34, // 39: axle.agent.v1.ServiceStatus.errors:type_name -> axle.agent.v1.StatusError
-	35, // 40: axle.agent.v1.ServiceStatus.counts:type_name -> axle.agent.v1.ComponentCounts
-	37, // 41: axle.agent.v1.ComponentList.components:type_name -> axle.agent.v1.Component
-	40, // 42: axle.agent.v1.ReportTestsRequest.runs:type_name -> axle.agent.v1.TestRun
-	41, // 43: axle.agent.v1.TestRun.tests:type_name -> axle.agent.v1.TestResult
-	42, // 44: axle.agent.v1.TestResult.report:type_name -> axle.agent.v1.TestReport
-	43, // 45: axle.agent.v1.TestReport.failed:type_name -> axle.agent.v1.TestCase
-	45, // 46: axle.agent.v1.PingRequest.installation:type_name -> axle.agent.v1.Installation
-	50, // 47: axle.agent.v1.DifferenceList.differences:type_name -> axle.agent.v1.Difference
-	1,  // 48: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
-	4,  // 49: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
-	13, // 50: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
-	30, // 51: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
-	38, // 52: axle.agent.v1.AgentService.ReportTests:input_type -> axle.agent.v1.ReportTestsRequest
-	48, // 53: axle.agent.v1.AgentService.ReportDiff:input_type -> axle.agent.v1.ReportDiffRequest
-	44, // 54: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
-	2,  // 55: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
-	5,  // 56: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
-	14, // 57: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
-	32, // 58: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
-	39, // 59: axle.agent.v1.AgentService.ReportTests:output_type -> axle.agent.v1.ReportTestsResponse
-	49, // 60: axle.agent.v1.AgentService.ReportDiff:output_type -> axle.agent.v1.ReportDiffResponse
-	46, // 61: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
-	55, // [55:62] is the sub-list for method output_type
-	48, // [48:55] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	18, // 11: axle.agent.v1.ServiceSpec.render:type_name -> axle.agent.v1.Render
+	27, // 12: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
+	54, // 13: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
+	55, // 14: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
+	29, // 15: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
+	30, // 16: axle.agent.v1.ServiceSpec.cluster:type_name -> axle.agent.v1.ClusterData
+	17, // 17: axle.agent.v1.ServiceSpec.display:type_name -> axle.agent.v1.Display
+	48, // 18: axle.agent.v1.ServiceSpec.sync_windows:type_name -> axle.agent.v1.SyncWindow
+	56, // 19: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
+	16, // 20: axle.agent.v1.ServiceSpec.tenancy:type_name -> axle.agent.v1.Tenancy
+	19, // 21: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
+	20, // 22: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
+	21, // 23: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
+	19, // 24: axle.agent.v1.Renderer.helm:type_name -> axle.agent.v1.Helm
+	22, // 25: axle.agent.v1.Renderer.jsonnet:type_name -> axle.agent.v1.Jsonnet
+	24, // 26: axle.agent.v1.Renderer.cue:type_name -> axle.agent.v1.Cue
+	25, // 27: axle.agent.v1.Renderer.exec:type_name -> axle.agent.v1.Exec
+	26, // 28: axle.agent.v1.Renderer.wasm:type_name -> axle.agent.v1.Wasm
+	23, // 29: axle.agent.v1.Jsonnet.tlas:type_name -> axle.agent.v1.JsonnetVariable
+	23, // 30: axle.agent.v1.Jsonnet.ext_vars:type_name -> axle.agent.v1.JsonnetVariable
+	57, // 31: axle.agent.v1.Cue.tags:type_name -> axle.agent.v1.Cue.TagsEntry
+	58, // 32: axle.agent.v1.Exec.parameters:type_name -> axle.agent.v1.Exec.ParametersEntry
+	59, // 33: axle.agent.v1.Wasm.parameters:type_name -> axle.agent.v1.Wasm.ParametersEntry
+	60, // 34: axle.agent.v1.SyncConfig.labels:type_name -> axle.agent.v1.SyncConfig.LabelsEntry
+	61, // 35: axle.agent.v1.SyncConfig.annotations:type_name -> axle.agent.v1.SyncConfig.AnnotationsEntry
+	28, // 36: axle.agent.v1.SyncConfig.diff_normalizers:type_name -> axle.agent.v1.DiffNormalizer
+	62, // 37: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
+	32, // 38: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
+	0,  // 39: axle.agent.v1.ReportResponse.position:type_name -> axle.agent.v1.Position
+	35, // 40: axle.agent.v1.ServiceStatus.errors:type_name -> axle.agent.v1.StatusError
+	36, // 41: axle.agent.v1.ServiceStatus.counts:type_name -> axle.agent.v1.ComponentCounts
+	38, // 42: axle.agent.v1.ComponentList.components:type_name -> axle.agent.v1.Component
+	41, // 43: axle.agent.v1.ReportTestsRequest.runs:type_name -> axle.agent.v1.TestRun
+	42, // 44: axle.agent.v1.TestRun.tests:type_name -> axle.agent.v1.TestResult
+	43, // 45: axle.agent.v1.TestResult.report:type_name -> axle.agent.v1.TestReport
+	44, // 46: axle.agent.v1.TestReport.failed:type_name -> axle.agent.v1.TestCase
+	46, // 47: axle.agent.v1.PingRequest.installation:type_name -> axle.agent.v1.Installation
+	51, // 48: axle.agent.v1.DifferenceList.differences:type_name -> axle.agent.v1.Difference
+	1,  // 49: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
+	4,  // 50: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
+	13, // 51: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
+	31, // 52: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
+	39, // 53: axle.agent.v1.AgentService.ReportTests:input_type -> axle.agent.v1.ReportTestsRequest
+	49, // 54: axle.agent.v1.AgentService.ReportDiff:input_type -> axle.agent.v1.ReportDiffRequest
+	45, // 55: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
+	2,  // 56: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
+	5,  // 57: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
+	14, // 58: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
+	33, // 59: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
+	40, // 60: axle.agent.v1.AgentService.ReportTests:output_type -> axle.agent.v1.ReportTestsResponse
+	50, // 61: axle.agent.v1.AgentService.ReportDiff:output_type -> axle.agent.v1.ReportDiffResponse
+	47, // 62: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
+	56, // [56:63] is the sub-list for method output_type
+	49, // [49:56] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_agent_v1_agent_proto_init() }
@@ -4932,15 +5026,15 @@ func file_agent_v1_agent_proto_init() {
 	if File_agent_v1_agent_proto != nil {
 		return
 	}
-	file_agent_v1_agent_proto_msgTypes[17].OneofWrappers = []any{}
-	file_agent_v1_agent_proto_msgTypes[26].OneofWrappers = []any{}
+	file_agent_v1_agent_proto_msgTypes[18].OneofWrappers = []any{}
+	file_agent_v1_agent_proto_msgTypes[27].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_v1_agent_proto_rawDesc), len(file_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   62,
+			NumMessages:   63,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

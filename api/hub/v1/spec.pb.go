@@ -517,8 +517,10 @@ type Helm struct {
 	LuaFile             string   `protobuf:"bytes,12,opt,name=lua_file,json=luaFile,proto3" json:"lua_file,omitempty"`
 	LuaFolder           string   `protobuf:"bytes,13,opt,name=lua_folder,json=luaFolder,proto3" json:"lua_folder,omitempty"`
 	KustomizePostrender string   `protobuf:"bytes,14,opt,name=kustomize_postrender,json=kustomizePostrender,proto3" json:"kustomize_postrender,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	// The chart is told that it is upgraded.
+	Upgrade       bool `protobuf:"varint,15,opt,name=upgrade,proto3" json:"upgrade,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Helm) Reset() {
@@ -647,6 +649,13 @@ func (x *Helm) GetKustomizePostrender() string {
 		return x.KustomizePostrender
 	}
 	return ""
+}
+
+func (x *Helm) GetUpgrade() bool {
+	if x != nil {
+		return x.Upgrade
+	}
+	return false
 }
 
 type Kustomize struct {
@@ -1537,7 +1546,7 @@ const file_hub_v1_spec_proto_rawDesc = "" +
 	"\x03git\x18\x03 \x01(\v2\x10.axle.hub.v1.GitR\x03git\x12\x14\n" +
 	"\x05chart\x18\x04 \x01(\tR\x05chart\x12\x18\n" +
 	"\aversion\x18\x05 \x01(\tR\aversion\x12\x10\n" +
-	"\x03url\x18\x06 \x01(\tR\x03url\"\xb1\x03\n" +
+	"\x03url\x18\x06 \x01(\tR\x03url\"\xcb\x03\n" +
 	"\x04Helm\x12\x10\n" +
 	"\x03url\x18\x01 \x01(\tR\x03url\x12\x14\n" +
 	"\x05chart\x18\x02 \x01(\tR\x05chart\x12\x18\n" +
@@ -1558,7 +1567,8 @@ const file_hub_v1_spec_proto_rawDesc = "" +
 	"\blua_file\x18\f \x01(\tR\aluaFile\x12\x1d\n" +
 	"\n" +
 	"lua_folder\x18\r \x01(\tR\tluaFolder\x121\n" +
-	"\x14kustomize_postrender\x18\x0e \x01(\tR\x13kustomizePostrender\"\\\n" +
+	"\x14kustomize_postrender\x18\x0e \x01(\tR\x13kustomizePostrender\x12\x18\n" +
+	"\aupgrade\x18\x0f \x01(\bR\aupgrade\"\\\n" +
 	"\tKustomize\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1f\n" +
 	"\venable_helm\x18\x02 \x01(\bR\n" +

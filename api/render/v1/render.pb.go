@@ -632,9 +632,11 @@ type Helm struct {
 	// Look for values files in the service's folder before the chart.
 	OwnValuesFirst bool `protobuf:"varint,6,opt,name=own_values_first,json=ownValuesFirst,proto3" json:"own_values_first,omitempty"`
 	// Scripts that make values, which win over all others.
-	LuaScript     string `protobuf:"bytes,7,opt,name=lua_script,json=luaScript,proto3" json:"lua_script,omitempty"`
-	LuaFile       string `protobuf:"bytes,8,opt,name=lua_file,json=luaFile,proto3" json:"lua_file,omitempty"`
-	LuaFolder     string `protobuf:"bytes,9,opt,name=lua_folder,json=luaFolder,proto3" json:"lua_folder,omitempty"`
+	LuaScript string `protobuf:"bytes,7,opt,name=lua_script,json=luaScript,proto3" json:"lua_script,omitempty"`
+	LuaFile   string `protobuf:"bytes,8,opt,name=lua_file,json=luaFile,proto3" json:"lua_file,omitempty"`
+	LuaFolder string `protobuf:"bytes,9,opt,name=lua_folder,json=luaFolder,proto3" json:"lua_folder,omitempty"`
+	// Templates see IsUpgrade instead of IsInstall.
+	Upgrade       bool `protobuf:"varint,10,opt,name=upgrade,proto3" json:"upgrade,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -730,6 +732,13 @@ func (x *Helm) GetLuaFolder() string {
 		return x.LuaFolder
 	}
 	return ""
+}
+
+func (x *Helm) GetUpgrade() bool {
+	if x != nil {
+		return x.Upgrade
+	}
+	return false
 }
 
 // Jsonnet is how Jsonnet files are evaluated. The service's configuration,
@@ -1631,7 +1640,7 @@ const file_render_v1_render_proto_rawDesc = "" +
 	"\x03cue\x18\n" +
 	" \x01(\v2\x13.axle.render.v1.CueR\x03cue\x12(\n" +
 	"\x04exec\x18\v \x01(\v2\x14.axle.render.v1.ExecR\x04exec\x12(\n" +
-	"\x04wasm\x18\f \x01(\v2\x14.axle.render.v1.WasmR\x04wasm\"\xa2\x02\n" +
+	"\x04wasm\x18\f \x01(\v2\x14.axle.render.v1.WasmR\x04wasm\"\xbc\x02\n" +
 	"\x04Helm\x12\x18\n" +
 	"\arelease\x18\x01 \x01(\tR\arelease\x12\x16\n" +
 	"\x06values\x18\x02 \x01(\tR\x06values\x12!\n" +
@@ -1644,7 +1653,9 @@ const file_render_v1_render_proto_rawDesc = "" +
 	"lua_script\x18\a \x01(\tR\tluaScript\x12\x19\n" +
 	"\blua_file\x18\b \x01(\tR\aluaFile\x12\x1d\n" +
 	"\n" +
-	"lua_folder\x18\t \x01(\tR\tluaFolder\"\xa2\x01\n" +
+	"lua_folder\x18\t \x01(\tR\tluaFolder\x12\x18\n" +
+	"\aupgrade\x18\n" +
+	" \x01(\bR\aupgrade\"\xa2\x01\n" +
 	"\aJsonnet\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\tR\x04file\x123\n" +
 	"\x04tlas\x18\x02 \x03(\v2\x1f.axle.render.v1.JsonnetVariableR\x04tlas\x12:\n" +
