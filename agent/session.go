@@ -88,6 +88,11 @@ func (s *session) Report(ctx context.Context, r *agentv1.ReportRequest) (answer 
 	return answer, err
 }
 
+// ReportDiff stores what applying a service would change.
+func (s *session) ReportDiff(ctx context.Context, r *agentv1.ReportDiffRequest) error {
+	return s.authorised(ctx, func() error { return s.client.ReportDiff(ctx, r) })
+}
+
 // ReportTests stores how tests stand.
 func (s *session) ReportTests(ctx context.Context, r *agentv1.ReportTestsRequest) error {
 	return s.authorised(ctx, func() error { return s.client.ReportTests(ctx, r) })

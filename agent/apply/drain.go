@@ -305,6 +305,9 @@ func (d *drain) unmarkAll(ctx context.Context) error {
 func (e *Engine) forget(service string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if t := e.services[service]; t != nil {
+		e.countLocked(t, nil)
+	}
 	delete(e.services, service)
 	for ref, owner := range e.owner {
 		if owner == service {

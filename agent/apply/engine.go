@@ -84,16 +84,22 @@ type Engine struct {
 	// owner says which service has an object in its inventory. While an object
 	// moves, the last one to write wins.
 	owner map[kubeobj.Ref]string
+	// inUse counts, by kind, the services whose inventory has it.
+	inUse map[kubeobj.Kind]int
 	// watching is held while the watches are told of kinds, so that an older
 	// set never follows a newer one.
 	watching sync.Mutex
 	// spaces holds namespaces that were made or found, with what was asked of
 	// them.
 	spaces map[string]string
+	// diffKey hides secret values in diffs.
+	diffKey []byte
 	// wanted holds objects that a service renders but another one has.
 	wanted map[kubeobj.Ref]string
 	// patience holds since when prunes and drains wait for other services.
 	patience map[string]time.Time
+	// rewrites are the times at which objects were put back of late.
+	rewrites map[kubeobj.Ref][]time.Time
 }
 
 // tenant is one service in memory.
@@ -106,8 +112,11 @@ type tenant struct {
 	// running says that a pass is under way; paused that nothing may be put
 	// back; stale that the inventory must be read again.
 	running, paused, stale bool
-	// claimed are the kinds of the pass under way.
+	// claimed are the kinds of the pass under way, has those of the inventory.
 	claimed []kubeobj.Kind
+	has     map[kubeobj.Kind]bool
+	// targets are what the service's autoscalers scale.
+	targets map[kubeobj.Ref]bool
 	// rendered is what the last pass was asked for, for heals.
 	rendered rendered
 	service  Service
@@ -143,7 +152,7 @@ func New(cfg Config) (*Engine, error) {
 		cfg.NeedPass = func(string) {}
 	}
 	e := &Engine{cfg: cfg, gate: newGate(cfg.Concurrency), accounts: map[string]*client{}, services: map[string]*tenant{},
-		owner: map[kubeobj.Ref]string{}, wanted: map[kubeobj.Ref]string{}, spaces: map[string]string{},
+		owner: map[kubeobj.Ref]string{}, inUse: map[kubeobj.Kind]int{}, wanted: map[kubeobj.Ref]string{}, spaces: map[string]string{}, diffKey: newDiffKey(),
 		patience: map[string]time.Time{}}
 	var err error
 	if e.own, err = newClient(cfg.REST, "", e.gate); err != nil {
@@ -219,6 +228,24 @@ func (e *Engine) commitLocked(t *tenant, i *inventory) {
 		}
 	}
 	t.inventory = i
+	has := map[kubeobj.Kind]bool{}
+	for _, entry := range i.entries {
+		has[entry.kind] = true
+	}
+	e.countLocked(t, has)
+}
+
+// countLocked notes which kinds a tenant has.
+func (e *Engine) countLocked(t *tenant, has map[kubeobj.Kind]bool) {
+	for kind := range has {
+		e.inUse[kind]++
+	}
+	for kind := range t.has {
+		if e.inUse[kind]--; e.inUse[kind] == 0 {
+			delete(e.inUse, kind)
+		}
+	}
+	t.has = has
 }
 
 func (e *Engine) commit(t *tenant, i *inventory) {
@@ -232,15 +259,12 @@ func (e *Engine) watchedKinds() []kubeobj.Kind {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	seen := map[kubeobj.Kind]bool{}
+	for kind := range e.inUse {
+		seen[kind] = true
+	}
 	for _, t := range e.services {
 		for _, kind := range t.claimed {
 			seen[kind] = true
-		}
-		if t.inventory == nil {
-			continue
-		}
-		for _, entry := range t.inventory.entries {
-			seen[entry.kind] = true
 		}
 	}
 	return sortedKinds(seen)
@@ -270,7 +294,21 @@ func (e *Engine) State(service string) (State, bool) {
 	}
 	i := t.inventory
 	return State{ServiceID: service, Name: i.name, Namespace: i.namespace, TarballDigest: i.tarballDigest, SpecDigest: i.specDigest,
-		Phase: i.phase, Objects: len(i.entries), AppliedAt: i.appliedAt, PruneApproval: i.approval}, true
+		Phase: i.phase, Objects: len(i.entries), AppliedAt: i.appliedAt, PruneApproval: i.approval,
+		SyncRequest: i.syncRequest, Hooks: i.hooks()}, true
+}
+
+// hooks names a hook of the present revision that has not ended well.
+func (i *inventory) hooks() string {
+	if i.phase != PhaseWaiting && i.phase != PhaseFailed {
+		return ""
+	}
+	for _, e := range i.entries {
+		if e.hook.runs && e.hook.key != 0 && e.hook.end != hookSucceeded && e.hook.moment != momentFail {
+			return e.ref.String()
+		}
+	}
+	return ""
 }
 
 // Objects returns the objects of a service as they were applied, in order of

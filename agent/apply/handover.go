@@ -54,7 +54,7 @@ func (e *Engine) heir(service string, ref kubeobj.Ref) string {
 	return heir
 }
 
-// want notes which objects of other services this one renders from now on,
+// want notes what its autoscalers scale, and which objects of other services this one renders from now on,
 // before any of them is written: a wave that fails must not make the objects of
 // later waves look unwanted to the one who gives them up. What is not rendered
 // any more is not wanted any more, or it would be given to somebody who never
@@ -62,6 +62,7 @@ func (e *Engine) heir(service string, ref kubeobj.Ref) string {
 func (e *Engine) want(service string, before *inventory, p *plan) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.tenantLocked(service).targets = targetsOf(p)
 	for ref, heir := range e.wanted {
 		if heir == service && p.byRef[ref] == nil {
 			delete(e.wanted, ref)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
@@ -135,6 +137,25 @@ func (e *Engine) heal(ctx context.Context, t *tenant, w *writer, next *inventory
 // heal looks at the object first: the watches see an object that has lost our
 // label as deleted.
 func (w *writer) heal(ctx context.Context, it *item, had entry) (entry, error) {
+	if refused := w.engine.mayRewrite(it.ref); refused != nil {
+		return entry{}, refused
+	}
+	var meta *metav1.PartialObjectMetadata
+	var err error
+	for try := 0; ; try++ {
+		meta, err = w.healOnce(ctx, it, had)
+		// Somebody changed it meanwhile: look again, a few times.
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) || try == 3 {
+			break
+		}
+	}
+	if err != nil {
+		return entry{}, w.explain(it, err)
+	}
+	return w.done(it, meta), nil
+}
+
+func (w *writer) healOnce(ctx context.Context, it *item, had entry) (*metav1.PartialObjectMetadata, error) {
 	v, why, meta, err := w.engine.look(ctx, w.client, w.service, it, &had)
 	if err == nil {
 		meta, err = w.act(ctx, v, why, it, meta)
@@ -145,10 +166,7 @@ func (w *writer) heal(ctx context.Context, it *item, had entry) (entry, error) {
 			meta, err = w.act(ctx, v, why, it, meta)
 		}
 	}
-	if err != nil {
-		return entry{}, w.explain(it, err)
-	}
-	return w.done(it, meta), nil
+	return meta, err
 }
 
 func (e *Engine) saveHealed(ctx context.Context, t *tenant, next *inventory) error {

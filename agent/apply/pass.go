@@ -102,6 +102,7 @@ func (e *Engine) end(t *tenant) {
 }
 
 func (e *Engine) pass(ctx context.Context, t *tenant, service Service, objects []*unstructured.Unstructured) (Result, error) {
+	service.reserved = e.cfg.Namespace
 	r := &run{Engine: e, service: service, tenant: t, began: time.Now()}
 	if err := r.open(ctx); err != nil {
 		return Result{}, err
@@ -124,6 +125,9 @@ func (e *Engine) pass(ctx context.Context, t *tenant, service Service, objects [
 
 // advance brings the service as far as it can go now.
 func (r *run) advance(ctx context.Context) error {
+	if r.windowHolds() {
+		return nil
+	}
 	if busy := r.takeGoal(); busy != "" {
 		return r.yield(ctx, busy)
 	}

@@ -39,6 +39,7 @@ func (r *run) takeGoal() (busy string) {
 		}
 	}
 	n.goal, n.reached, n.attempt, n.why = goal, place{}, 0, ""
+	n.syncRequest = max(n.syncRequest, r.service.SyncRequest)
 	n.retryAt, n.waitUntil = time.Time{}, time.Time{}
 	n.phase = PhaseApplying
 	return ""

@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -176,6 +177,9 @@ func (p planner) item(ctx context.Context, object *unstructured.Unstructured) (*
 	if err != nil {
 		return nil, err
 	}
+	if err := p.service.permits(kind, kubeobj.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: namespace, Name: object.GetName()}); err != nil {
+		return nil, err
+	}
 	it := &item{
 		ref:      kubeobj.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: namespace, Name: object.GetName()},
 		kind:     kind,
@@ -190,6 +194,13 @@ func (p planner) item(ctx context.Context, object *unstructured.Unstructured) (*
 	}
 	sum := fnv.New64a()
 	sum.Write(it.body)
+	for _, text := range p.service.ignored(it.ref, object.GetAnnotations()) {
+		if _, err := parsePath(text); err != nil && !strings.HasPrefix(text, managerPrefix) {
+			return nil, err
+		}
+		// A rule that came or went is a change: the field gets another owner.
+		sum.Write([]byte("\x00" + text))
+	}
 	it.hash = sum.Sum64()
 	p.keepPlace(it)
 	return it, nil

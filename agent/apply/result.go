@@ -97,6 +97,11 @@ type State struct {
 	Objects int
 	// AppliedAt is when an object was last written.
 	AppliedAt time.Time
+	// SyncRequest is the last one of a person that was taken up.
+	SyncRequest int64
+	// Hooks says which hook of the present revision has not ended well, empty
+	// when there is none.
+	Hooks string
 	// PruneApproval is the number that was used up by the last held prune.
 	PruneApproval int64
 }

@@ -3,6 +3,7 @@ package apply
 import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/scrub"
+	"github.com/axle-cd/axle/internal/syncwindow"
 )
 
 // Service is what a pass must know beside the objects.
@@ -18,6 +19,12 @@ type Service struct {
 	// service and what its cluster is: hooks run once for each. The digests
 	// when empty.
 	Revision string
+	// Windows say when a new revision may be taken.
+	Windows []syncwindow.Window
+	// SyncRequest counts what people asked for, and Only names the objects that
+	// the last request is about; empty is all.
+	SyncRequest int64
+	Only        []string
 	// Adopt takes over objects that another tool or a person made.
 	Adopt bool
 	// RequireOwnership refuses objects of another service of ours. Without it
@@ -37,6 +44,12 @@ type Service struct {
 	// Partial says why the objects may not be all of them (a skipped file, a
 	// lookup that could not be answered). Then nothing is pruned.
 	Partial string
+	// Tenancy limits what the service may touch.
+	Tenancy Tenancy
+	// reserved is the agent's own namespace.
+	reserved string
+	// Ignore leaves fields to others.
+	Ignore []IgnoreRule
 	// Strict takes back what people's tools wrote, instead of reporting it.
 	Strict bool
 	// ServiceAccount is impersonated for writes: "namespace/name", or a name
@@ -80,8 +93,28 @@ func FromSpec(spec *agentv1.ServiceSpec, tarballDigest string) Service {
 		NamespaceLabels:      cfg.GetLabels(),
 		NamespaceAnnotations: cfg.GetAnnotations(),
 		PruneApproval:        spec.GetPruneApproval(),
+		Windows:              windowsOf(spec),
+		SyncRequest:          spec.GetSyncRequest(),
+		Only:                 spec.GetSyncResources(),
 		Strict:               spec.GetDrift() == "strict",
+		Tenancy:              tenancyOf(spec),
+		Ignore:               ignoreRules(cfg.GetDiffNormalizers()),
 		ServiceAccount:       spec.GetServiceAccount(),
 		Scrub:                scrub.New(secrets),
 	}
+}
+
+// windowsOf reads the windows. One that cannot be read was taken by a newer
+// hub; it denies all but what a person asks for, since a window that is not
+// understood must not be lost.
+func windowsOf(spec *agentv1.ServiceSpec) []syncwindow.Window {
+	var all []syncwindow.Window
+	for _, m := range spec.GetSyncWindows() {
+		w, err := syncwindow.Parse(syncwindow.Spec{Kind: m.GetKind(), Schedule: m.GetSchedule(), Duration: m.GetDuration(), TimeZone: m.GetTimeZone(), Manual: m.GetManualSync()})
+		if err != nil {
+			w, _ = syncwindow.Parse(syncwindow.Spec{Kind: syncwindow.Deny, Schedule: "* * * * *", Duration: "1m", Manual: true})
+		}
+		all = append(all, w)
+	}
+	return all
 }

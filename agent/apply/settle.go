@@ -69,6 +69,7 @@ func (r *run) applied(ctx context.Context) error {
 		r.dirty = true
 	}
 	n.phase, n.tarballDigest, n.specDigest = PhaseApplied, r.service.TarballDigest, r.service.SpecDigest
+	n.syncRequest = max(n.syncRequest, r.service.SyncRequest)
 	n.approval, n.held, n.waitUntil, n.attempt, n.why = max(n.approval, r.service.PruneApproval), 0, time.Time{}, 0, ""
 	r.calm()
 	r.result.Sync = SyncSynced

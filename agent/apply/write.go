@@ -49,6 +49,11 @@ type writer struct {
 // write makes one object what it should be. had is its entry, nil when the
 // inventory did not have it before this pass.
 func (w *writer) write(ctx context.Context, it *item, had *entry) (entry, error) {
+	if _, _, synced := w.engine.cfg.Live.Lookup(it.kind, it.ref); synced && had != nil && had.hash == it.hash && had.uid != "" {
+		if refused := w.engine.mayRewrite(it.ref); refused != nil {
+			return entry{}, refused
+		}
+	}
 	v, why, meta, err := w.judge(ctx, it, had)
 	for try := 0; err == nil; try++ {
 		var answer *metav1.PartialObjectMetadata
@@ -135,7 +140,11 @@ func unserved(err error) bool {
 }
 
 func (w *writer) sendOrRecreate(ctx context.Context, it *item) (*metav1.PartialObjectMetadata, error) {
-	meta, err := w.send(ctx, it, it.body)
+	body, err := w.bodyFor(ctx, it)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := w.send(ctx, it, body)
 	if !it.recreate || len(immutableFields(err)) == 0 {
 		return meta, err
 	}

@@ -54,6 +54,12 @@ func (c *Client) Report(ctx context.Context, r *agentv1.ReportRequest) (*agentv1
 	return call(ctx, c, c.calls().Report, r)
 }
 
+// ReportDiff stores what applying a service would change.
+func (c *Client) ReportDiff(ctx context.Context, r *agentv1.ReportDiffRequest) error {
+	_, err := call(ctx, c, c.calls().ReportDiff, r)
+	return err
+}
+
 // ReportTests stores how tests stand. Sending one twice does no harm.
 func (c *Client) ReportTests(ctx context.Context, r *agentv1.ReportTestsRequest) error {
 	_, err := call(ctx, c, c.calls().ReportTests, r)

@@ -46,6 +46,11 @@ type Config struct {
 	// out.
 	Tests Tests
 
+	// Errands and Diffs do what people ask for beside whole syncs; without them
+	// it is not done.
+	Errands Errands
+	Diffs   Diffs
+
 	// List is the last list, verified; nil when there is none. ETag names it.
 	List *agentv1.Desired
 	// Remembered is what was stored with it.

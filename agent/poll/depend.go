@@ -27,7 +27,12 @@ func (l *Loop) waitsFor(d *agentv1.Dependency, s *service) string {
 		if o.name != d.GetName() || o.want == nil || o.id == s.id {
 			continue
 		}
+		applied, _ := l.Inventory.State(o.id)
 		switch {
+		case o.spec.GetDryRun():
+			return fmt.Sprintf("waits for service %q, which is on a dry run", o.name)
+		case o.done != nil && applied.Hooks != "":
+			return fmt.Sprintf("waits for service %q, whose hook %s has not ended", o.name, applied.Hooks)
 		case o.done == nil:
 			return fmt.Sprintf("waits for service %q, which is not applied yet", o.name)
 		case o.spec != nil && !o.done.filesOf(o.want):

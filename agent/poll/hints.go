@@ -92,7 +92,7 @@ func (l *Loop) heed(ctx context.Context) {
 			s.queue(now, Asked)
 		}
 	}
-	for _, s := range l.services {
+	for _, s := range l.hinted(hinted, served != nil) {
 		if s.want == nil || s.held {
 			continue
 		}
@@ -106,6 +106,28 @@ func (l *Loop) heed(ctx context.Context) {
 	l.mu.Unlock()
 	poke(l.work)
 	l.report.touch(hinted.touched)
+}
+
+// hinted are the services to look at: those with news, and those that wait for
+// others; after news of APIs all. Watches hint many times a second, so that a fleet of
+// services that wait for nothing is not looked through each time.
+func (l *Loop) hinted(h taken, apis bool) []*service {
+	var some []*service
+	if apis {
+		for _, s := range l.services {
+			some = append(some, s)
+		}
+		return some
+	}
+	for id := range h.news {
+		if s := l.services[id]; s != nil && !l.gated[id] {
+			some = append(some, s)
+		}
+	}
+	for id := range l.gated {
+		some = append(some, l.services[id])
+	}
+	return some
 }
 
 // mayGoOn reports whether a service that waits need not wait any longer: for

@@ -97,6 +97,7 @@ func (l *Loop) drop() {
 		case s.tombstone == nil && !applied && !s.running:
 			gone = append(gone, id)
 			delete(l.services, id)
+			delete(l.gated, id)
 		}
 	}
 	l.mu.Unlock()
@@ -231,6 +232,10 @@ func (s *service) queueChanged(now time.Time, renderer string) {
 	case s.tombstone != nil:
 		if s.drain == nil || !s.drain.Done {
 			s.queue(now, Unchanged)
+		}
+	case s.held && s.asked():
+		if s.due.IsZero() {
+			s.queue(now, Asked)
 		}
 	case s.held || s.spec == nil || !s.specFits():
 	default:

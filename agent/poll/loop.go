@@ -36,6 +36,8 @@ type Loop struct {
 	facts    *Facts
 	factsAt  time.Time
 	settings Settings
+	// gated are the services that wait for a dependency.
+	gated map[string]bool
 	// appliedChanged: the words of what is applied must be stored.
 	appliedChanged bool
 	// appliedAt is when they were stored last.
@@ -68,7 +70,7 @@ func New(cfg Config) (*Loop, error) {
 		return nil, err
 	}
 	l := &Loop{
-		Config: cfg, services: map[string]*service{},
+		Config: cfg, services: map[string]*service{}, gated: map[string]bool{},
 		pollNow: make(chan struct{}, 1), work: make(chan struct{}, 1), refresh: make(chan struct{}, 1),
 		etag: cfg.Remembered.ETag, deletes: deletesHold(cfg.Remembered.Deletes),
 		hints: hints{touched: map[string]bool{}, news: map[string]bool{}, needPass: map[string]bool{}, wake: make(chan struct{}, 1)},
@@ -82,6 +84,7 @@ func New(cfg Config) (*Loop, error) {
 	for id, spec := range specs {
 		s := l.ensure(id)
 		s.spec, s.name, s.namespace = spec, spec.GetName(), spec.GetNamespace()
+		s.diffed = spec.GetDiffRequest()
 	}
 	for id, applied := range cfg.Cache.Applied() {
 		if s := l.services[id]; s != nil {

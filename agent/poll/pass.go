@@ -51,7 +51,7 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 		return fail(sourceRender, err)
 	case cause == Unchanged && j.objects == nil:
 		return outcome{skipped: true}
-	case j.gate != "":
+	case j.gate != "" && !j.errand:
 		return outcome{inputs: now, gate: j.gate}
 	}
 	objects, warnings := j.objects, j.warnings
@@ -73,6 +73,15 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	service.Partial = cmp.Or(j.deletes, partial)
 	service.Unsettled = func() string { return l.unsettled(j.id) }
 	_, synced := testrun.Split(objects)
+	words, again := l.errands(ctx, j, service, synced)
+	switch {
+	case j.held:
+		return outcome{skipped: true, again: again}
+	case j.spec.GetDryRun():
+		return outcome{inputs: now, warnings: warnings, again: again, dry: cmp.Or(words, "dry run: what it would change cannot be told yet")}
+	case j.gate != "":
+		return outcome{inputs: now, gate: j.gate, again: again}
+	}
 	result, err := l.Apply.Pass(ctx, service, synced)
 	if err != nil {
 		return fail(sourceApply, err)
@@ -80,7 +89,7 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	if partial != "" && result.Again == 0 {
 		result.Again = partialRetry // a prune may wait for the rest
 	}
-	return outcome{inputs: now, objects: objects, warnings: warnings, result: &result}
+	return outcome{inputs: now, objects: objects, warnings: warnings, result: &result, again: again}
 }
 
 var errNoContent = errcode.New(errcode.Unprocessable, "the hub has not produced this service's content yet; its source's errors say why")

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/cache"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
@@ -102,7 +103,7 @@ func (l *Loop) next() (*job, time.Duration) {
 	var first *service
 	for _, s := range l.services {
 		switch {
-		case s.due.IsZero() || s.running || s.held:
+		case s.due.IsZero() || s.running || s.held && !s.asked():
 		case s.due.After(now):
 			wait = min(wait, s.due.Sub(now))
 		case first == nil || s.due.Before(first.due):
@@ -119,7 +120,7 @@ func (l *Loop) begin(s *service) *job {
 	j := &job{
 		id: s.id, want: s.want, tombstone: s.tombstone, spec: s.spec, done: s.done, inputs: s.inputs,
 		objects: s.objects, warnings: s.warnings, cause: s.cause, readReads: s.readReads,
-		deletes: l.deletes.words(),
+		deletes: l.deletes.words(), held: s.held, diffed: s.diffed, errand: s.asked(),
 	}
 	if s.want != nil {
 		j.fits = s.specFits()
@@ -166,6 +167,9 @@ func (l *Loop) end(ctx context.Context, j *job, out outcome) {
 	if !out.skipped {
 		l.takeOutcome(s, j, out)
 	}
+	if out.again {
+		s.queue(l.Clock.Now().Add(max(s.backoff.Next(), time.Second)), Asked)
+	}
 	if l.loaded && l.list != nil {
 		// Its spec or list entry may have changed while it ran.
 		s.queueChanged(l.Clock.Now(), renderer)
@@ -199,6 +203,10 @@ func (l *Loop) takeOutcome(s *service, j *job, out outcome) {
 	case out.gate != "":
 		// A touched dependency hurries it.
 		s.queue(now.Add(30*time.Second), Unfinished)
+	case out.dry != "":
+		s.done, s.objects, s.warnings = &out.inputs, nil, out.warnings
+		s.result = &apply.Result{Sync: syncDryRun, Reason: reasonDryRun, Message: out.dry, Partly: true}
+		l.Apply.Pause(s.id)
 	case out.drain != nil && !out.drain.Done:
 		s.queue(now.Add(max(s.backoff.Next(), time.Second)), Unfinished)
 	case out.drain != nil:

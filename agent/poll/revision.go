@@ -16,7 +16,8 @@ import (
 func revisionOf(spec *agentv1.ServiceSpec, in Inputs) string {
 	bare := proto.Clone(spec).(*agentv1.ServiceSpec)
 	bare.SpecDigest, bare.Cluster, bare.Display = "", nil, nil
-	bare.PruneApproval, bare.SyncRequest = 0, 0
+	bare.PruneApproval, bare.SyncRequest, bare.DiffRequest = 0, 0, 0
+	bare.SyncWindows, bare.SyncResources, bare.DryRun = nil, nil, false
 	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(bare)
 	if err != nil {
 		// Texts of a spec are UTF-8: it came as protobuf.

@@ -48,6 +48,9 @@ type service struct {
 	running bool
 	// held: paused, or in no list.
 	held bool
+	// diffed and selected are the last requests for a diff, and for a sync of
+	// some objects, that were answered.
+	diffed, selected int64
 	// readReads makes the next pass look at looked-up objects again.
 	readReads bool
 	// deletesHeld: the last pass could not prune because deletes are held.
@@ -75,9 +78,9 @@ func wantKey(w *agentv1.DesiredService) string {
 }
 
 // needsSpec reports whether the hub must be asked for the spec. A paused
-// service takes nothing new.
+// service gets it too, for what people ask of it; it applies nothing of it.
 func (s *service) needsSpec() bool {
-	return s.want != nil && s.specFor != wantKey(s.want) && (s.spec == nil || !s.want.GetPaused())
+	return s.want != nil && s.specFor != wantKey(s.want)
 }
 
 // specFits reports whether the spec may be used with the list's content. The
@@ -120,6 +123,11 @@ type job struct {
 	warnings  []string
 	cause     Cause
 	readReads bool
+	// held: only errands are run.
+	held   bool
+	diffed int64
+	// errand says that a person waits for more than a sync.
+	errand bool
 	// deletes says what deletes wait for, empty when they do not.
 	deletes string
 	// gate is the dependency to wait for.
@@ -133,6 +141,8 @@ type outcome struct {
 	trouble  *trouble
 	gate     string
 	skipped  bool // nothing to do
+	again    bool // an errand could not be done yet
+	dry      string
 	inputs   Inputs
 	objects  []*unstructured.Unstructured
 	warnings []string

@@ -1,0 +1,169 @@
+package apply
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+// ignoreAnnotations are on objects whose fields are left to others: a list of
+// paths, with commas or line breaks between them.
+var ignoreAnnotations = []string{"axle-cd.github.io/ignore-fields", "deployments.plural.sh/ignore-fields", "deployments.plural.sh/backfill-fields"}
+
+// IgnoreRule names fields of some objects that are left to others. The live
+// value of such a field is applied again, until another manager owns it too.
+type IgnoreRule struct {
+	// Name, Kind and Namespace choose objects; empty is any. They may hold the
+	// wildcards * ? [a-z].
+	Name, Kind, Namespace string
+	// Paths are JSON pointers (/spec/replicas), jq paths
+	// (.spec.template.spec.containers[] | select(.name == "app") | .image), or
+	// manager:NAME for everything that a field manager has set.
+	Paths []string
+}
+
+func ignoreRules(all []*agentv1.DiffNormalizer) []IgnoreRule {
+	var rules []IgnoreRule
+	for _, n := range all {
+		rules = append(rules, IgnoreRule{Name: n.GetName(), Kind: n.GetKind(), Namespace: n.GetNamespace(), Paths: n.GetJsonPointers()})
+	}
+	return rules
+}
+
+func (r IgnoreRule) matches(ref kubeobj.Ref) bool {
+	return like(r.Name, ref.Name) && like(r.Kind, ref.Kind) && like(r.Namespace, ref.Namespace)
+}
+
+func like(pattern, text string) bool {
+	ok, err := filepath.Match(pattern, text)
+	return pattern == "" || ok && err == nil
+}
+
+// ignored lists the paths that are left to others in one object.
+func (s Service) ignored(ref kubeobj.Ref, annotations map[string]string) []string {
+	var all []string
+	for _, r := range s.Ignore {
+		if r.matches(ref) {
+			all = append(all, r.Paths...)
+		}
+	}
+	for _, key := range ignoreAnnotations {
+		for one := range strings.FieldsFuncSeq(annotations[key], func(c rune) bool { return c == ',' || c == '\n' }) {
+			if one = strings.TrimSpace(one); one != "" {
+				all = append(all, one)
+			}
+		}
+	}
+	return all
+}
+
+// step is one part of a path: a key, an index, all elements, or those elements
+// in which a field has a value.
+type step struct {
+	key   string
+	all   bool
+	where []string
+	value string
+}
+
+// managerPrefix begins a path that names a manager.
+const managerPrefix = "manager:"
+
+// parsePath reads a JSON pointer or the part of jq that names fields.
+func parsePath(text string) ([]step, error) {
+	switch {
+	case strings.HasPrefix(text, "/"):
+		return parsePointer(text), nil
+	case strings.HasPrefix(text, "."):
+		return parseJQ(text)
+	}
+	return nil, errcode.New(errcode.Invalid, "ignored field %q is neither a JSON pointer (/spec/replicas), nor a jq path (.spec.replicas), nor %sNAME", text, managerPrefix)
+}
+
+func parsePointer(text string) []step {
+	var steps []step
+	for part := range strings.SplitSeq(text[1:], "/") {
+		steps = append(steps, step{key: strings.NewReplacer("~1", "/", "~0", "~").Replace(part)})
+	}
+	return steps
+}
+
+var (
+	jqKey    = regexp.MustCompile(`^\.?([A-Za-z_][A-Za-z0-9_-]*)\??`)
+	jqQuoted = regexp.MustCompile(`^\.?\[?("(?:[^"\\]|\\.)*")\]?\??`)
+	jqAll    = regexp.MustCompile(`^\.?\[\]\??`)
+	jqIndex  = regexp.MustCompile(`^\.?\[(\d+)\]\??`)
+	jqSelect = regexp.MustCompile(`^select\(\s*((?:\.[A-Za-z_][A-Za-z0-9_-]*)+)\s*==\s*("(?:[^"\\]|\\.)*"|-?\d+|true|false)\s*\)$`)
+)
+
+func parseJQ(text string) ([]step, error) {
+	bad := errcode.New(errcode.Invalid, "ignored field %q: only jq paths are understood, such as .spec.replicas, .metadata.annotations[\"a/b\"] or .spec.containers[] | select(.name == \"app\") | .image", text)
+	var steps []step
+	for term := range strings.SplitSeq(text, "|") {
+		term = strings.TrimSpace(term)
+		if m := jqSelect.FindStringSubmatch(term); m != nil {
+			if len(steps) == 0 || !steps[len(steps)-1].all {
+				return nil, bad
+			}
+			last := &steps[len(steps)-1]
+			last.where, last.value = strings.Split(m[1], ".")[1:], m[2]
+			continue
+		}
+		parsed, ok := parseTerm(term)
+		if !ok {
+			return nil, bad
+		}
+		steps = append(steps, parsed...)
+	}
+	return steps, nil
+}
+
+func parseTerm(term string) (steps []step, ok bool) {
+	for term != "" {
+		switch {
+		case jqAll.MatchString(term):
+			steps = append(steps, step{all: true})
+			term = term[len(jqAll.FindString(term)):]
+		case jqIndex.MatchString(term):
+			m := jqIndex.FindStringSubmatch(term)
+			steps, term = append(steps, step{key: m[1]}), term[len(m[0]):]
+		case jqKey.MatchString(term):
+			m := jqKey.FindStringSubmatch(term)
+			steps, term = append(steps, step{key: m[1]}), term[len(m[0]):]
+		case jqQuoted.MatchString(term):
+			m := jqQuoted.FindStringSubmatch(term)
+			key, err := strconv.Unquote(m[1])
+			if err != nil {
+				return nil, false
+			}
+			steps, term = append(steps, step{key: key}), term[len(m[0]):]
+		default:
+			return nil, false
+		}
+	}
+	return steps, len(steps) > 0
+}
+
+// chooses reports whether a step leads to an element of a list.
+func (s step) chooses(element any, index int) bool {
+	if !s.all {
+		return s.key == strconv.Itoa(index)
+	}
+	if len(s.where) == 0 {
+		return true
+	}
+	for _, key := range s.where {
+		m, _ := element.(map[string]any)
+		element = m[key]
+	}
+	if text, ok := element.(string); ok {
+		return strconv.Quote(text) == s.value
+	}
+	return fmt.Sprint(element) == s.value
+}

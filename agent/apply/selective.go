@@ -1,0 +1,111 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+// selects reports whether GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME names
+// an object.
+func selects(text string, ref kubeobj.Ref) bool {
+	parts := strings.SplitN(text, ":", 3)
+	if len(parts) != 3 || !strings.EqualFold(parts[0], ref.Group) || !strings.EqualFold(parts[1], ref.Kind) {
+		return false
+	}
+	namespace, name, found := strings.Cut(parts[2], "/")
+	if !found {
+		return parts[2] == ref.Name
+	}
+	return namespace == ref.Namespace && name == ref.Name
+}
+
+// Select applies only the objects that the service's last request for a sync
+// names (Service.Only), in their order, without hooks and without a prune. The
+// revision is not called applied by it.
+func (e *Engine) Select(ctx context.Context, service Service, objects []*unstructured.Unstructured) (Result, error) {
+	t := e.begin(service)
+	defer e.end(t)
+	r := &run{Engine: e, service: service, tenant: t, began: time.Now()}
+	err := r.selectOnly(ctx, objects)
+	if err != nil {
+		return Result{}, scrubbed(service, err)
+	}
+	r.finish()
+	return r.result, nil
+}
+
+func (r *run) selectOnly(ctx context.Context, objects []*unstructured.Unstructured) error {
+	if err := r.open(ctx); err != nil {
+		return err
+	}
+	var err error
+	if r.client, err = r.clientOf(r.service); err != nil {
+		return err
+	}
+	if r.plan, err = (planner{r.kinds, r.cfg.ClusterID, r.service, r.before}).plan(ctx, objects); err != nil {
+		return err
+	}
+	r.plan.items = r.chosen()
+	todo := r.dirty
+	for _, it := range r.plan.items {
+		if _, had := r.next.entries[it.ref]; !had {
+			r.next.entries[it.ref] = entry{kind: it.kind, ref: it.ref, place: it.place, once: it.once, prune: it.prune}
+			todo = true
+		}
+	}
+	if todo {
+		if err := r.save(ctx); err != nil {
+			return err
+		}
+	}
+	r.watch()
+	r.writer = &writer{engine: r.Engine, client: r.client, service: r.service, newKinds: map[string]bool{}}
+	if err := r.prepareNamespace(ctx); err != nil {
+		return err
+	}
+	for _, group := range r.plan.groups() {
+		failed, err := r.applyGroup(ctx, group)
+		if err != nil {
+			return err
+		}
+		if failed > 0 || r.more {
+			break
+		}
+	}
+	r.result.Sync, r.result.Partly = SyncApplying, true
+	if r.more {
+		r.result.Again = time.Millisecond
+		return r.save(ctx)
+	}
+	r.next.syncRequest = r.service.SyncRequest
+	return r.save(ctx)
+}
+
+// chosen are the items that the request names; what it names in vain is a
+// problem.
+func (r *run) chosen() []*item {
+	var all []*item
+	met := map[string]bool{}
+	for _, it := range r.plan.items {
+		for _, text := range r.service.Only {
+			if selects(text, it.ref) && !it.hook.runs {
+				all = append(all, it)
+				met[text] = true
+				break
+			}
+		}
+	}
+	for _, text := range r.service.Only {
+		if !met[text] {
+			r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Warning: true,
+				Message: fmt.Sprintf("the service renders no object %q that a sync could be about; hooks run with whole syncs only", text)})
+		}
+	}
+	return all
+}

@@ -1,0 +1,157 @@
+package poll
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/klauspost/compress/zstd"
+	"google.golang.org/protobuf/proto"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/axle-cd/axle/agent/apply"
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// Errands is what people ask for beside whole syncs; *apply.Engine is one.
+type Errands interface {
+	// Diff says what an apply would change, and changes nothing.
+	Diff(ctx context.Context, service apply.Service, objects []*unstructured.Unstructured) (apply.Comparison, error)
+	// Select applies the objects that service.Only names.
+	Select(ctx context.Context, service apply.Service, objects []*unstructured.Unstructured) (apply.Result, error)
+}
+
+// Diffs takes what an apply would change to the hub.
+type Diffs interface {
+	ReportDiff(ctx context.Context, r *agentv1.ReportDiffRequest) error
+}
+
+const (
+	syncDryRun    = syncHeld
+	reasonDryRun  = "DryRun"
+	maxDiffText   = 32 << 10
+	maxDiffPacked = 64 << 10
+	maxDiffBytes  = 4 << 20
+)
+
+// asked reports whether a person wants something of a service that is held
+// otherwise.
+func (s *service) asked() bool {
+	if s.want == nil || s.spec == nil || !s.specFits() || s.want.GetTarballDigest() == "" && len(s.want.GetParts()) == 0 {
+		return false
+	}
+	return s.spec.GetDiffRequest() > s.diffed || len(s.spec.GetSyncResources()) > 0 && s.spec.GetSyncRequest() > s.selected
+}
+
+// errands does what people asked of a service beside a whole sync. again says
+// that something could not be done yet.
+func (l *Loop) errands(ctx context.Context, j *job, service apply.Service, objects []*unstructured.Unstructured) (words string, again bool) {
+	if l.Errands == nil {
+		return "", false
+	}
+	if l.Diffs != nil && (j.spec.GetDiffRequest() > j.diffed || j.spec.GetDryRun()) {
+		var err error
+		if words, err = l.diff(ctx, j, service, objects); err != nil {
+			l.Log.Warn("what an apply would change cannot be told", logkey.Service, j.want.GetName(), logkey.Error, errcode.Message(err))
+			again = true
+		} else {
+			l.mu.Lock()
+			if s := l.services[j.id]; s != nil {
+				s.diffed = max(s.diffed, j.spec.GetDiffRequest())
+			}
+			l.mu.Unlock()
+		}
+	}
+	if len(service.Only) > 0 && !j.spec.GetDryRun() {
+		again = l.selectSome(ctx, j, service, objects) || again
+	}
+	return words, again
+}
+
+// selectSome applies single objects, once for each request.
+func (l *Loop) selectSome(ctx context.Context, j *job, service apply.Service, objects []*unstructured.Unstructured) (again bool) {
+	if state, _ := l.Inventory.State(j.id); state.SyncRequest < service.SyncRequest {
+		result, err := l.Errands.Select(ctx, service, objects)
+		if err != nil || result.Again > 0 {
+			return true
+		}
+		l.mu.Lock()
+		if s := l.services[j.id]; s != nil {
+			s.result = &result
+		}
+		l.mu.Unlock()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.services[j.id]; s != nil {
+		s.selected = max(s.selected, service.SyncRequest)
+	}
+	return false
+}
+
+// diff works out and sends what an apply would change, and returns it in
+// words.
+func (l *Loop) diff(ctx context.Context, j *job, service apply.Service, objects []*unstructured.Unstructured) (string, error) {
+	report := &agentv1.ReportDiffRequest{
+		BootId: l.BootID, ServiceId: j.id, Request: j.spec.GetDiffRequest(), Revision: j.spec.GetDisplay().GetRevision(),
+		SourceRevision: j.spec.GetDisplay().GetSourceRevision(), TarballDigest: service.TarballDigest, SpecDigest: service.SpecDigest,
+		MadeAt: clock.Micros(l.Clock.Now()),
+	}
+	found, err := l.Errands.Diff(ctx, service, objects)
+	if errcode.Is(err, errcode.Unavailable) {
+		return "", err
+	}
+	if err != nil {
+		report.Error = service.Scrub.String(errcode.Message(err))
+	} else if report.Differences, err = packDiff(found); err != nil {
+		return "", err
+	}
+	return diffWords(found, report.GetError()), l.Diffs.ReportDiff(ctx, report)
+}
+
+// diffWords is a diff in one sentence.
+func diffWords(found apply.Comparison, problem string) string {
+	if problem != "" {
+		return "dry run: " + problem
+	}
+	count := map[apply.Action]int{}
+	for _, d := range found.Differences {
+		count[d.Action]++
+	}
+	return fmt.Sprintf("dry run, nothing is written: %d to create, %d to update, %d to make anew, %d to delete, %d hooks to run, %d refused, %d as they are; see `axle services diff`",
+		count[apply.ActionCreate], count[apply.ActionUpdate], count[apply.ActionRecreate], count[apply.ActionDelete], count[apply.ActionRun], count[apply.ActionRefuse], found.Unchanged)
+}
+
+var diffPacker, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(256<<10))
+
+// packDiff packs as many differences as one report takes; of the others it
+// tells how many there are.
+func packDiff(found apply.Comparison) ([]byte, error) {
+	list := &agentv1.DifferenceList{Unchanged: int32(found.Unchanged)}
+	size := 0
+	for _, d := range found.Differences {
+		one := &agentv1.Difference{Group: d.Ref.Group, Version: d.Version, Kind: d.Ref.Kind, Namespace: d.Ref.Namespace, Name: d.Ref.Name,
+			Action: string(d.Action), Desired: d.Desired, Live: d.Live, Message: d.Message}
+		if len(d.Desired) > maxDiffText || len(d.Live) > maxDiffText {
+			one.Desired, one.Live = "", ""
+			one.Message = fmt.Sprintf("it is larger than %d KiB and not shown. %s", maxDiffText>>10, d.Message)
+		}
+		if size += proto.Size(one); size > maxDiffBytes {
+			break
+		}
+		list.Differences = append(list.Differences, one)
+	}
+	for {
+		list.LeftOut = int32(len(found.Differences) - len(list.Differences))
+		raw, err := proto.Marshal(list)
+		if err != nil {
+			return nil, errcode.New(errcode.Internal, "pack a diff: %w", err)
+		}
+		if packed := diffPacker.EncodeAll(raw, nil); len(packed) <= maxDiffPacked {
+			return packed, nil
+		}
+		list.Differences = list.Differences[:len(list.Differences)*3/4]
+	}
+}
