@@ -9,7 +9,7 @@ FUZZTIME ?= 30s
 TOOL := go tool -modfile=tools/go.mod
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X github.com/axle-cd/axle/internal/buildinfo.Version=$(VERSION)
-BINARIES := axle axle-hub axle-agent axle-render
+BINARIES := axle axle-hub axle-agent axle-render axle-render-rare
 
 # What runs under the race detector: everything concurrent that ships.
 RACE := ./hub/... ./agent/... ./internal/...

@@ -17,6 +17,7 @@ import (
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/cache"
 	"github.com/axle-cd/axle/agent/drift"
+	"github.com/axle-cd/axle/agent/health"
 	"github.com/axle-cd/axle/agent/hubclient"
 	"github.com/axle-cd/axle/agent/poll"
 	"github.com/axle-cd/axle/agent/render"
@@ -43,7 +44,9 @@ type Agent struct {
 	registry *prometheus.Registry
 	measured atomic.Pointer[prometheus.Registry]
 	loop     atomic.Pointer[poll.Loop]
-	keeper   *upgrade.Keeper // nil when the agent does not replace itself
+	// rules judge objects; users write them in the cluster.
+	rules  health.Rules
+	keeper *upgrade.Keeper // nil when the agent does not replace itself
 }
 
 // New checks the configuration; nothing is contacted yet. Errors are Invalid.
@@ -131,13 +134,15 @@ func (a *Agent) work(ctx context.Context, renderer *render.Runner) error {
 	}
 	a.loop.Store(p.loop)
 	conf := newConfiguration(a.kube, p.loop)
+	rules := newHealthRules(a.kube, &a.rules, p.watcher.RulesChanged)
 	return lifecycle.Run(ctx,
 		lifecycle.Part{Name: "poll", Run: p.loop.Run},
 		lifecycle.Part{Name: "drift", Run: func(ctx context.Context) error { return p.watcher.Run(ctx, p.engine) }},
 		lifecycle.Part{Name: "cluster", Run: func(ctx context.Context) error {
-			return a.kube.run(ctx, func() { p.loop.APIsChanged(); conf.apisChanged() })
+			return a.kube.run(ctx, func() { p.loop.APIsChanged(); conf.apisChanged(); rules.apisChanged() })
 		}},
 		lifecycle.Part{Name: "configuration", Run: conf.run},
+		lifecycle.Part{Name: "health rules", Run: rules.run},
 		lifecycle.Part{Name: "tests", Run: p.tests.Run},
 		lifecycle.Part{Name: "token", Run: p.session.run})
 }
@@ -184,7 +189,7 @@ func (a *Agent) assemble(id *identity, fresh bool, renderer *render.Runner) (*pa
 		return nil, err
 	}
 	loop, err := poll.New(poll.Config{
-		Hub: session, Cache: store, Render: renderer, Apply: placed{engine, a}, Inventory: engine, Watch: watcher, Cluster: a.kube, Tests: tests,
+		Hub: session, Cache: store, Render: renderer, Apply: placed{engine, a}, Inventory: engine, Watch: watcher, Cluster: a.kube, Tests: tests, Errands: engine, Diffs: session,
 		List: list, Remembered: remembered, Fresh: fresh, BootID: a.bootID, AgentVersion: buildinfo.Version, Installation: a.installation(),
 		Interval: a.cfg.PollInterval, Fixed: a.cfg.PollInterval != 0,
 		Clock: a.cfg.Clock, Log: a.cfg.Log, Registerer: registry,
@@ -243,7 +248,7 @@ func (a *Agent) testRunner(hub testrun.Hub) (*testrun.Runner, error) {
 func (a *Agent) steps(clusterID string) (*drift.Watcher, *apply.Engine, error) {
 	tell := a.tell
 	watcher, err := drift.New(drift.Config{
-		REST: a.kube.rest, ClusterID: clusterID, Clock: a.cfg.Clock, Log: a.cfg.Log,
+		REST: a.kube.rest, ClusterID: clusterID, Rules: &a.rules, Clock: a.cfg.Clock, Log: a.cfg.Log,
 		Changed: tell((*poll.Loop).Touched), NeedPass: tell((*poll.Loop).NeedPass),
 	})
 	if err != nil {

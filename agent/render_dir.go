@@ -42,8 +42,9 @@ type RenderRequest struct {
 	Dir string
 	// ServiceFile is a ServiceDeployment whose settings are used; empty is none.
 	ServiceFile string
-	// Binary is axle-render, see Config.
+	// Binary is axle-render, and Tools the folder of tools, see Config.
 	Binary string
+	Tools  string
 }
 
 // RenderDir writes what an agent would apply for a folder as YAML documents,
@@ -69,7 +70,7 @@ func RenderDir(ctx context.Context, out io.Writer, r RenderRequest) (warnings []
 	if err != nil {
 		return nil, argument{err}
 	}
-	runner, err := render.New(render.Config{Binary: binary, Pool: 1})
+	runner, err := render.New(render.Config{Binary: binary, Tools: r.Tools, Pool: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func specOf(r RenderRequest) (*agentv1.ServiceSpec, error) {
 	spec.Configuration = d.Spec.Configuration
 	spec.Render = &agentv1.Render{Templated: d.Spec.Templated}
 	if h := d.Spec.Helm; h != nil {
-		spec.Render.Helm = &agentv1.Helm{Release: or(h.Release, ""), ValuesFiles: h.ValuesFiles, IgnoreHooks: is(h.IgnoreHooks), IgnoreCrds: is(h.IgnoreCrds),
+		spec.Render.Helm = &agentv1.Helm{Release: or(h.Release, ""), ValuesFiles: h.ValuesFiles, IgnoreHooks: is(h.IgnoreHooks), IgnoreCrds: is(h.IgnoreCrds), Upgrade: is(h.Upgrade),
 			LuaScript: or(h.LuaScript, ""), LuaFile: or(h.LuaFile, ""), LuaFolder: or(h.LuaFolder, ""),
 			KustomizePostrender: or(h.KustomizePostrender, "")}
 		if h.Values != nil {

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/axle-cd/axle/internal/confine"
 )
 
 // What one child may use. The soft limit makes the collector work before the
@@ -40,5 +42,5 @@ func Confine() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("give up new privileges: %w", err)
 	}
-	return filterSyscalls()
+	return confine.Threads(allowed)
 }

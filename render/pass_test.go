@@ -72,7 +72,7 @@ func TestSteps(t *testing.T) {
 		},
 		"charts are off":  {steps: []*renderv1.Step{{Path: "own"}}, fail: "set kustomize.enableHelm"},
 		"outside":         {steps: []*renderv1.Step{{Path: "../../x"}}, fail: "outside the service's files"},
-		"unknown":         {steps: []*renderv1.Step{{Type: "JSONNET"}}, fail: `no renderer "JSONNET"`},
+		"unknown":         {steps: []*renderv1.Step{{Type: "TIMONI"}}, fail: `no renderer "TIMONI"`},
 		"not a chart":     {steps: []*renderv1.Step{{Type: "HELM"}}, fail: "Chart.yaml"},
 		"no kustomizaton": {steps: []*renderv1.Step{{Type: "KUSTOMIZE"}}, fail: "no kustomization.yaml"},
 	}

@@ -22,8 +22,10 @@ const (
 // child is one running axle-render.
 type child struct {
 	project string
-	born    time.Time
-	passes  int
+	// rare says that it is the program with all makers.
+	rare   bool
+	born   time.Time
+	passes int
 
 	cmd    *exec.Cmd
 	in     *os.File

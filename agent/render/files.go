@@ -21,9 +21,9 @@ const (
 	maxTreeBytes = 192 << 20
 )
 
-// sender streams the files of a pass to the child.
+// sender hands the files of a pass on, one by one.
 type sender struct {
-	out   io.Writer
+	to    func(*renderv1.File) error
 	total int64
 	// taken refuses files that two parts have; nil for a service of one.
 	taken *taken
@@ -34,8 +34,8 @@ type sender struct {
 // sent as links, for the child to resolve inside the tree. Several parts are
 // put together here, by the paths they are sent under; nothing is copied on
 // disk.
-func sendFiles(l layout, out io.Writer) error {
-	s := &sender{out: out}
+func sendFiles(l layout, to func(*renderv1.File) error) error {
+	s := &sender{to: to}
 	if l.parts {
 		s.taken = newTaken(l.mounts)
 	}
@@ -88,7 +88,7 @@ func (s *sender) send(root *os.Root, name string, entry fs.DirEntry, i int, m *m
 			return err
 		}
 	}
-	if err := s.frame(file); err != nil {
+	if err := s.to(file); err != nil {
 		return err
 	}
 	return s.show(name, file, i, m)
@@ -107,7 +107,7 @@ func (s *sender) show(name string, file *renderv1.File, i int, m *mount) error {
 	if err != nil {
 		return err
 	}
-	return s.frame(&renderv1.File{Path: seen, Link: target})
+	return s.to(&renderv1.File{Path: seen, Link: target})
 }
 
 // fill puts a file's content into the frame, or its size when it is too large.
@@ -137,12 +137,15 @@ func (s *sender) fill(root *os.Root, file *renderv1.File, name string) error {
 	return nil
 }
 
-func (s *sender) frame(file *renderv1.File) error {
-	err := frame.Write(s.out, &renderv1.ToChild{Message: &renderv1.ToChild_File{File: file}})
-	if err != nil {
-		return &pipeError{err}
+// toChild sends files down the pipe.
+func toChild(out io.Writer) func(*renderv1.File) error {
+	return func(file *renderv1.File) error {
+		err := frame.Write(out, &renderv1.ToChild{Message: &renderv1.ToChild_File{File: file}})
+		if err != nil {
+			return &pipeError{err}
+		}
+		return nil
 	}
-	return nil
 }
 
 // pipeError marks an error of the pipe, which tells of the child, not of the

@@ -4,11 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,8 +31,14 @@ const (
 
 // Config says how children are run.
 type Config struct {
-	// Binary is the path of axle-render; empty looks beside this program.
+	// Binary is the path of axle-render; empty looks beside this program. The
+	// program with all makers lies beside it, its name with "-rare" behind.
 	Binary string
+	// Tools is a folder with tools for EXEC and WASM steps; empty has none.
+	Tools string
+	// Work is where tools get their private folders, this runner's alone; empty
+	// is the system's folder for temporary files.
+	Work string
 	// Pool is how many children may live at once; zero is 2.
 	Pool int
 	// Timeout is how long a pass may take; zero is 30 s.
@@ -42,6 +51,7 @@ type Config struct {
 type Runner struct {
 	config  Config
 	version string
+	tools   tools
 	slots   chan struct{}
 
 	mu     sync.Mutex
@@ -67,30 +77,60 @@ func New(c Config) (*Runner, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	version, err := versionOf(c.Binary)
+	tools, err := readTools(c.Tools)
+	if err != nil {
+		return nil, err
+	}
+	if c.Work != "" {
+		// What is left there is of a process that was killed.
+		removeAll(c.Work)
+		if err := os.MkdirAll(c.Work, 0o700); err != nil {
+			return nil, fmt.Errorf("make a folder for tools: %w", err)
+		}
+	}
+	version, err := versionOf(c.Binary, tools.digest)
 	if err != nil {
 		return nil, errcode.New(errcode.Unavailable,
 			"the render child %s cannot be read; put axle-render beside the agent or name it: %w", c.Binary, err)
 	}
-	return &Runner{config: c, version: version, slots: make(chan struct{}, c.Pool)}, nil
+	return &Runner{config: c, version: version, tools: tools, slots: make(chan struct{}, c.Pool)}, nil
 }
 
-// versionOf is a hash of the program: another build may render otherwise.
-func versionOf(binary string) (string, error) {
-	f, err := os.Open(binary)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
+// versionOf is a hash of the programs and tools: others may render otherwise.
+func versionOf(binary, tools string) (string, error) {
 	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return "", err
+	io.WriteString(sum, tools)
+	for _, path := range []string{binary, binary + rareSuffix} {
+		f, err := os.Open(path)
+		if path != binary && errors.Is(err, fs.ErrNotExist) {
+			// It is missed when a service wants it.
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		_, err = io.Copy(sum, f)
+		f.Close()
+		if err != nil {
+			return "", err
+		}
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
 }
 
-// RendererVersion changes with the program that renders; a result made by
-// another version is not reused.
+// rareSuffix makes the name of the program with all makers.
+const rareSuffix = "-rare"
+
+// errRare says that a pass wants the program with all makers.
+var errRare = errors.New("the pass wants the program with all makers")
+
+// rarely reports that a step names a maker that only that program has.
+func rarely(steps []Step) bool {
+	return slices.ContainsFunc(steps, func(s Step) bool { return s.Type == "JSONNET" || s.Type == "CUE" || s.Type == "WASM" })
+}
+
+// RendererVersion changes with the programs and tools that render; a result
+// made by another version is not reused.
 func (r *Runner) RendererVersion() string { return r.version }
 
 // Render runs one pass. Its errors are coded: invalid for what the service's
@@ -104,8 +144,9 @@ func (r *Runner) Render(ctx context.Context, p Pass) (Result, error) {
 	case <-ctx.Done():
 		return Result{}, fmt.Errorf("wait for a render child: %w", ctx.Err())
 	}
+	rare := rarely(p.Steps)
 	for {
-		c, reused, err := r.take(p.Project)
+		c, reused, err := r.take(p.Project, rare)
 		if err != nil {
 			return Result{}, err
 		}
@@ -113,6 +154,12 @@ func (r *Runner) Render(ctx context.Context, p Pass) (Result, error) {
 		if err == nil {
 			r.give(c)
 			return result, nil
+		}
+		if errors.Is(err, errRare) && !rare {
+			// Only the child can tell what AUTO finds.
+			r.give(c)
+			rare = true
+			continue
 		}
 		c.settle(err)
 		c.close()
@@ -127,7 +174,7 @@ func (r *Runner) Render(ctx context.Context, p Pass) (Result, error) {
 // take returns an idle child of the project, or a new one. The caller holds a
 // slot, so there are never more children than the pool allows: one of another
 // project makes room.
-func (r *Runner) take(project string) (c *child, reused bool, err error) {
+func (r *Runner) take(project string, rare bool) (c *child, reused bool, err error) {
 	r.mu.Lock()
 	if r.closed {
 		r.mu.Unlock()
@@ -139,7 +186,7 @@ func (r *Runner) take(project string) (c *child, reused bool, err error) {
 		switch {
 		case worn(candidate):
 			old = append(old, candidate)
-		case c == nil && candidate.project == project:
+		case c == nil && candidate.project == project && candidate.rare == rare:
 			c = candidate
 		default:
 			keep = append(keep, candidate)
@@ -157,10 +204,15 @@ func (r *Runner) take(project string) (c *child, reused bool, err error) {
 	if c != nil {
 		return c, true, nil
 	}
-	c, err = start(r.config.Binary, project)
-	if err != nil {
-		return nil, false, errcode.New(errcode.Unavailable, "the render child %s does not start: %w", r.config.Binary, err)
+	binary := r.config.Binary
+	if rare {
+		binary += rareSuffix
 	}
+	c, err = start(binary, project)
+	if err != nil {
+		return nil, false, errcode.New(errcode.Unavailable, "the render child %s does not start: %w", binary, err)
+	}
+	c.rare = rare
 	time.AfterFunc(maxLife, func() { r.retire(c) })
 	return c, false, nil
 }

@@ -22,7 +22,7 @@ func (r *Runner) pass(ctx context.Context, c *child, p Pass) (Result, error) {
 	defer cancel()
 	stop := context.AfterFunc(ctx, c.interrupt)
 	defer stop()
-	result, reads, err := talk(ctx, c, p)
+	result, reads, err := r.talk(ctx, c, p)
 	if cause := context.Cause(ctx); err != nil && errors.Is(cause, errTimeout) {
 		return Result{}, errcode.New(errcode.Exhausted,
 			"rendering took longer than %s and was stopped; a template may loop without end", r.config.Timeout.Round(time.Millisecond))
@@ -34,19 +34,27 @@ func (r *Runner) pass(ctx context.Context, c *child, p Pass) (Result, error) {
 	if !stop() {
 		return Result{}, ctx.Err()
 	}
+	if result.GetRare() {
+		return Result{}, errRare
+	}
 	if failed := result.GetFailure(); failed != nil {
 		return Result{}, errcode.New(errcode.Invalid, "%s", place(failed))
 	}
 	return resultOf(result, reads, r.version), nil
 }
 
-// talk sends the files and the begin, and answers lookups until the result.
-func talk(ctx context.Context, c *child, p Pass) (*renderv1.Result, []Read, error) {
+// talk sends the files and the begin, and answers lookups and tools until the
+// result.
+func (r *Runner) talk(ctx context.Context, c *child, p Pass) (*renderv1.Result, []Read, error) {
 	l := layoutOf(p)
-	if err := sendFiles(l, c.writer); err != nil {
+	if err := sendFiles(l, toChild(c.writer)); err != nil {
 		return nil, nil, err
 	}
-	begin := &renderv1.ToChild{Message: &renderv1.ToChild_Begin{Begin: p.begin(l)}}
+	message := p.begin(l)
+	if err := r.addCode(message); err != nil {
+		return nil, nil, err
+	}
+	begin := &renderv1.ToChild{Message: &renderv1.ToChild_Begin{Begin: message}}
 	if err := c.send(begin); err != nil {
 		return nil, nil, err
 	}
@@ -64,6 +72,11 @@ func talk(ctx context.Context, c *child, p Pass) (*renderv1.Result, []Read, erro
 			if err := c.send(&renderv1.ToChild{Message: &renderv1.ToChild_Lookup{Lookup: answer}}); err != nil {
 				return nil, nil, err
 			}
+		case *renderv1.ToParent_Tool:
+			output := r.runTool(ctx, p, l, m.Tool)
+			if err := c.send(&renderv1.ToChild{Message: &renderv1.ToChild_Tool{Tool: output}}); err != nil {
+				return nil, nil, err
+			}
 		default:
 			return nil, nil, fmt.Errorf("unexpected frame %T from the render child", m)
 		}
@@ -76,6 +89,23 @@ func (c *child) send(m *renderv1.ToChild) error {
 	}
 	if err := c.writer.Flush(); err != nil {
 		return &pipeError{err}
+	}
+	return nil
+}
+
+// addCode gives steps that name a module of the agent's its code.
+func (r *Runner) addCode(begin *renderv1.Begin) error {
+	for _, step := range begin.GetSteps() {
+		if step.GetWasm().GetTool() == "" {
+			continue
+		}
+		found, err := r.tools.find(step.GetWasm().GetTool(), true)
+		if err != nil {
+			return err
+		}
+		if step.Wasm.Code, err = found.code(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

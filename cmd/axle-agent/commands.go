@@ -70,7 +70,7 @@ func newRun() *cobra.Command {
 }
 
 func newRender() *cobra.Command {
-	var service, binary string
+	var service, binary, tools string
 	cmd := &cobra.Command{
 		Use:   "render DIR",
 		Short: "Print what an agent would apply for a folder, as YAML",
@@ -80,7 +80,7 @@ func newRender() *cobra.Command {
 			if err := fromEnv(cmd.Flags()); err != nil {
 				return err
 			}
-			warnings, err := agent.RenderDir(cmd.Context(), cmd.OutOrStdout(), agent.RenderRequest{Dir: given[0], ServiceFile: service, Binary: binary})
+			warnings, err := agent.RenderDir(cmd.Context(), cmd.OutOrStdout(), agent.RenderRequest{Dir: given[0], ServiceFile: service, Binary: binary, Tools: tools})
 			for _, w := range warnings {
 				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
 			}
@@ -89,6 +89,7 @@ func newRender() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&service, "service-file", "", "ServiceDeployment (YAML) whose settings are used")
 	cmd.Flags().StringVar(&binary, "render-binary", "", "axle-render (default: beside this program, then on $PATH)")
+	cmd.Flags().StringVar(&tools, "tools-dir", "", "folder of the tools and WebAssembly modules that renderers of type EXEC and WASM may name")
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 // Command axle-render is the agent's render child. It is not meant to be run
 // by people: axle-agent render DIR does that. It reads passes from standard
-// input and answers on standard output, and cannot do anything else.
+// input and answers on standard output, and cannot do anything else. With the
+// word "tool" it becomes one of the agent's tools, confined.
 package main
 
 import (
@@ -9,10 +10,15 @@ import (
 	// The child opens no files, time zones included.
 	_ "time/tzdata"
 
+	"github.com/axle-cd/axle/internal/confine"
 	"github.com/axle-cd/axle/render"
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == confine.LaunchWord {
+		fmt.Fprintln(os.Stderr, "axle-render:", confine.Launch(os.Args[2:]))
+		os.Exit(3)
+	}
 	if err := render.Confine(); err != nil {
 		fmt.Fprintln(os.Stderr, "axle-render:", err)
 		os.Exit(3)

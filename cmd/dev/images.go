@@ -26,7 +26,7 @@ type image struct {
 // images are what a release publishes. The agent's brings its render child.
 var images = []image{
 	{"axle-hub", []string{"axle-hub"}},
-	{"axle-agent", []string{"axle-agent", "axle-render"}},
+	{"axle-agent", []string{"axle-agent", "axle-render", "axle-render-rare"}},
 	{"axle", []string{"axle"}},
 }
 

@@ -15,6 +15,8 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/google/go-jsonnet"
@@ -157,6 +159,10 @@ func (r Request) libs() []string {
 	return out
 }
 
+// told is how the library names the place of an error in words: file, line or
+// (line:column), column or a range.
+var told = regexp.MustCompile(`^/(\S+?):\(?(\d+)[:\d()-]*\s+(.+)$`)
+
 func said(traces string) []string {
 	var out []string
 	for line := range strings.Lines(traces) {
@@ -190,6 +196,12 @@ func (r Request) explain(file string, jail *importer, err error) error {
 		}
 	case errors.As(err, &run):
 		bad.Message = run.Msg
+		// What is wrong in a file that is imported is told in words.
+		if found := told.FindStringSubmatch(run.Msg); found != nil && r.Tree.IsFile(found[1]) {
+			bad.File, bad.Message = found[1], found[3]
+			bad.Line, _ = strconv.Atoi(found[2])
+			break
+		}
 		for i := len(run.StackTrace) - 1; i >= 0; i-- {
 			loc := run.StackTrace[i].Loc
 			if name := strings.TrimPrefix(loc.FileName, "/"); loc.Begin.Line > 0 && r.Tree.IsFile(name) {

@@ -7,9 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,38 +19,6 @@ import (
 
 // patience bounds every wait for a child on a busy machine.
 const patience = 2 * time.Minute
-
-// Binary builds axle-render once for a test binary; remove deletes it.
-var Binary, remove = func() (func(*testing.T) string, func()) {
-	var dir string
-	build := sync.OnceValues(func() (string, error) {
-		var err error
-		if dir, err = os.MkdirTemp("", "axle-render"); err != nil {
-			return "", err
-		}
-		path := filepath.Join(dir, "axle-render")
-		command := exec.Command("go", "build", "-o", path, "github.com/axle-cd/axle/cmd/axle-render")
-		if out, err := command.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("go build axle-render: %w\n%s", err, out)
-		}
-		return path, nil
-	})
-	return func(t *testing.T) string {
-		t.Helper()
-		path, err := build()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}, func() { os.RemoveAll(dir) }
-}()
-
-// Main runs a package's tests and removes what Binary built.
-func Main(m *testing.M) {
-	code := m.Run()
-	remove()
-	os.Exit(code)
-}
 
 // Files are the files of a pass: a path, then its content. A content that
 // starts with "-> " is a symbolic link.
@@ -66,6 +32,8 @@ type Child struct {
 	out     io.Reader
 	stderr  bytes.Buffer
 	exited  chan error
+	// Tool is the command line of every tool.
+	Tool []string
 	// Lookups answers lookups by "apiVersion kind namespace/name"; others find
 	// nothing.
 	Lookups map[string]string
@@ -74,8 +42,19 @@ type Child struct {
 // Start starts a child that ends with the test.
 func Start(t *testing.T) *Child {
 	t.Helper()
+	return start(t, Binary(t))
+}
+
+// StartRare is Start for the program with all makers.
+func StartRare(t *testing.T) *Child {
+	t.Helper()
+	return start(t, Rare(t))
+}
+
+func start(t *testing.T, binary string) *Child {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
-	c := &Child{t: t, command: exec.CommandContext(ctx, Binary(t)), exited: make(chan error, 1)}
+	c := &Child{t: t, command: exec.CommandContext(ctx, binary), exited: make(chan error, 1)}
 	c.command.Env = []string{}
 	c.command.Stderr = &c.stderr
 	in, err := c.command.StdinPipe()
@@ -156,6 +135,10 @@ func (c *Child) Pass(files Files, begin *renderv1.Begin) *renderv1.Result {
 		}
 		if result := message.GetResult(); result != nil {
 			return result
+		}
+		if tool := message.GetTool(); tool != nil {
+			c.Send(&renderv1.ToChild{Message: &renderv1.ToChild_Tool{Tool: c.runTool(files, begin, tool)}})
+			continue
 		}
 		q := message.GetLookup()
 		key := fmt.Sprintf("%s %s %s/%s", q.GetApiVersion(), q.GetKind(), q.GetNamespace(), q.GetName())

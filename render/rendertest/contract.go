@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 
 	renderv1 "github.com/axle-cd/axle/api/render/v1"
 )
@@ -28,13 +29,39 @@ type Fixture struct {
 	Line    int32
 	// Manifest is the path in Good of a file that the maker reads.
 	Manifest string
+	// Twice renders one object two times, which is refused with the word.
+	Twice Files
+	// Rare is set for a maker that only the program with all makers has.
+	Rare bool
+	// Step, when set, is what the pass is asked for beside the type; AUTO cannot
+	// find such a maker.
+	Step *renderv1.Step
+	// Tool is the command line of the tool.
+	Tool []string
+}
+
+// start starts the program that has the maker.
+func (f Fixture) start(t *testing.T) *Child {
+	t.Helper()
+	child := Start
+	if f.Rare {
+		child = StartRare
+	}
+	c := child(t)
+	c.Tool = f.Tool
+	return c
 }
 
 // begin is the pass of a fixture.
 func (f Fixture) begin() *renderv1.Begin {
+	step := &renderv1.Step{Type: f.Type}
+	if f.Step != nil {
+		step = proto.CloneOf(f.Step)
+		step.Type = f.Type
+	}
 	return &renderv1.Begin{
 		Pass: "1", ServiceId: "s1", Name: "web", Namespace: "shop", Entry: "app", Templated: true,
-		Steps:         []*renderv1.Step{{Type: f.Type}},
+		Steps:         []*renderv1.Step{step},
 		Configuration: map[string]string{"color": "green"},
 		Cluster:       `{"name":"one","metadata":{"region":"eu"}}`,
 		Capabilities:  &renderv1.Capabilities{KubernetesVersion: "v1.36.3", ApiVersions: []string{"v1", "apps/v1"}},
@@ -45,7 +72,12 @@ func (f Fixture) begin() *renderv1.Begin {
 // Contract runs everything that holds for all makers.
 func Contract(t *testing.T, f Fixture) {
 	t.Run("RendersItsObjectsInOrder", f.rendersInOrder)
-	t.Run("AutoFindsIt", f.autoFindsIt)
+	if f.Step == nil {
+		t.Run("AutoFindsIt", f.autoFindsIt)
+	}
+	if f.Twice != nil {
+		t.Run("OneObjectTwice", f.twice)
+	}
 	t.Run("EqualInEveryChild", f.equalInEveryChild)
 	t.Run("NothingSurvivesAPass", f.nothingSurvives)
 	t.Run("InvalidYAMLHasFileAndLine", f.invalidYAML)
@@ -59,20 +91,20 @@ func Contract(t *testing.T, f Fixture) {
 }
 
 func (f Fixture) rendersInOrder(t *testing.T) {
-	result := Start(t).Pass(f.Good, f.begin())
+	result := f.start(t).Pass(f.Good, f.begin())
 	good(t, result)
 	if diff := cmp.Diff(f.Objects, names(t, result)); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
 	for _, o := range result.GetObjects() {
-		if !strings.HasPrefix(o.GetSource(), "app/") {
-			t.Errorf("an object's source is %q, not a file of the service", o.GetSource())
+		if source := o.GetSource(); !strings.HasPrefix(source, "app/") && !strings.HasPrefix(source, "app (tool ") {
+			t.Errorf("an object's source is %q, not a file of the service", source)
 		}
 	}
 }
 
 func (f Fixture) autoFindsIt(t *testing.T) {
-	child := Start(t)
+	child := f.start(t)
 	named := child.Pass(f.Good, f.begin())
 	begin := f.begin()
 	begin.Steps = nil
@@ -83,8 +115,8 @@ func (f Fixture) autoFindsIt(t *testing.T) {
 }
 
 func (f Fixture) equalInEveryChild(t *testing.T) {
-	want := Bytes(t, Start(t).Pass(f.Good, f.begin()))
-	child := Start(t)
+	want := Bytes(t, f.start(t).Pass(f.Good, f.begin()))
+	child := f.start(t)
 	for range 5 {
 		if diff := cmp.Diff(want, Bytes(t, child.Pass(f.Good, f.begin()))); diff != "" {
 			t.Fatalf("renders of one input differ:\n%s", diff)
@@ -97,7 +129,7 @@ func (f Fixture) equalInEveryChild(t *testing.T) {
 func (f Fixture) nothingSurvives(t *testing.T) {
 	other := f.begin()
 	other.Name, other.Namespace, other.Configuration = "other", "elsewhere", map[string]string{"color": "red", "only": "here"}
-	child := Start(t)
+	child := f.start(t)
 	first := child.Pass(f.Good, f.begin())
 	between := child.Pass(f.Other, other)
 	again := child.Pass(f.Good, f.begin())
@@ -106,13 +138,13 @@ func (f Fixture) nothingSurvives(t *testing.T) {
 	if diff := cmp.Diff(Bytes(t, first), Bytes(t, again)); diff != "" {
 		t.Errorf("the pass between changed the next:\n%s", diff)
 	}
-	if diff := cmp.Diff(Bytes(t, Start(t).Pass(f.Other, other)), Bytes(t, between)); diff != "" {
+	if diff := cmp.Diff(Bytes(t, f.start(t).Pass(f.Other, other)), Bytes(t, between)); diff != "" {
 		t.Errorf("the pass before changed this one:\n%s", diff)
 	}
 }
 
 func (f Fixture) invalidYAML(t *testing.T) {
-	failed := Start(t).Pass(f.Invalid, f.begin()).GetFailure()
+	failed := f.start(t).Pass(f.Invalid, f.begin()).GetFailure()
 	if failed.GetFile() != f.File || failed.GetLine() != f.Line || failed.GetMessage() == "" {
 		t.Errorf("got %v, want a message at %s:%d", failed, f.File, f.Line)
 	}
@@ -121,9 +153,16 @@ func (f Fixture) invalidYAML(t *testing.T) {
 func (f Fixture) missingFolder(t *testing.T) {
 	begin := f.begin()
 	begin.Entry = "nowhere"
-	failed := Start(t).Pass(f.Good, begin).GetFailure()
+	failed := f.start(t).Pass(f.Good, begin).GetFailure()
 	if failed.GetFile() != "nowhere" || !strings.Contains(failed.GetMessage(), "does not exist") {
 		t.Errorf("got %v, want the missing folder named", failed)
+	}
+}
+
+func (f Fixture) twice(t *testing.T) {
+	failed := f.start(t).Pass(f.Twice, f.begin()).GetFailure()
+	if !strings.Contains(failed.GetMessage(), "twice") || !strings.HasPrefix(failed.GetFile(), "app") {
+		t.Errorf("got %v, want the object that is there twice", failed)
 	}
 }
 
@@ -131,7 +170,7 @@ func (f Fixture) linkInside(t *testing.T) {
 	files := maps.Clone(f.Good)
 	files["elsewhere/real"] = files[f.Manifest]
 	files[f.Manifest] = "-> " + strings.Repeat("../", strings.Count(f.Manifest, "/")) + "elsewhere/real"
-	result := Start(t).Pass(files, f.begin())
+	result := f.start(t).Pass(files, f.begin())
 	good(t, result)
 	if diff := cmp.Diff(f.Objects, names(t, result)); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
@@ -148,7 +187,7 @@ func (f Fixture) linkOutside(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			files := maps.Clone(f.Good)
 			files[f.Manifest] = "-> " + target
-			result := Start(t).Pass(files, f.begin())
+			result := f.start(t).Pass(files, f.begin())
 			if failed := result.GetFailure(); failed.GetFile() != f.Manifest || !strings.Contains(failed.GetMessage(), "link") {
 				t.Errorf("got %v, want the link %s refused", failed, f.Manifest)
 			}
@@ -162,7 +201,7 @@ func (f Fixture) linkOutside(t *testing.T) {
 func (f Fixture) hugeManifest(t *testing.T) {
 	files := maps.Clone(f.Good)
 	files[f.Manifest] += "\n#" + strings.Repeat("x", 50<<20)
-	failed := Start(t).Pass(files, f.begin()).GetFailure()
+	failed := f.start(t).Pass(files, f.begin()).GetFailure()
 	if !strings.Contains(failed.GetMessage(), "bytes") {
 		t.Errorf("got %v, want the size said", failed)
 	}
@@ -173,7 +212,7 @@ func (f Fixture) postrenderChangesIt(t *testing.T) {
 	begin := f.begin()
 	begin.Steps[0].Postrender = "post"
 	files := f.Good.With("app/post/kustomization.yaml", "labels:\n- pairs: {post: rendered}\n")
-	child := Start(t)
+	child := f.start(t)
 	plain := child.Pass(f.Good, f.begin())
 	changed := child.Pass(files, begin)
 	good(t, changed)
@@ -196,7 +235,7 @@ func (f Fixture) postrenderChangesIt(t *testing.T) {
 }
 
 func (f Fixture) failureThenGood(t *testing.T) {
-	child := Start(t)
+	child := f.start(t)
 	first := child.Pass(f.Good, f.begin())
 	if child.Pass(f.Invalid, f.begin()).GetFailure() == nil {
 		t.Fatal("the invalid input rendered")
@@ -208,7 +247,7 @@ func (f Fixture) failureThenGood(t *testing.T) {
 
 func (f Fixture) endsWithInput(t *testing.T) {
 	t.Run("between passes", func(t *testing.T) {
-		child := Start(t)
+		child := f.start(t)
 		good(t, child.Pass(f.Good, f.begin()))
 		child.CloseInput()
 		if err := child.Wait(); err != nil {
@@ -216,7 +255,7 @@ func (f Fixture) endsWithInput(t *testing.T) {
 		}
 	})
 	t.Run("inside a pass", func(t *testing.T) {
-		child := Start(t)
+		child := f.start(t)
 		child.SendFiles(f.Good)
 		child.CloseInput()
 		if err := child.Wait(); err == nil {

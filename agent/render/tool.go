@@ -1,0 +1,140 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	renderv1 "github.com/axle-cd/axle/api/render/v1"
+	"github.com/axle-cd/axle/internal/confine"
+	"github.com/axle-cd/axle/internal/manifest"
+)
+
+// runTool runs the tool that a step of the pass names, as the child asked. The
+// child says which step, and no more: what runs is the agent's own list.
+func (r *Runner) runTool(ctx context.Context, p Pass, l layout, ask *renderv1.Tool) *renderv1.ToolOutput {
+	index := int(ask.GetStep())
+	if index < 0 || index >= len(p.Steps) || p.Steps[index].Type != "EXEC" {
+		return &renderv1.ToolOutput{Error: "the step names no tool"}
+	}
+	step := p.Steps[index]
+	found, err := r.tools.find(step.Tool, false)
+	if err != nil {
+		return &renderv1.ToolOutput{Error: err.Error()}
+	}
+	output, words, err := r.runIn(ctx, l, step, found, ask.GetInput())
+	answer := &renderv1.ToolOutput{Output: output, Words: words, Generates: found.generates}
+	if err != nil {
+		answer.Output, answer.Error = nil, err.Error()
+	}
+	return answer
+}
+
+// runIn gives the tool a private copy of the files and runs it there.
+func (r *Runner) runIn(ctx context.Context, l layout, step Step, t tool, input []byte) (output []byte, words string, err error) {
+	own, err := os.MkdirTemp(r.config.Work, "axle-tool-")
+	if err != nil {
+		return nil, "", fmt.Errorf("make a folder for the tool: %w", err)
+	}
+	defer removeAll(own)
+	if own, err = filepath.EvalSymlinks(own); err != nil {
+		return nil, "", err
+	}
+	files, temporary := filepath.Join(own, "files"), filepath.Join(own, "tmp")
+	for _, dir := range []string{files, temporary} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return nil, "", fmt.Errorf("make a folder for the tool: %w", err)
+		}
+	}
+	copied, err := copyFiles(l, files)
+	if err != nil {
+		return nil, "", err
+	}
+	dir := filepath.Join(l.base, step.Path)
+	if real := l.real(step.Path); real != "" {
+		dir = real
+	}
+	if !filepath.IsLocal(dir) {
+		return nil, "", errors.New("its folder is outside the service's files")
+	}
+	output, words, err = confine.Command{
+		Launcher: r.config.Binary, Argv: t.argv, Own: own, Dir: filepath.Join(files, dir),
+		Env:   environment(filepath.Dir(t.argv[0]), temporary),
+		Input: input, MaxOutput: manifest.MaxFileBytes,
+	}.Run(ctx)
+	words = strings.ReplaceAll(words, files+"/", "")
+	if err != nil && len(copied.omitted) > 0 {
+		err = fmt.Errorf("%w (files of more than %d bytes are not given to tools: %s)", err, maxFileBytes, strings.Join(copied.omitted, ", "))
+	}
+	return output, words, err
+}
+
+// environment is all that a tool gets: where programs are, where it may write,
+// and a language and a time zone that are everywhere the same.
+func environment(programs, temporary string) []string {
+	return []string{
+		"PATH=" + programs + ":/usr/local/bin:/usr/bin:/bin", "HOME=" + temporary, "TMPDIR=" + temporary,
+		"LANG=C.UTF-8", "TZ=UTC",
+	}
+}
+
+// removeAll removes a folder in which a tool may have taken rights away.
+func removeAll(dir string) {
+	_ = filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	_ = os.RemoveAll(dir)
+}
+
+// copies writes the files of a pass to a folder.
+type copies struct {
+	root *os.Root
+	// omitted are the first files that are too large.
+	omitted []string
+}
+
+// copyFiles copies what the child is sent into a folder.
+func copyFiles(l layout, dir string) (*copies, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open a folder for the tool: %w", err)
+	}
+	defer root.Close()
+	c := &copies{root: root}
+	return c, sendFiles(l, c.put)
+}
+
+// put writes one file. A link is written as it is: the child has refused those
+// that leave the files, and the tool can read nothing else.
+func (c *copies) put(file *renderv1.File) error {
+	name := filepath.FromSlash(file.GetPath())
+	if file.GetOmittedBytes() > 0 {
+		if len(c.omitted) < 3 {
+			c.omitted = append(c.omitted, file.GetPath())
+		}
+		return nil
+	}
+	if err := c.root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return fmt.Errorf("copy the service's files for the tool: %w", err)
+	}
+	var err error
+	mode := os.FileMode(0o600)
+	if file.GetExecutable() {
+		mode = 0o700
+	}
+	if file.GetLink() != "" {
+		err = c.root.Symlink(file.GetLink(), name)
+	} else {
+		err = c.root.WriteFile(name, file.GetContent(), mode)
+	}
+	if err != nil {
+		return fmt.Errorf("copy the service's files for the tool: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package rendertest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// module is the path of this repository's module.
+const module = "github.com/axle-cd/axle/"
+
+// builds is where programs are built to, once for a test binary.
+var builds = struct {
+	sync.Mutex
+	dir  string
+	done map[string]error
+}{done: map[string]error{}}
+
+// Build builds a package of this repository and returns the program; env is
+// added to the environment, GOOS for one.
+func Build(t *testing.T, pkg string, env ...string) string {
+	t.Helper()
+	builds.Lock()
+	defer builds.Unlock()
+	if builds.dir == "" {
+		dir, err := os.MkdirTemp("", "axle-render")
+		if err != nil {
+			t.Fatal(err)
+		}
+		builds.dir = dir
+	}
+	path := filepath.Join(builds.dir, filepath.Base(pkg)+fmt.Sprint(env))
+	err, known := builds.done[path]
+	if !known {
+		command := exec.Command("go", "build", "-ldflags", "-w", "-o", path, module+pkg)
+		command.Env = append(os.Environ(), env...)
+		out, failed := command.CombinedOutput()
+		if failed != nil {
+			err = fmt.Errorf("go build %s: %w\n%s", pkg, failed, out)
+		}
+		builds.done[path] = err
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Binary builds axle-render.
+func Binary(t *testing.T) string {
+	t.Helper()
+	return Build(t, "cmd/axle-render")
+}
+
+// Rare builds axle-render-rare.
+func Rare(t *testing.T) string {
+	t.Helper()
+	return Build(t, "cmd/axle-render-rare")
+}
+
+// Main runs a package's tests and removes what Build built.
+func Main(m *testing.M) {
+	code := m.Run()
+	os.RemoveAll(builds.dir)
+	os.Exit(code)
+}
