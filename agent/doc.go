@@ -4,6 +4,10 @@
 // the hub and to the API server, and the health page. What happens at a poll
 // is in agent/poll; agent/README.md is the map.
 //
+// An agent that was installed by its manifests replaces itself: life.go says
+// which of the two versions works, agent/upgrade how that is agreed. What may be
+// changed without a restart is in configuration.go.
+//
 // It also holds what `axle-agent` does for people: render, health, doctor.
 // cmd/axle-agent calls it, and agent/agenttest in tests.
 //

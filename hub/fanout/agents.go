@@ -165,8 +165,8 @@ func repository(image string) (string, bool) {
 	return image, true
 }
 
-// Judge is Subject. A cluster is well while its agent polls, runs the version
-// and does not say that an upgrade failed.
+// Judge is Subject. A cluster is well while its agent polls, runs the version,
+// and says neither that an upgrade failed nor that one is under way.
 func (a Agents) Judge(ctx context.Context, version string, clusterIDs []string) (map[string]Verdict, error) {
 	states, err := a.byID(ctx)
 	if err != nil {
@@ -195,6 +195,8 @@ func judge(s fleet.BuiltinState, version string) Verdict {
 			message += ": " + s.Status.Message
 		}
 		return Verdict{Message: message}
+	case told && s.Status.Sync == fleet.Applying:
+		return Verdict{Message: s.Cluster.Name + ": " + s.Status.Message}
 	}
 	return Verdict{Good: true}
 }

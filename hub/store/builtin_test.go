@@ -144,6 +144,14 @@ func TestAgentIsJudgedByWhatItSays(t *testing.T) {
 		if v := judge(); !v.Good {
 			t.Errorf("when it polls and runs it: %+v", v)
 		}
+		report(fleet.Applying, "Upgrading", "h2")
+		if v := judge(); v.Good || v.Failed {
+			t.Errorf("while the new agent is not installed: %+v", v)
+		}
+		report(fleet.Synced, "", "h3")
+		if v := judge(); !v.Good {
+			t.Errorf("when it is: %+v", v)
+		}
 		y.clock.Advance(time.Hour)
 		if v := judge(); v.Good || v.Failed {
 			t.Errorf("an hour after its last poll: %+v", v)

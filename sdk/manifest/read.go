@@ -218,6 +218,8 @@ func (d document) item(secrets secretLookup) (*Item, error) {
 		return d.cluster()
 	case "ServiceDeployment":
 		return d.service(secrets)
+	case "AgentConfiguration", "CustomHealth":
+		return nil, errcode.New(errcode.Invalid, "%s: %s %q is its own cluster's, not the hub's; apply it there, by kubectl or in a service's repository", d.where, d.meta.Kind, d.meta.Name)
 	default:
 		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; GitRepository, Cluster and ServiceDeployment are", d.where, d.meta.Kind)
 	}

@@ -11,6 +11,9 @@ CREATE TABLE packages (
     created_at BIGINT NOT NULL
 );
 
+-- One service of the same name on every cluster is asked for as a whole.
+CREATE INDEX services_by_name ON services (name);
+
 CREATE TABLE rollouts (
     id               TEXT   NOT NULL PRIMARY KEY,
     subject          TEXT   NOT NULL,
