@@ -28,6 +28,7 @@ type specFlags struct {
 	sources              []string
 	secretFiles          map[string]string
 	dependencies         []string
+	imports              []string
 	createNamespace      bool
 	ignoreHooks, ignoreC bool
 }
@@ -37,6 +38,7 @@ var fieldOfFlag = map[string]string{
 	"release": "helm.release", "values-file": "helm.values", "values": "helm.valuesFiles", "ignore-hooks": "helm.ignoreHooks", "ignore-crds": "helm.ignoreCrds",
 	"chart": "helm.chart", "chart-version": "helm.version", "chart-repo": "helm.repository", "chart-url": "helm.url", "source": "sources", "submodules": "git.submodules", "lfs": "git.lfs",
 	"kustomize": "kustomize.path", "set": "configuration", "secret-file": "secrets", "depends-on": "dependencies",
+	"bind": "contexts", "import": "imports",
 	"create-namespace": "syncConfig.createNamespace", "protect": "protect", "adopt": "adopt", "drift": "drift", "service-account": "serviceAccount",
 }
 
@@ -63,6 +65,8 @@ func (s *specFlags) flags(c *cobra.Command) {
 	f.StringVar(&s.kustomize, "kustomize", "", "path of the kustomization in the folder, when it is not its root")
 	f.StringToStringVar(&s.spec.Configuration, "set", nil, "plain values for templates, key=value")
 	f.StringToStringVar(&s.secretFiles, "secret-file", nil, "secret values for templates, key=file")
+	f.StringSliceVar(&s.spec.Contexts, "bind", nil, "contexts whose values the service takes, in order: of two that have a key the later counts")
+	f.StringSliceVar(&s.imports, "import", nil, "outputs that the service imports, by name")
 	f.StringSliceVar(&s.dependencies, "depends-on", nil, "services of the same cluster that must be healthy first")
 	f.BoolVar(&s.createNamespace, "create-namespace", true, "make the namespace")
 	f.BoolVar(&s.spec.Protect, "protect", false, "refuse deletion")
@@ -105,6 +109,9 @@ func (s *specFlags) build(c *cobra.Command) (*hubv1.ServiceSpec, []string, error
 	}
 	if changed("create-namespace") {
 		spec.SyncConfig = &hubv1.SyncConfig{CreateNamespace: &s.createNamespace}
+	}
+	for _, name := range s.imports {
+		s.spec.Imports = append(s.spec.Imports, &hubv1.Import{Stack: name})
 	}
 	for _, name := range s.dependencies {
 		spec.Dependencies = append(spec.Dependencies, &hubv1.Dependency{Name: name})

@@ -320,7 +320,8 @@ type SyncConfigAttributes struct {
 	// Annotations of the namespace.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// DiffNormalizers name fields that others may set. Does not act yet.
+	// DiffNormalizers name fields that others may set: the value in the cluster
+	// is kept.
 	// +optional
 	DiffNormalizers []DiffNormalizer `json:"diffNormalizers,omitempty"`
 }
