@@ -16,10 +16,7 @@ import (
 func (a *app) services() *cobra.Command {
 	return noun("services", "Services: what is delivered to one cluster", []string{"service", "svc"},
 		a.servicesList(), a.servicesGet(), a.servicesCreate(), a.servicesUpdate(),
-		a.serviceVerb("sync", "Fetch and apply now instead of at the next poll", "sync asked for",
-			func(ctx context.Context, c *sdk.Client, ref *hubv1.ServiceRef) (*connect.Response[hubv1.Service], error) {
-				return c.Services.Sync(ctx, connect.NewRequest(&hubv1.SyncServiceRequest{Ref: ref}))
-			}),
+		a.servicesSync(),
 		a.serviceVerb("pause", "Stop applying, healing and deleting", "paused",
 			func(ctx context.Context, c *sdk.Client, ref *hubv1.ServiceRef) (*connect.Response[hubv1.Service], error) {
 				return c.Services.Pause(ctx, connect.NewRequest(&hubv1.PauseServiceRequest{Ref: ref}))
@@ -32,7 +29,19 @@ func (a *app) services() *cobra.Command {
 			func(ctx context.Context, c *sdk.Client, ref *hubv1.ServiceRef) (*connect.Response[hubv1.Service], error) {
 				return c.Services.ApprovePrune(ctx, connect.NewRequest(&hubv1.ApprovePruneRequest{Ref: ref}))
 			}),
-		a.servicesConfig(), a.servicesRollback(), a.servicesRevisions(), a.servicesTests(), a.servicesWait(), a.servicesDelete())
+		a.servicesConfig(), a.servicesDiff(), a.servicesRollback(), a.servicesRevisions(), a.servicesTests(), a.servicesWait(), a.servicesDelete())
+}
+
+func (a *app) servicesSync() *cobra.Command {
+	var resources []string
+	c := a.serviceVerb("sync", "Fetch and apply now instead of at the next poll", "sync asked for",
+		func(ctx context.Context, c *sdk.Client, ref *hubv1.ServiceRef) (*connect.Response[hubv1.Service], error) {
+			return c.Services.Sync(ctx, connect.NewRequest(&hubv1.SyncServiceRequest{Ref: ref, Resources: resources}))
+		})
+	c.Example = `  axle services sync edge-1/web --wait
+  axle services sync edge-1/web --resource apps:Deployment:web --resource :ConfigMap:web`
+	c.Flags().StringArrayVar(&resources, "resource", nil, "only this object, also of a paused service: GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME; repeat it for more")
+	return c
 }
 
 // serviceView is a service as -o json and -o yaml show it.

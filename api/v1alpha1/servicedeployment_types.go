@@ -43,6 +43,12 @@ type ServiceDeploymentSpec struct {
 	// Protect refuses deletion.
 	// +optional
 	Protect *bool `json:"protect,omitempty"`
+	// DryRun writes nothing to the cluster; what would change is reported.
+	// +optional
+	DryRun *bool `json:"dryRun,omitempty"`
+	// SyncWindows say when new revisions may be applied, and when not.
+	// +optional
+	SyncWindows []SyncWindow `json:"syncWindows,omitempty"`
 	// Detach leaves the objects on the cluster when this is deleted.
 	// +optional
 	Detach *bool `json:"detach,omitempty"`
@@ -100,6 +106,23 @@ type ServiceDeploymentSpec struct {
 	Dependencies []ServiceDependency `json:"dependencies,omitempty"`
 	// +optional
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
+}
+
+// SyncWindow is a recurring time in which syncs are allowed or denied. A deny
+// window wins; with allow windows, one must be open.
+type SyncWindow struct {
+	// +kubebuilder:validation:Enum=allow;deny
+	Kind string `json:"kind"`
+	// Schedule is cron, five fields: when the window begins.
+	Schedule string `json:"schedule"`
+	// Duration is how long it lasts, such as 1h30m.
+	Duration string `json:"duration"`
+	// TimeZone is a name such as Europe/Berlin; unset is UTC.
+	// +optional
+	TimeZone *string `json:"timeZone,omitempty"`
+	// ManualSync lets what a person asks for through.
+	// +optional
+	ManualSync *bool `json:"manualSync,omitempty"`
 }
 
 // Source is one more folder or chart of a service.

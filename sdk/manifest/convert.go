@@ -130,7 +130,10 @@ func serviceSpec(spec v1alpha1.ServiceDeploymentSpec) (*hubv1.ServiceSpec, error
 	out := &hubv1.ServiceSpec{
 		Namespace: value(spec.Namespace), Git: git(spec.Git), Configuration: spec.Configuration,
 		Contexts: spec.Contexts, Templated: spec.Templated, Protect: value(spec.Protect), Detach: value(spec.Detach),
-		DocsPath: value(spec.DocsPath), Version: value(spec.Version),
+		DocsPath: value(spec.DocsPath), Version: value(spec.Version), DryRun: value(spec.DryRun),
+	}
+	for _, w := range spec.SyncWindows {
+		out.SyncWindows = append(out.SyncWindows, &hubv1.SyncWindow{Kind: w.Kind, Schedule: w.Schedule, Duration: w.Duration, TimeZone: value(w.TimeZone), ManualSync: value(w.ManualSync)})
 	}
 	if spec.RepositoryRef != nil {
 		out.Repository = spec.RepositoryRef.Name
