@@ -148,21 +148,17 @@ func (a *agents) StartUpgrade(ctx context.Context, by, version, image string, pl
 	return a.Start(ctx, by, fanout.Request{Version: version, Payload: payload.Text(), Plan: plan})
 }
 
-// followAgents is the work of one replica at a time.
-func (h *Hub) followAgents(ctx context.Context) error {
-	return h.replicas.leadAgents(ctx, func(ctx context.Context) error {
-		if h.config.AgentUpgrades != AgentUpgradesManual {
-			if err := h.upgradeAgents(ctx); err != nil {
-				return nil // the context ended
-			}
-		}
-		return h.agents.Run(ctx)
-	})
+// upgradeAgents takes upgrades on, and first starts one when this hub's version
+// was never rolled out. What a person aborted is not begun again.
+func (h *Hub) upgradeAgents(ctx context.Context) error {
+	if h.config.AgentUpgrades != AgentUpgradesManual && !h.beginUpgrade(ctx) {
+		return nil // the context ended
+	}
+	return h.agents.Run(ctx)
 }
 
-// upgradeAgents starts an upgrade when this hub's version was never rolled
-// out. What a person aborted is not begun again.
-func (h *Hub) upgradeAgents(ctx context.Context) error {
+// beginUpgrade tries until it is known that nothing has to begin, or it began.
+func (h *Hub) beginUpgrade(ctx context.Context) bool {
 	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
 	for {
 		last, _, err := h.agents.Latest(ctx)
@@ -170,11 +166,11 @@ func (h *Hub) upgradeAgents(ctx context.Context) error {
 			_, err = h.agents.StartUpgrade(ctx, "hub", "", "", fanout.Plan{})
 		}
 		if err == nil {
-			return nil
+			return true
 		}
 		h.log.Info("the agents' upgrade cannot begin yet", logkey.Error, err)
-		if werr := jitter.Wait(ctx, max(backoff.Next(), errcode.RetryAfter(err))); werr != nil {
-			return werr
+		if jitter.Wait(ctx, max(backoff.Next(), errcode.RetryAfter(err))) != nil {
+			return false
 		}
 	}
 }

@@ -30,8 +30,6 @@ const (
 	headsLease = "heads"
 	// placementLease is held by the one that places repositories on replicas.
 	placementLease = "placement"
-	// agentsLease is held by the one that takes the agents' upgrades on.
-	agentsLease = "agents"
 )
 
 // replicas is this replica among the others. With SQLite there are none, and
@@ -42,7 +40,6 @@ type replicas struct {
 	client  *peer.Client
 	lease   *peer.Lease // of moved heads
 	placing *peer.Lease
-	agents  *peer.Lease
 	behind  *behind
 	key     []byte
 	clock   clock.Clock
@@ -79,9 +76,6 @@ func (h *Hub) newReplicas() (_ *replicas, err error) {
 		return nil, err
 	}
 	if r.placing, err = lease(placementLease); err != nil {
-		return nil, err
-	}
-	if r.agents, err = lease(agentsLease); err != nil {
 		return nil, err
 	}
 	r.behind = &behind{age: h.feed.Age, others: r.members.Others, ask: r.client.Condition, clock: c.Clock}
@@ -132,14 +126,6 @@ func (r *replicas) lead(ctx context.Context, work func(ctx context.Context) erro
 		return work(ctx)
 	}
 	return r.lease.Run(ctx, func(ctx context.Context, _ int64) error { return work(ctx) })
-}
-
-// leadAgents is lead for the agents' upgrades.
-func (r *replicas) leadAgents(ctx context.Context, work func(ctx context.Context) error) error {
-	if r.alone {
-		return work(ctx)
-	}
-	return r.agents.Run(ctx, func(ctx context.Context, _ int64) error { return work(ctx) })
 }
 
 // polled notes a poll for the others.

@@ -35,7 +35,6 @@ func (h *Hub) Run(ctx context.Context) (err error) {
 		{Name: "gitcache", Run: h.cache.Run},
 		{Name: "replicas", Run: h.replicas.Run},
 		{Name: "heads", Run: h.followHeads},
-		{Name: "agents", Run: h.followAgents},
 		{Name: "setup", Run: h.setup.Run},
 		{Name: "readiness", Run: h.readiness.Run},
 		{Name: "server", Run: h.server().Run},
@@ -51,14 +50,15 @@ func (h *Hub) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// followHeads is the work of one replica at a time, for heads and for values
-// from elsewhere; whoever begins looks at everything once.
+// followHeads is the work of one replica at a time, for heads, for values from
+// elsewhere and for the agents' upgrades; whoever begins looks at everything once.
 func (h *Hub) followHeads(ctx context.Context) error {
 	return h.replicas.lead(ctx, func(ctx context.Context) error {
 		h.heads.add(nil, true)
 		return lifecycle.Run(ctx,
 			lifecycle.Part{Name: "heads", Run: h.heads.Run},
 			lifecycle.Part{Name: "values", Run: func(ctx context.Context) error { return h.values.Lead(ctx, h.fleet) }},
+			lifecycle.Part{Name: "agents", Run: h.upgradeAgents},
 		)
 	})
 }

@@ -3,6 +3,7 @@ package world_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -97,7 +98,31 @@ func TestAgentUpgradesItself(t *testing.T) {
 	h.commit("2")
 	h.delivered("2")
 	h.admits("DriftUnknown")
+
+	// Back at what runs, then on to another version, first on one cluster: an
+	// agent that was upgraded once goes the same way again.
+	h.axle("agents", "abort")
+	h.until("it is back", func(u upgradeStatus) error {
+		if u.Phase != "Aborted" {
+			return errors.New(u.Phase)
+		}
+		return nil
+	})
+	h.axle("agents", "upgrade", "--to", "4.0.0", "--waves", "1,100%")
+	h.eventual("the first cluster is installed at 4.0.0", func() error {
+		result, err := h.Kubectl(h.t.Context(), "herd", "get", "deployments", "-n", "axle-"+clusterOf(0), "-o", images)
+		if err == nil && result.Out != "axle-agent axle.test/axle-agent:4.0.0\n" {
+			err = errors.New(result.Out)
+		}
+		return err
+	})
+	if n := h.until("the others wait", func(upgradeStatus) error { return nil }).count("Waiting", "2.0.0"); n != agentsUpgraded-1 {
+		t.Errorf("%d others wait", n)
+	}
 }
+
+// images are the Deployments and what they run.
+const images = `jsonpath={range .items[*]}{.metadata.name} {.spec.template.spec.containers[0].image}{"\n"}{end}`
 
 // newHerd installs the agents at version 1.0.0, each with one service.
 func newHerd(t *testing.T) *herd {
@@ -126,6 +151,7 @@ func newHerd(t *testing.T) *herd {
 	h.must(err)
 	w.Cluster("herd").SetBinary("axle-agent:2.0.0", next)
 	w.Cluster("herd").SetBinary("axle-agent:3.0.0", next)
+	w.Cluster("herd").SetBinary("axle-agent:4.0.0", w.Programs["axle-agent"])
 	broken, err := bin.Path(ctx, "hello", bin.Options{Package: "./test/bin/testdata/hello"})
 	h.must(err)
 	w.Cluster("herd").SetBinary("axle-render:3.0.0", broken)
@@ -282,7 +308,7 @@ func (h *herd) installed(version string) {
 	want := strings.Repeat("axle-agent axle.test/axle-agent:"+version+"\n", agentsUpgraded)
 	h.eventual("every agent is installed at "+version, func() error {
 		result, err := h.Kubectl(h.t.Context(), "herd", "get", "deployments", "-A", "-l", "app.kubernetes.io/part-of=axle",
-			"-o", `jsonpath={range .items[*]}{.metadata.name} {.spec.template.spec.containers[0].image}{"\n"}{end}`)
+			"-o", images)
 		if err == nil && result.Out != want {
 			err = fmt.Errorf("there are\n%s", result.Out)
 		}
