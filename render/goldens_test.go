@@ -225,7 +225,7 @@ func (c goldenCase) variants(t *testing.T, files rendertest.Files) []variant {
 func (c goldenCase) begin(t *testing.T, v variant) *renderv1.Begin {
 	t.Helper()
 	begin := &renderv1.Begin{
-		Pass: "1", ServiceId: "s1", Name: goldenRelease, Namespace: goldenNamespace, Now: 1_790_000_000_000_000,
+		Pass: "1", ServiceId: "s1", Name: goldenRelease, Namespace: goldenNamespace, Now: 1_790_000_000_000_000, Tests: true,
 		Capabilities: &renderv1.Capabilities{
 			KubernetesVersion: goldenKubernetes,
 			ApiVersions:       append(slices.Clone(common.DefaultCapabilities.APIVersions), c.APIVersions...),
