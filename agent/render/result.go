@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/json"
+	"slices"
 
 	renderv1 "github.com/axle-cd/axle/api/render/v1"
 )
@@ -24,8 +25,9 @@ type Result struct {
 	Warnings []string
 	// Reads are the lookups in order, each once, with what they found.
 	Reads []Read
-	// APIVersionsAsked are the API versions templates asked for, sorted; "*"
-	// when a template may have read the whole list.
+	// APIVersionsAsked are the API versions templates asked for, sorted, with
+	// the kinds that they looked up; "*" when a template may have read the whole
+	// list.
 	APIVersionsAsked []string
 	// RendererVersion changes with the program that rendered.
 	RendererVersion string
@@ -41,7 +43,7 @@ type Read struct {
 func resultOf(r *renderv1.Result, reads []Read, version string) Result {
 	result := Result{
 		Warnings: r.GetWarnings(), Reads: reads,
-		APIVersionsAsked: r.GetApiVersionsAsked(), RendererVersion: version,
+		APIVersionsAsked: asked(r.GetApiVersionsAsked(), reads), RendererVersion: version,
 	}
 	for _, o := range r.GetObjects() {
 		result.Objects = append(result.Objects, Object{
@@ -49,4 +51,14 @@ func resultOf(r *renderv1.Result, reads []Read, version string) Result {
 		})
 	}
 	return result
+}
+
+// asked adds the kinds that were looked up: what was absent because nobody
+// serves its kind may be there as soon as somebody does.
+func asked(versions []string, reads []Read) []string {
+	for _, r := range reads {
+		versions = append(versions, r.Key.APIVersion+"/"+r.Key.Kind)
+	}
+	slices.Sort(versions)
+	return slices.Compact(versions)
 }

@@ -30,6 +30,32 @@ func TestStepsOfASpec(t *testing.T) {
 			render: &agentv1.Render{Renderers: []*agentv1.Renderer{{Path: "chart", Type: "HELM", Helm: helm}, {Path: "more", Type: "RAW"}}},
 			want:   []render.Step{{}, {Type: "HELM", Path: "chart", Helm: wantHelm}, {Type: "RAW", Path: "more"}},
 		},
+		"all of jsonnet, cue, tools and modules": {
+			render: &agentv1.Render{
+				Helm: &agentv1.Helm{KustomizePostrender: "post"},
+				Renderers: []*agentv1.Renderer{
+					{Path: "a", Type: "JSONNET", KustomizePostrender: "over", Jsonnet: &agentv1.Jsonnet{
+						File: "f", Libs: []string{"l"}, Tlas: []*agentv1.JsonnetVariable{{Name: "t", Value: "1", Code: true}}, ExtVars: []*agentv1.JsonnetVariable{{Name: "e", Value: "x"}},
+					}},
+					{Path: "b", Type: "CUE", Cue: &agentv1.Cue{Package: "p", Expression: "x", Tags: map[string]string{"k": "v"}}},
+					{Path: "c", Type: "EXEC", Exec: &agentv1.Exec{Tool: "kcl", Parameters: map[string]string{"k": "v"}}},
+					{Path: "d", Type: "WASM", Wasm: &agentv1.Wasm{Module: "m.wasm"}},
+					{Path: "e", Type: "WASM", Wasm: &agentv1.Wasm{Tool: "web"}},
+					{Path: "f", Type: "HELM", Helm: &agentv1.Helm{KustomizePostrender: "post"}},
+				},
+			},
+			want: []render.Step{
+				{Postrender: "post"},
+				{Type: "JSONNET", Path: "a", Postrender: "over", Jsonnet: render.Jsonnet{
+					File: "f", Libs: []string{"l"}, TLAs: []render.Variable{{Name: "t", Value: "1", Code: true}}, ExtVars: []render.Variable{{Name: "e", Value: "x"}},
+				}},
+				{Type: "CUE", Path: "b", Cue: render.Cue{Package: "p", Expression: "x", Tags: map[string]string{"k": "v"}}},
+				{Type: "EXEC", Path: "c", Tool: "kcl", Parameters: map[string]string{"k": "v"}},
+				{Type: "WASM", Path: "d", Module: "m.wasm"},
+				{Type: "WASM", Path: "e", Tool: "web"},
+				{Type: "HELM", Path: "f", Postrender: "post"},
+			},
+		},
 		"a renderer of the folder itself": {
 			render: &agentv1.Render{Renderers: []*agentv1.Renderer{{Path: ".", Type: "RAW"}, {Path: "more"}}},
 			want:   []render.Step{{Type: "RAW", Path: "."}, {Path: "more"}},

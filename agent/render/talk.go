@@ -155,7 +155,8 @@ func (r *Runner) explain(ctx context.Context, c *child, err error) error {
 
 // outOfMemory knows the Go runtime's words for it.
 func outOfMemory(words string) bool {
-	for _, sign := range []string{"out of memory", "cannot allocate memory", "cannot map pages", "cannot reserve"} {
+	// The last is the collector of Go 1.26, which uses what it could not get.
+	for _, sign := range []string{"out of memory", "cannot allocate memory", "cannot map pages", "cannot reserve", "mgcmark_greenteagc.go"} {
 		if strings.Contains(words, sign) {
 			return true
 		}

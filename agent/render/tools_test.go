@@ -177,7 +177,7 @@ func TestToolLimits(t *testing.T) {
 		"grows":           {tool: "printer", parameters: []string{"do", "grow"}, want: "memory"},
 		"prints":          {tool: "printer", parameters: []string{"do", "flood"}, want: "printed more than 16777216 bytes"},
 		"many processes":  {tool: "many", want: "more than 64 processes"},
-		"not a manifest":  {tool: "plain", want: "app (tool plain): line 2 of its output: invalid YAML"},
+		"not a manifest":  {tool: "plain", want: "app (tool plain): line 1 of its output: invalid YAML"},
 		"unknown":         {tool: "none", want: `no tool "none" for a renderer of type EXEC; it has many, mixed, plain, printer, stay;`},
 		"a module's name": {tool: "printer.wasm", want: `no tool "printer.wasm"`},
 	}
@@ -306,7 +306,7 @@ func TestModules(t *testing.T) {
 		}},
 		"of the service": {files: map[string]string{"m/p.wasm": string(code)}, step: render.Step{Module: "m/p.wasm", Parameters: do("do", "read", "path", "a.yaml")}, want: outcome("worked")},
 		"socket":         {step: render.Step{Tool: "printer", Parameters: do("do", "socket")}, want: outcome("no socket")},
-		"outside":        {step: render.Step{Tool: "printer", Parameters: do("do", "read", "path", "/etc/passwd")}, want: outcome("file does not exist")},
+		"outside":        {step: render.Step{Tool: "printer", Parameters: do("do", "read", "path", "/etc/passwd")}, want: outcome("No such file or directory")},
 		"write":          {step: render.Step{Tool: "printer", Parameters: do("do", "write", "path", "a.yaml")}, want: outcome("a.yaml")},
 		"environment":    {step: render.Step{Tool: "printer", Parameters: do("do", "environment")}, want: outcome("PWD=/")},
 		"grows":          {step: render.Step{Tool: "printer", Parameters: do("do", "grow")}, fail: "memory"},

@@ -5,7 +5,7 @@
 // service's files at / and cannot change them, and has no sockets, environment
 // beside PWD, clock (it is always the creation time of the revision) or
 // randomness (it is always the same), so that equal input gives equal output.
-// It may use 256 MiB and Timeout. It is interpreted: compiling a module of 4 MB
+// It may use 128 MiB and Timeout. It is interpreted: compiling a module of 4 MB
 // takes seconds, and printing manifests a fraction of one. The render child
 // calls it.
 package wasm
@@ -32,8 +32,9 @@ import (
 const (
 	// Timeout is how long a module may run, less than a pass may take.
 	Timeout = 25 * time.Second
-	// memoryPages are of 64 KiB.
-	memoryPages = 256 << 20 >> 16
+	// memoryPages are of 64 KiB. A memory that grows is copied, so a child holds
+	// it twice for a moment.
+	memoryPages = 128 << 20 >> 16
 	// maxWords is how much of a module's standard error is kept.
 	maxWords = 4 << 10
 )
