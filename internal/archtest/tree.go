@@ -34,6 +34,13 @@ type Package struct {
 // skipped are folders with modules of their own or without our Go code.
 var skipped = map[string]bool{".git": true, "node_modules": true, "testdata": true, "test/kube/kubedev": true, "test/goldens": true, "tools": true, "bin": true, "dist": true}
 
+// ownModule reports whether a folder is a module of its own, which the product
+// does not build.
+func ownModule(path string) bool {
+	_, err := os.Stat(filepath.Join(path, "go.mod"))
+	return err == nil
+}
+
 // Load parses every Go file below root.
 func Load(root string) (map[string]*Package, error) {
 	packages := map[string]*Package{}
@@ -44,7 +51,7 @@ func Load(root string) (map[string]*Package, error) {
 		}
 		rel, _ := filepath.Rel(root, path)
 		if d.IsDir() {
-			if skipped[d.Name()] || skipped[rel] || (rel != "." && strings.HasPrefix(d.Name(), "zz_")) {
+			if skipped[d.Name()] || skipped[rel] || (rel != "." && (strings.HasPrefix(d.Name(), "zz_") || strings.HasPrefix(d.Name(), "_") || ownModule(path))) {
 				return filepath.SkipDir
 			}
 			return nil

@@ -1,7 +1,6 @@
 package world_test
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,7 +14,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -99,7 +98,7 @@ func TestKillAtEveryCall(t *testing.T) {
 			if r == nil {
 				return
 			}
-			if diff := gocmp.Diff(want, r.end()); diff != "" {
+			if diff := cmp.Diff(want, r.end()); diff != "" {
 				t.Errorf("%s died %v and left something else (- undisturbed, + killed):\n%s\n%s", r.name, r.deaths, diff, r.agent.Tail())
 			}
 			mu.Lock()
@@ -485,7 +484,7 @@ func (r *killRun) inventory(secret corev1.Secret) string {
 		}
 	}
 	slices.SortFunc(shard.Entries, func(a, b map[string]any) int {
-		return cmp.Compare(fmt.Sprint(a["k"], a["ns"], a["nm"]), fmt.Sprint(b["k"], b["ns"], b["nm"]))
+		return strings.Compare(fmt.Sprint(a["k"], a["ns"], a["nm"]), fmt.Sprint(b["k"], b["ns"], b["nm"]))
 	})
 	text, err := json.MarshalIndent(shard, "", " ")
 	if err != nil {
