@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/drift"
 	"github.com/axle-cd/axle/agent/health"
+	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/internal/kubeobj"
 	"github.com/axle-cd/axle/test/kube"
@@ -35,6 +37,8 @@ type pair struct {
 	admin   kubernetes.Interface
 	engine  *apply.Engine
 	watcher *drift.Watcher
+	// clock is theirs, the real one when nil.
+	clock *clock.Manual
 
 	mu       sync.Mutex
 	needPass map[string]int
@@ -43,7 +47,17 @@ type pair struct {
 // start runs a pair on a cluster until the test ends or stop is called.
 func start(t testing.TB, cluster *kube.Cluster, user string, groups ...string) (p *pair, stop func()) {
 	t.Helper()
-	p = &pair{t: t, cluster: cluster, user: user, needPass: map[string]int{}}
+	return startAt(t, nil, cluster, user, groups...)
+}
+
+// startAt is start with a clock that the test moves.
+func startAt(t testing.TB, manual *clock.Manual, cluster *kube.Cluster, user string, groups ...string) (p *pair, stop func()) {
+	t.Helper()
+	p = &pair{t: t, cluster: cluster, user: user, clock: manual, needPass: map[string]int{}}
+	var moved clock.Clock = clock.Real{}
+	if manual != nil {
+		moved = manual
+	}
 	rest, err := cluster.ConfigFor(user, groups...)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +69,7 @@ func start(t testing.TB, cluster *kube.Cluster, user string, groups ...string) (
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
-	p.watcher, err = drift.New(drift.Config{REST: rest, ClusterID: "c-1", NeedPass: func(service string) {
+	p.watcher, err = drift.New(drift.Config{REST: rest, ClusterID: "c-1", Clock: moved, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), NeedPass: func(service string) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.needPass[service]++
@@ -63,7 +77,7 @@ func start(t testing.TB, cluster *kube.Cluster, user string, groups ...string) (
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.engine, err = apply.New(apply.Config{REST: rest, ClusterID: "c-1", Live: p.watcher}); err != nil {
+	if p.engine, err = apply.New(apply.Config{REST: rest, ClusterID: "c-1", Live: p.watcher, Clock: moved}); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.engine.Load(t.Context()); err != nil {

@@ -24,11 +24,19 @@ type keeper struct {
 	want  kubeobj.Expected
 	heals int
 	err   error
+	// seen is called before a heal returns.
+	seen func()
 }
 
-func (k *keeper) Expected(kubeobj.Ref) (kubeobj.Expected, bool)     { return k.want, true }
-func (k *keeper) ExpectedOf(kubeobj.Kind) []kubeobj.Expected        { return []kubeobj.Expected{k.want} }
-func (k *keeper) Heal(context.Context, string, []kubeobj.Ref) error { k.heals++; return k.err }
+func (k *keeper) Expected(kubeobj.Ref) (kubeobj.Expected, bool) { return k.want, true }
+func (k *keeper) ExpectedOf(kubeobj.Kind) []kubeobj.Expected    { return []kubeobj.Expected{k.want} }
+func (k *keeper) Heal(context.Context, string, []kubeobj.Ref) error {
+	k.heals++
+	if k.seen != nil {
+		k.seen()
+	}
+	return k.err
+}
 
 // contest is a watcher that sees an object which somebody else changes after
 // each heal.
@@ -59,7 +67,7 @@ func (c *contest) live(own uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.kind.objects[name{"ns", "a"}] = kubeobj.Live{Service: "s", Tracked: true, Cluster: "c",
-		Print: kubeobj.Fingerprint{Own: own, Human: "kubectl"}}
+		Print: kubeobj.Fingerprint{Own: own, Human: "kubectl", Other: "kubectl"}}
 	c.dirtyLocked(c.keeper.want.Ref)
 }
 
@@ -112,6 +120,28 @@ func TestObjectThatIsChangedAgainAndAgainIsContested(t *testing.T) {
 	c.run(t)
 	if all := c.Findings("s"); len(all) != 0 {
 		t.Errorf("after the contest: %+v", all)
+	}
+}
+
+// A heal counts although its effect is seen before it is known to have ended.
+func TestHealThatIsSeenAtOnceCounts(t *testing.T) {
+	c := newContest(t)
+	c.keeper.seen = func() {
+		c.live(1)
+		c.round(t.Context())
+	}
+	for range 20 {
+		c.live(2)
+		c.run(t)
+		c.clock.now = c.clock.now.Add(10 * time.Second)
+	}
+	if c.keeper.heals > contestedAfter {
+		t.Errorf("%d heals in 200 s", c.keeper.heals)
+	}
+	c.live(2)
+	c.run(t)
+	if all := c.Findings("s"); len(all) != 1 || all[0].State != Contested {
+		t.Errorf("%+v", all)
 	}
 }
 

@@ -48,21 +48,22 @@ func judge(want kubeobj.Expected, live kubeobj.Live, found bool) (decision, stri
 	case want.Once:
 		return leave, ""
 	case !live.Print.OwnIntact(want.Print):
-		return heal, "fields that the service sets were changed" + by(live)
+		return heal, "fields that the service sets were changed" + by(live.Print.Other)
 	case live.Print.Foreign != want.Print.Foreign && live.Print.Foreign != 0:
 		if want.Strict {
-			return heal, "fields were added" + by(live)
+			return heal, "fields were added" + by(live.Print.Human)
 		}
-		return report, "fields were added that the service does not set" + by(live)
+		return report, "fields were added that the service does not set" + by(live.Print.Human)
 	}
 	return leave, ""
 }
 
-func by(live kubeobj.Live) string {
-	if live.Print.Human == "" {
+// by names who wrote the object last beside us.
+func by(manager string) string {
+	if manager == "" {
 		return ""
 	}
-	return " (by " + live.Print.Human + ")"
+	return " (by " + manager + ")"
 }
 
 // mark is the history of an object that drifted.
@@ -130,7 +131,8 @@ func (w *Watcher) nextLocked(now time.Time) time.Duration {
 	wait := idle
 	for ref, m := range w.marks {
 		m.heals = recent(m.heals, now)
-		if m.state == "" && len(m.heals) == 0 {
+		// A heal under way is not counted yet, although its effect may be seen.
+		if m.state == "" && len(m.heals) == 0 && !m.queued {
 			delete(w.marks, ref)
 			continue
 		}
@@ -183,6 +185,9 @@ func (w *Watcher) concludeLocked(now time.Time, want kubeobj.Expected, live kube
 	}
 	if m.state == "" {
 		m.state = Drifted
+		if len(recent(m.heals, now)) >= contestedAfter {
+			m.state = Contested
+		}
 	}
 	if what == report {
 		// Only shown; looked at again when something changes.

@@ -309,6 +309,7 @@ func (w *Watcher) intern(live kubeobj.Live) kubeobj.Live {
 	live.Health = unique.Make(live.Health).Value()
 	live.Message = unique.Make(live.Message).Value()
 	live.Print.Human = unique.Make(live.Print.Human).Value()
+	live.Print.Other = unique.Make(live.Print.Other).Value()
 	if live.Cluster == w.cfg.ClusterID {
 		live.Cluster = w.cfg.ClusterID
 	}

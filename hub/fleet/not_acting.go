@@ -29,7 +29,6 @@ func NotActing(s Spec) []string {
 			add(at+".git", h.Git != nil)
 		}
 	}
-	add("syncConfig.diffNormalizers", s.SyncConfig != nil && len(s.SyncConfig.DiffNormalizers) > 0)
 	for i, d := range s.Dependencies {
 		add(fmt.Sprintf("dependencies[%d].cluster", i), d.Cluster != "")
 	}

@@ -201,7 +201,7 @@ func TestNotActingNamesWhatDoesNothing(t *testing.T) {
 	s.Sources, s.Imports, s.DocsPath = []fleet.Source{{Path: "more"}}, []fleet.Import{{Stack: "net"}}, "docs"
 	want := []string{
 		"helm.chart", "helm.version", "renderers[0].helm.url", "renderers[0].helm.chart",
-		"syncConfig.diffNormalizers", "dependencies[1].cluster", "docsPath",
+		"dependencies[1].cluster", "docsPath",
 	}
 	if diff := cmp.Diff(want, fleet.NotActing(s)); diff != "" {
 		t.Errorf("paths (-want +got):\n%s", diff)

@@ -55,8 +55,9 @@ type Fingerprint struct {
 	// Scaled says that spec.replicas was last written through the scale
 	// subresource, by an autoscaler or a person.
 	Scaled bool
-	// Human names the last of the people's tools.
-	Human string
+	// Human names the last of the people's tools, Other the last manager of any
+	// kind beside us.
+	Human, Other string
 }
 
 // OwnIntact reports whether the fields that were ours when want was taken are
@@ -90,13 +91,19 @@ func Reduce(ref Ref, object metav1.Object) Live {
 func Print(entries []metav1.ManagedFieldsEntry) Fingerprint {
 	var f Fingerprint
 	var foreign []uint64
-	var last metav1.Time
+	var last, lastOther metav1.Time
 	for _, e := range entries {
 		if e.Subresource == "scale" && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), replicas) {
 			f.Scaled = true
 		}
 	}
 	for _, e := range entries {
+		if e.Manager != FieldManager && e.Subresource == "" && (f.Other == "" || e.Time != nil && lastOther.Before(e.Time)) {
+			f.Other = e.Manager
+			if e.Time != nil {
+				lastOther = *e.Time
+			}
+		}
 		switch {
 		case e.FieldsV1 == nil:
 		case ours(e):
