@@ -4,6 +4,7 @@ import (
 	"log/slog"
 
 	"github.com/axle-cd/axle/agent/poll"
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
 )
 
@@ -11,3 +12,6 @@ import (
 func NewCluster(kubeconfig string) (poll.Cluster, error) {
 	return newKube(kubeconfig, clock.Real{}, slog.New(slog.DiscardHandler))
 }
+
+// SpecOf is what the agent would be sent for what RenderDir renders.
+func SpecOf(r RenderRequest) (*agentv1.ServiceSpec, error) { return specOf(r) }

@@ -3,7 +3,9 @@
 // would remember in a release is the agent's business.
 //
 // What a chart can see is constant for the life of a service: it is always an
-// install, revision 1, at the creation time of the service's revision.
+// install (or, when asked for, an upgrade) of revision 1, at the creation time
+// of the service's revision. What it renders is what helm template prints,
+// which test/goldens compares.
 // Values that a chart generates anew each time (passwords, certificates,
 // UUIDs) are found by rendering twice and marked volatile.
 //
