@@ -28,10 +28,15 @@ type stage struct {
 // newStage starts a world with the named clusters connected and logged in.
 func newStage(t *testing.T, clusters ...string) *stage {
 	t.Helper()
+	return newStageOf(t, world.Config{Clusters: clusters, Audit: true, Hub: []string{"--repo-poll-interval", "2s"}})
+}
+
+func newStageOf(t *testing.T, config world.Config) *stage {
+	t.Helper()
 	takePlace(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
-	w, err := world.Start(ctx, world.Config{Clusters: clusters, Audit: true, Hub: []string{"--repo-poll-interval", "2s"}})
+	w, err := world.Start(ctx, config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +57,7 @@ func newStage(t *testing.T, clusters ...string) *stage {
 	s.must(w.Git.Create(ctx, "fleet"))
 	s.commit("app", "1")
 	s.axle("repos", "add", "fleet", w.Git.URL("fleet"))
-	for _, cluster := range clusters {
+	for _, cluster := range config.Clusters {
 		if s.agents[cluster], err = w.ConnectProcess(ctx, cluster, world.AgentOptions{HubURL: s.proxy.URL}); err != nil {
 			t.Fatal(err)
 		}
