@@ -56,7 +56,7 @@ func newContest(t *testing.T) *contest {
 	if c.Watcher, err = New(Config{REST: &rest.Config{Host: "http://127.0.0.1:1"}, ClusterID: "c", Clock: c.clock}); err != nil {
 		t.Fatal(err)
 	}
-	c.kind = newKindWatch(kind)
+	c.kind = c.newKindWatch(kind)
 	c.kind.state = synced
 	c.kinds[kind.GroupKind()], c.owner = c.kind, c.keeper
 	return c

@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/axle-cd/axle/agent/health"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/kubeobj"
 	"github.com/axle-cd/axle/internal/logkey"
@@ -61,9 +60,9 @@ func newClient(cfg *rest.Config) (rest.Interface, error) {
 	return client, nil
 }
 
-func newKindWatch(kind kubeobj.Kind) *kindWatch {
+func (w *Watcher) newKindWatch(kind kubeobj.Kind) *kindWatch {
 	secret := kind.Group == "" && kind.Kind == "Secret"
-	return &kindWatch{kind: kind, whole: health.HasRule(kind.GroupKind()) && !secret,
+	return &kindWatch{kind: kind, whole: w.cfg.Rules.HasRule(kind.GroupKind()) && !secret, custom: w.cfg.Rules.Custom(kind.GroupKind()),
 		objects: map[name]kubeobj.Live{}, settled: make(chan struct{})}
 }
 
@@ -287,7 +286,7 @@ func (s *stream) reduce(raw json.RawMessage) (kubeobj.Ref, kubeobj.Live, error) 
 		if err := object.UnmarshalJSON(s.typed(raw)); err != nil {
 			return ref, live, fmt.Errorf("read an object of %s: %w", s.k.kind, err)
 		}
-		result := health.Of(&object)
+		result := s.w.cfg.Rules.Of(&object)
 		live.Health, live.Message = string(result.Status), short(result.Message)
 	}
 	return ref, s.w.intern(live), nil

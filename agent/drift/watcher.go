@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/axle-cd/axle/agent/health"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
@@ -35,6 +36,8 @@ type Config struct {
 	REST *rest.Config
 	// ClusterID is the value of the managed label that is watched.
 	ClusterID string
+	// Rules judge objects; nil are the built-in ones.
+	Rules *health.Rules
 	// Changed is told the id of a service whose drift or health is not what it
 	// was. It must not block. Nil is nobody.
 	Changed func(service string)
@@ -78,8 +81,8 @@ type name struct{ namespace, name string }
 // kindWatch is the watch of one kind and what it saw.
 type kindWatch struct {
 	kind kubeobj.Kind
-	// whole says that the kind has a health rule.
-	whole bool
+	// whole says that the kind has a health rule, custom that a user wrote it.
+	whole, custom bool
 	// state is syncing, synced or unknown; message says why it is unknown.
 	state   watchState
 	message string
@@ -164,7 +167,7 @@ func (w *Watcher) Watch(kinds []kubeobj.Kind) {
 		if w.kinds[gk] != nil {
 			continue
 		}
-		k := newKindWatch(kind)
+		k := w.newKindWatch(kind)
 		w.kinds[gk] = k
 		if w.ctx != nil {
 			w.startLocked(k)

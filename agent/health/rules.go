@@ -81,6 +81,12 @@ func (r *Rules) HasRule(kind schema.GroupKind) bool {
 	return r.now().groupKind[kind] || HasRule(kind)
 }
 
+// Custom reports whether a rule of a user may judge objects of the kind.
+func (r *Rules) Custom(kind schema.GroupKind) bool {
+	custom := r.now()
+	return custom.groupKind[kind] || custom.rest != nil && rules[kind] == nil && HasRule(kind)
+}
+
 // Of judges one object. What is being deleted is Progressing by every rule.
 func (r *Rules) Of(object *unstructured.Unstructured) Result {
 	if object == nil || len(object.Object) == 0 {

@@ -1,0 +1,151 @@
+package agent
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/axle-cd/axle/agent/health"
+	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// customHealths is the kind in which users write rules of health.
+var customHealths = schema.GroupVersionResource{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Resource: "customhealths"}
+
+const (
+	// maxRules bounds the rules of a cluster; those after it are left out.
+	maxRules = 500
+	// rulesQuiet is how long more changes are waited for.
+	rulesQuiet = 200 * time.Millisecond
+	// servedWithin is how many seconds a new kind is waited for.
+	servedWithin = 10
+)
+
+// healthRules keeps the rules of users as the cluster has them. It sends
+// nothing while nothing changes: a watch of metadata says when to read.
+type healthRules struct {
+	kube  *kube
+	rules *health.Rules
+	// changed is called when objects must be judged anew.
+	changed func()
+	apis    chan struct{}
+	seen    string
+}
+
+func newHealthRules(k *kube, rules *health.Rules, changed func()) *healthRules {
+	return &healthRules{kube: k, rules: rules, changed: changed, apis: make(chan struct{}, 1)}
+}
+
+// apisChanged says that the cluster serves other kinds than before: the kind
+// of the rules may have come or gone.
+func (h *healthRules) apisChanged() {
+	select {
+	case h.apis <- struct{}{}:
+	default:
+	}
+}
+
+// run reads the rules when they change, until the context ends.
+func (h *healthRules) run(ctx context.Context) error {
+	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
+	events := make(chan struct{}, 1)
+	watching, stop, again := false, func() {}, 0
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer func() { stop() }()
+	for {
+		served, err := h.read(ctx)
+		var retry <-chan time.Time
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			h.kube.log.Warn("the rules of health cannot be read; those known stay", logkey.Error, err)
+			retry = h.kube.clock.After(max(backoff.Next(), time.Second))
+		case !served && again > 0:
+			// A kind that has just been defined is served a moment later, and
+			// nothing tells when.
+			again--
+			retry = h.kube.clock.After(time.Second)
+		default:
+			backoff.Reset()
+		}
+		if err == nil && served != watching {
+			stop()
+			watching, stop = served, func() {}
+			if served {
+				inner, cancel := context.WithCancel(ctx)
+				stop = cancel
+				running.Go(func() { h.kube.watch(inner, customHealths, events) })
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-events:
+		case <-h.apis:
+			again = servedWithin
+		case <-retry:
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-h.kube.clock.After(rulesQuiet):
+		}
+	}
+}
+
+// read takes the rules that are in the cluster; served is false when it does
+// not have the kind.
+func (h *healthRules) read(ctx context.Context) (served bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	list, err := h.kube.dynamic.Resource(customHealths).List(ctx, metav1.ListOptions{Limit: maxRules})
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		h.take(nil, "")
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	var objects []v1alpha1.CustomHealth
+	seen := "some"
+	for _, item := range list.Items {
+		var one v1alpha1.CustomHealth
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &one); err != nil {
+			h.kube.log.Warn("a rule of health cannot be read", logkey.Object, item.GetNamespace()+"/"+item.GetName(), logkey.Error, err)
+			continue
+		}
+		objects = append(objects, one)
+		seen += "\n" + string(one.UID) + " " + one.Namespace + "/" + one.Name + " " + one.Spec.Group + " " + one.Spec.Version + " " + one.Spec.Kind + "\n" + one.Spec.Script
+	}
+	if len(objects) == 0 {
+		seen = ""
+	}
+	h.take(objects, seen)
+	return true, nil
+}
+
+// take puts rules into force when they are others than before.
+func (h *healthRules) take(objects []v1alpha1.CustomHealth, seen string) {
+	if seen == h.seen {
+		return
+	}
+	h.seen = seen
+	list, problems := health.FromObjects(objects)
+	for _, problem := range problems {
+		h.kube.log.Warn("a rule of health is left out", logkey.Error, problem)
+	}
+	for _, name := range h.rules.Replace(list) {
+		h.kube.log.Warn("a rule of health is shadowed by another for its kind", logkey.Object, name)
+	}
+	h.kube.log.Info("rules of health are in force", logkey.Count, len(list))
+	h.changed()
+}
