@@ -44,18 +44,18 @@ func TestTenantAccountCannotApplyOutsideItsNamespacesAndKinds(t *testing.T) {
 		// says is in the message; empty is applied.
 		says string
 	}{
-		"in its namespace":                   {object: configMap("in", "1")},
-		"in another namespace":               {object: configMap("out", "1", "namespace: tenants-other"), says: "cannot patch resource"},
+		"in its namespace":                   {object: configMap("in", "v1")},
+		"in another namespace":               {object: configMap("out", "v1", "namespace: tenants-other"), says: "cannot patch resource"},
 		"a kind that it is not granted":      {object: "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: out}\n", says: "cannot patch resource"},
 		"the admin project, cluster-scoped":  {object: role, change: func(s *apply.Service) { s.Tenancy.Project = "default" }, says: "cannot patch resource"},
 		"cluster-scoped":                     {object: role, says: "belongs to the whole cluster"},
-		"no account":                         {object: configMap("out", "1"), change: func(s *apply.Service) { s.ServiceAccount = "" }, says: "set serviceAccount"},
-		"an account of the agent":            {object: configMap("out", "1"), change: func(s *apply.Service) { s.ServiceAccount = "axle-system/axle-agent" }, says: "may not use accounts of namespace axle-system"},
-		"an account of the cluster":          {object: configMap("out", "1"), change: func(s *apply.Service) { s.ServiceAccount = "kube-system/clusterrole-aggregation-controller" }, says: "may not use accounts"},
-		"the cluster's own as its namespace": {object: configMap("out", "1"), change: func(s *apply.Service) { s.Namespace = "kube-system" }, says: "may not use accounts"},
-		"outside of the allowed namespaces":  {object: configMap("out", "1", "namespace: tenants-other"), change: func(s *apply.Service) { s.Tenancy.Namespaces = []string{"team-*"} }, says: "none of those that the service may write to"},
-		"outside of the allowed kinds":       {object: configMap("out", "1"), change: func(s *apply.Service) { s.Tenancy.Kinds = []string{"Secret", "Deployment.apps"} }, says: "none of those that the service may write"},
-		"inside of the allowed kinds":        {object: configMap("in", "1"), change: func(s *apply.Service) { s.Tenancy.Kinds = []string{"Conf*"} }},
+		"no account":                         {object: configMap("out", "v1"), change: func(s *apply.Service) { s.ServiceAccount = "" }, says: "set serviceAccount"},
+		"an account of the agent":            {object: configMap("out", "v1"), change: func(s *apply.Service) { s.ServiceAccount = "axle-system/axle-agent" }, says: "may not use accounts of namespace axle-system"},
+		"an account of the cluster":          {object: configMap("out", "v1"), change: func(s *apply.Service) { s.ServiceAccount = "kube-system/clusterrole-aggregation-controller" }, says: "may not use accounts"},
+		"the cluster's own as its namespace": {object: configMap("out", "v1"), change: func(s *apply.Service) { s.Namespace = "kube-system" }, says: "may not use accounts"},
+		"outside of the allowed namespaces":  {object: configMap("out", "v1", "namespace: tenants-other"), change: func(s *apply.Service) { s.Tenancy.Namespaces = []string{"team-*"} }, says: "none of those that the service may write to"},
+		"outside of the allowed kinds":       {object: configMap("out", "v1"), change: func(s *apply.Service) { s.Tenancy.Kinds = []string{"Secret", "Deployment.apps"} }, says: "none of those that the service may write"},
+		"inside of the allowed kinds":        {object: configMap("in", "v1"), change: func(s *apply.Service) { s.Tenancy.Kinds = []string{"Conf*"} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService("d1")
@@ -88,12 +88,12 @@ func TestTenantAccountPrunesAndDrains(t *testing.T) {
 	s := newService("d1")
 	s.CreateNamespace, s.ServiceAccount, s.Tenancy.Project = false, "deployer", "shop"
 	b.tenant(s.Namespace, "deployer")
-	b.pass(s, configMap("stays", "1"), configMap("goes", "1"))
+	b.pass(s, configMap("stays", "v1"), configMap("goes", "v1"))
 	if err := b.admin.RbacV1().RoleBindings(s.Namespace).Delete(t.Context(), "deployer", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.TarballDigest = "d2"
-	if result := b.pass(s, configMap("stays", "1")); !strings.Contains(result.Message, "cannot") || result.Sync != apply.SyncFailed {
+	if result := b.pass(s, configMap("stays", "v1")); !strings.Contains(result.Message, "cannot") || result.Sync != apply.SyncFailed {
 		t.Errorf("a prune without the account's rights: %+v", result)
 	}
 	if _, err := b.configMap(s.Namespace, "goes"); err != nil {
