@@ -130,10 +130,7 @@ func (c *collector) object(v cue.Value) error {
 	if err := decoder.Decode(&data); err != nil {
 		return err
 	}
-	source, line := c.request.Dir, 0
-	if pos := v.Pos(); pos.IsValid() && c.request.Tree.IsFile(relative(pos.Filename())) {
-		source, line = relative(pos.Filename()), pos.Line()
-	}
+	source, line := c.place(v)
 	found, err := manifest.Collect(source, data)
 	if err != nil {
 		if bad, ok := err.(*manifest.Error); ok {
@@ -146,6 +143,17 @@ func (c *collector) object(v cue.Value) error {
 	}
 	c.objects = append(c.objects, found...)
 	return nil
+}
+
+// place is where a value stands. One that an expression names stands there, so
+// what it refers to counts, or where its kind is said.
+func (c *collector) place(v cue.Value) (file string, line int) {
+	for _, at := range []cue.Value{v, cue.Dereference(v), v.LookupPath(cue.MakePath(cue.Str("kind")))} {
+		if pos := at.Pos(); pos.IsValid() && c.request.Tree.IsFile(relative(pos.Filename())) {
+			return relative(pos.Filename()), pos.Line()
+		}
+	}
+	return c.request.Dir, 0
 }
 
 // text is a field that is a text, if it is.
