@@ -147,7 +147,15 @@ func (c *Cache) makeDelta(ctx context.Context, w io.Writer, d tarball.Delta) err
 	}
 	defer from.Close()
 	short := &shortWriter{w: w, left: to.Size / 2}
-	return tarball.WriteDelta(ctx, short, from, to, d)
+	return tarball.WriteDelta(ctx, short, stored(from), stored(to), d)
+}
+
+// stored is a tarball as one that can be read anywhere, when it can.
+func stored(t *Tarball) io.Reader {
+	if at, ok := t.ReadSeekCloser.(io.ReaderAt); ok {
+		return tarball.Stored{Reader: t, ReaderAt: at, Size: t.Size}
+	}
+	return t
 }
 
 // shortWriter gives up when a delta reaches half of the whole.

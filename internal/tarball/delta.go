@@ -144,7 +144,13 @@ func writeFrames(w io.Writer, text, entries, base []byte) error {
 }
 
 func encodeAll(plain, base []byte) ([]byte, error) {
-	o := []zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window), zstd.WithEncoderLevel(zstd.SpeedDefault)}
+	// No larger than what there is to look back at: an encoder clears its memory
+	// first, and most deltas are small.
+	reach := 64 << 10
+	for reach < len(plain)+len(base) && reach < window {
+		reach *= 2
+	}
+	o := []zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(reach), zstd.WithLowerEncoderMem(true), zstd.WithEncoderLevel(zstd.SpeedDefault)}
 	if len(base) > 0 {
 		o = append(o, zstd.WithEncoderDictRaw(baseID, base))
 	}

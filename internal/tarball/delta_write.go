@@ -20,23 +20,24 @@ import (
 // Delta says between which contents a delta leads.
 type Delta struct{ From, To digest.Digest }
 
+// Stored is a tarball that can be read anywhere, as one on a disk.
+type Stored struct {
+	io.Reader
+	io.ReaderAt
+	Size int64
+}
+
 // WriteDelta writes what somebody who has the content of the tarball a needs
 // to make that of b: new files, changed files compressed against their old
 // bytes, and the names of those that went, moved or changed mode. It returns
-// ErrNoDelta when that would be too much. Equal input gives equal bytes.
+// ErrNoDelta when that would be too much. Equal input gives equal bytes. Of two
+// that are Stored and have an index, only the files that differ are unpacked.
 func WriteDelta(ctx context.Context, w io.Writer, a, b io.Reader, d Delta) error {
-	from, err := openStream(ctx, a)
-	if err != nil {
-		return err
+	c, err := compareIndexes(ctx, a, b)
+	if errors.Is(err, errNoIndex) {
+		c, err = compareStreams(ctx, a, b)
 	}
-	defer from.close()
-	to, err := openStream(ctx, b)
 	if err != nil {
-		return err
-	}
-	defer to.close()
-	c := &comparer{a: from, b: to, gone: map[digest.Sum]string{}}
-	if err := c.compare(); err != nil {
 		return err
 	}
 	m := &manifest{from: d.From, to: d.To}
@@ -49,6 +50,22 @@ func WriteDelta(ctx context.Context, w io.Writer, a, b io.Reader, d Delta) error
 		return ErrNoDelta
 	}
 	return writeFrames(w, text, entries, base)
+}
+
+// compareStreams unpacks both and looks at every byte.
+func compareStreams(ctx context.Context, a, b io.Reader) (*difference, error) {
+	from, err := openStream(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	defer from.close()
+	to, err := openStream(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	defer to.close()
+	c := &comparer{a: from, b: to}
+	return &c.difference, c.compare()
 }
 
 // stream walks the entries of one tarball.
@@ -100,16 +117,38 @@ func (s *stream) read(buf []byte) ([]byte, error) {
 // comparer walks two tarballs side by side; both are sorted by path, so what
 // has one name meets.
 type comparer struct {
-	a, b *stream
-	// held is how many bytes of b are kept.
-	held               int64
+	difference
+	a, b               *stream
 	scratchA, scratchB []byte
+}
 
+// difference is what leads from a to b.
+type difference struct {
+	// held is how many bytes of b are kept.
+	held    int64
 	changed []changedFile
 	copies  []copyOf
 	removes []string
 	// gone are the files that only a has, by content: where moved ones were.
-	gone map[digest.Sum]string
+	gone map[shortSum]string
+}
+
+// went notes a file that only a has.
+func (d *difference) went(name string, sum shortSum) {
+	if d.gone == nil {
+		d.gone = map[shortSum]string{}
+	}
+	if _, ok := d.gone[sum]; !ok {
+		d.gone[sum] = name
+	}
+}
+
+// room takes the bytes of a file of b into account.
+func (d *difference) room(size int64) error {
+	if d.held += size; d.held > maxDelta {
+		return ErrNoDelta
+	}
+	return nil
 }
 
 // changedFile is an entry of b that a does not have so.
@@ -152,10 +191,7 @@ func (c *comparer) onlyA() error {
 	if _, err := io.Copy(hash, c.a.tar); err != nil {
 		return fmt.Errorf("read tarball: %w", err)
 	}
-	sum := digest.Sum(hash.Sum(nil))
-	if _, ok := c.gone[sum]; !ok {
-		c.gone[sum] = c.a.h.Name
-	}
+	c.went(c.a.h.Name, short(digest.Sum(hash.Sum(nil))))
 	return nil
 }
 
@@ -173,8 +209,8 @@ func (c *comparer) onlyB() error {
 
 // hold reads a file of b into memory, as long as there is room.
 func (c *comparer) hold() ([]byte, error) {
-	if c.held += c.b.h.Size; c.held > maxDelta {
-		return nil, ErrNoDelta
+	if err := c.room(c.b.h.Size); err != nil {
+		return nil, err
 	}
 	return c.b.read(nil)
 }
@@ -210,8 +246,8 @@ func (c *comparer) both() error {
 		c.sameBytes()
 		return nil
 	}
-	if c.held += b.Size; c.held > maxDelta {
-		return ErrNoDelta
+	if err := c.room(b.Size); err != nil {
+		return err
 	}
 	c.changed = append(c.changed, changedFile{h: b, body: slices.Clone(c.scratchB), base: slices.Clone(c.scratchA)})
 	return nil
@@ -265,13 +301,13 @@ func (c *comparer) large() error {
 }
 
 // finish makes the manifest, the tar of changed entries and their dictionary.
-func (c *comparer) finish(m *manifest) (entries, base []byte, err error) {
+func (d *difference) finish(m *manifest) (entries, base []byte, err error) {
 	var out bytes.Buffer
 	tw := tar.NewWriter(&out)
-	for _, f := range c.changed {
+	for _, f := range d.changed {
 		if f.only && f.h.Typeflag == tar.TypeReg {
-			if from, ok := c.gone[digest.SumOf(f.body)]; ok {
-				c.copies = append(c.copies, copyOf{kind: kindOf(f.h), from: from, to: f.h.Name})
+			if from, ok := d.gone[short(digest.SumOf(f.body))]; ok {
+				d.copies = append(d.copies, copyOf{kind: kindOf(f.h), from: from, to: f.h.Name})
 				continue
 			}
 		}
@@ -289,7 +325,7 @@ func (c *comparer) finish(m *manifest) (entries, base []byte, err error) {
 	if err := tw.Close(); err != nil {
 		return nil, nil, fmt.Errorf("write delta: %w", err)
 	}
-	slices.SortFunc(c.copies, func(x, y copyOf) int { return strings.Compare(x.to, y.to) })
-	m.removes, m.copies = c.removes, c.copies
+	slices.SortFunc(d.copies, func(x, y copyOf) int { return strings.Compare(x.to, y.to) })
+	m.removes, m.copies = d.removes, d.copies
 	return out.Bytes(), base, nil
 }

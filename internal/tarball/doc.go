@@ -1,6 +1,7 @@
 // Package tarball writes and reads the archives that carry content from the
 // hub to an agent: a tar with sorted names, zero times and zero owners,
-// compressed with zstd.
+// compressed with zstd, in frames of 2 MiB with an index behind them when
+// there are several.
 //
 // The bytes of a tarball depend on the compression library and its level; the
 // digest does not. Whoever receives a tarball computes the digest while

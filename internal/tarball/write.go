@@ -45,22 +45,24 @@ type Options struct {
 	Limits Limits
 	// Concurrency is the number of goroutines that compress; 0 is GOMAXPROCS.
 	Concurrency int
+
+	frame int // bytes of a frame; 0 is frameBytes
 }
 
 // Write writes the entries, which must come sorted by path, and returns the
 // digest of what they hold. An error of the sequence ends the writing.
 func Write(w io.Writer, entries iter.Seq2[Entry, error], o Options) (digest.Digest, Stats, error) {
 	var stats Stats
-	zopts := []zstd.EOption{zstd.WithWindowSize(window), zstd.WithEncoderLevel(o.Level.zstd())}
+	zopts := []zstd.EOption{zstd.WithEncoderLevel(o.Level.zstd())}
 	if o.Concurrency > 0 {
 		zopts = append(zopts, zstd.WithEncoderConcurrency(o.Concurrency))
 	}
-	zw, err := zstd.NewWriter(w, zopts...)
+	frames, err := newFrameWriter(w, o.frame, zopts...)
 	if err != nil {
-		return "", stats, fmt.Errorf("start zstd: %w", err)
+		return "", stats, err
 	}
-	defer zw.Close()
-	tw := &treeWriter{tar: tar.NewWriter(zw), sums: digest.New(), limits: o.Limits, buf: make([]byte, 256<<10)}
+	defer frames.zw.Close()
+	tw := &treeWriter{tar: tar.NewWriter(frames), frames: frames, sums: digest.New(), limits: o.Limits, buf: make([]byte, 256<<10)}
 	for e, err := range entries {
 		if err != nil {
 			return "", tw.stats, err
@@ -72,8 +74,11 @@ func Write(w io.Writer, entries iter.Seq2[Entry, error], o Options) (digest.Dige
 	if err := tw.tar.Close(); err != nil {
 		return "", tw.stats, fmt.Errorf("end tar: %w", err)
 	}
-	if err := zw.Close(); err != nil {
+	if err := frames.cut(); err != nil {
 		return "", tw.stats, fmt.Errorf("end zstd: %w", err)
+	}
+	if err := tw.index.append(w, frames.frames); err != nil {
+		return "", tw.stats, fmt.Errorf("write index: %w", err)
 	}
 	return tw.sums.Digest(), tw.stats, nil
 }
@@ -90,6 +95,8 @@ func (l Level) zstd() zstd.EncoderLevel {
 
 type treeWriter struct {
 	tar    *tar.Writer
+	frames *frameWriter
+	index  index
 	sums   *digest.Builder
 	limits Limits
 	stats  Stats
@@ -118,16 +125,26 @@ func (t *treeWriter) add(e Entry) error {
 	if err := t.sums.Claim(e.Path); err != nil {
 		return err
 	}
+	// The padding of the entry before is written first.
+	if err := t.tar.Flush(); err != nil {
+		return fmt.Errorf("write %q: %w", e.Path, err)
+	}
+	if err := t.frames.fit(tarBlock + h.Size); err != nil {
+		return fmt.Errorf("write %q: %w", e.Path, err)
+	}
 	if err := t.tar.WriteHeader(h); err != nil {
 		return fmt.Errorf("write %q: %w", e.Path, err)
 	}
 	if e.Type == digest.Link {
+		t.index.entries = append(t.index.entries, indexed{path: e.Path, kind: e.Type, target: e.Target})
 		return t.sums.AddClaimed(e.Path, e.Type, digest.SumOf([]byte(e.Target)))
 	}
+	at := t.frames.at()
 	sum, err := t.body(e)
 	if err != nil {
 		return fmt.Errorf("write %q: %w", e.Path, err)
 	}
+	t.index.entries = append(t.index.entries, indexed{path: e.Path, kind: e.Type, size: e.Size, at: at, sum: short(sum)})
 	return t.sums.AddClaimed(e.Path, e.Type, sum)
 }
 
