@@ -81,12 +81,13 @@ func path(kind kubeobj.Kind, namespace, name string) string {
 // do sends what build makes until it is answered for good.
 func (c *client) do(ctx context.Context, build func() *rest.Request) (rest.Result, error) {
 	backoff := jitter.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}
+	began := time.Now()
 	for try := 1; ; try++ {
 		result, err := c.once(ctx, build)
 		if err == nil {
 			return result, nil
 		}
-		if try == tries || !busy(err) || ctx.Err() != nil {
+		if try == tries || !busy(err) || ctx.Err() != nil || time.Since(began) > defaultStep {
 			return result, err
 		}
 		wait := backoff.Next()

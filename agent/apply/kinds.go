@@ -113,7 +113,8 @@ func (k *kinds) lookup(_ context.Context, gvk schema.GroupVersionKind) (kubeobj.
 
 func (k *kinds) unknown(gvk schema.GroupVersionKind) error {
 	if k.fail != nil {
-		return errcode.New(errcode.Unavailable, "kind %s of %s: the API server could not list all of its APIs (%v); tried again", gvk.Kind, gvk.GroupVersion(), k.fail)
+		// Only what needs that API waits for it.
+		return errcode.New(errcode.Unprocessable, "kind %s of %s: the API server could not list all of its APIs (%v); tried again", gvk.Kind, gvk.GroupVersion(), k.fail)
 	}
 	var served []string
 	for other := range k.known {

@@ -47,6 +47,8 @@ type run struct {
 	// began is when this step did; more says that it left something to the next.
 	began time.Time
 	more  bool
+	// taken counts what this step began to write: each step writes something.
+	taken int
 	// ended says that the result is final: the pass waits or failed on its way.
 	ended bool
 	// hookWhy says why hooks failed whose end this pass saw.
@@ -306,10 +308,11 @@ func (r *run) applyGroup(ctx context.Context, group []*item) (failed int, err er
 		switch {
 		case len(changed) == 0 || ctx.Err() != nil:
 			return nil
-		case r.overtime():
+		case r.taken > 0 && r.overtime():
 			r.more = true
 			return nil
 		}
+		r.taken++
 		it := changed[0]
 		changed = changed[1:]
 		return it

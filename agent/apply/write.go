@@ -49,7 +49,9 @@ type writer struct {
 // write makes one object what it should be. had is its entry, nil when the
 // inventory did not have it before this pass.
 func (w *writer) write(ctx context.Context, it *item, had *entry) (entry, error) {
-	if _, _, synced := w.engine.cfg.Live.Lookup(it.kind, it.ref); synced && had != nil && had.hash == it.hash && had.uid != "" {
+	_, _, synced := w.engine.cfg.Live.Lookup(it.kind, it.ref)
+	again := synced && had != nil && had.hash == it.hash && had.uid != ""
+	if again {
 		if refused := w.engine.mayRewrite(it.ref); refused != nil {
 			return entry{}, refused
 		}
@@ -59,6 +61,9 @@ func (w *writer) write(ctx context.Context, it *item, had *entry) (entry, error)
 		var answer *metav1.PartialObjectMetadata
 		answer, err = w.act(ctx, v, why, it, meta)
 		if err == nil {
+			if again {
+				w.engine.rewrote(it.ref)
+			}
 			return w.done(it, answer), nil
 		}
 		// Somebody made or changed it meanwhile: look again, a few times.
@@ -191,6 +196,10 @@ func entryOf(it *item, live kubeobj.Live) entry {
 func (w *writer) explain(it *item, err error) error {
 	if _, ok := err.(*refusal); ok {
 		return err
+	}
+	if apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) {
+		// The others may be fine: an admission webhook often hangs for one kind.
+		return &refusal{message: explain("apply", it.ref, err) + "; an admission webhook or the storage is slow; tried again", soon: true}
 	}
 	if away(err) {
 		return unavailable(err)
