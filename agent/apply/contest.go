@@ -18,8 +18,7 @@ const (
 // ReasonContested says that somebody else writes an object again and again.
 const ReasonContested = "Contested"
 
-// mayRewrite counts one more write of an object with the content that it had,
-// or refuses it.
+// mayRewrite refuses one more write of an object with the content that it had.
 func (e *Engine) mayRewrite(ref kubeobj.Ref) *refusal {
 	now := e.cfg.Clock.Now()
 	e.mu.Lock()
@@ -38,9 +37,16 @@ func (e *Engine) mayRewrite(ref kubeobj.Ref) *refusal {
 		return &refusal{reason: ReasonContested, message: fmt.Sprintf(
 			"%s was put back %d times in %v and is changed each time; stop the other writer, or ignore the field (syncConfig.diffNormalizers)", ref, rewriteMost, rewriteWithin)}
 	}
+	return nil
+}
+
+// rewrote counts such a write once it was done.
+func (e *Engine) rewrote(ref kubeobj.Ref) {
+	now := e.cfg.Clock.Now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if e.rewrites == nil {
 		e.rewrites = map[kubeobj.Ref][]time.Time{}
 	}
 	e.rewrites[ref] = append(e.rewrites[ref], now)
-	return nil
 }

@@ -14,6 +14,10 @@
 //     it is gone, so an agent killed at any point finds all it made;
 //   - only objects of the inventory are deleted, with their uid and version as
 //     preconditions and after their own annotations named this service;
+//   - nothing is deleted before all services of the cluster were rendered as
+//     they are now, for at most 2 minutes: what another one wants is handed over;
+//   - an object that did not change is written at most 9 times in 10 minutes;
+//   - fields that are left to others keep the value that the cluster has;
 //   - a pass over unchanged objects sends no request;
 //   - every text passes the service's scrubber.
 //

@@ -152,6 +152,7 @@ func (w *writer) heal(ctx context.Context, it *item, had entry) (entry, error) {
 	if err != nil {
 		return entry{}, w.explain(it, err)
 	}
+	w.engine.rewrote(it.ref)
 	return w.done(it, meta), nil
 }
 

@@ -192,6 +192,33 @@ func TestAdoptionTakesWhatDeployersHadSet(t *testing.T) {
 	}
 }
 
+func TestStrictTakesBackOnlyWhatPeopleSet(t *testing.T) {
+	b := newBed(t, nil)
+	for _, strict := range []bool{false, true} {
+		s := newService("d1")
+		s.Strict = strict
+		b.pass(s, configMap("one", "v1"))
+		for _, manager := range []string{"kubectl-edit", "k9s", "Mozilla", "vpa-admission-controller", "kube-controller-manager"} {
+			body := fmt.Sprintf(`{"data":{"by-%s":"yes"}}`, strings.ToLower(manager))
+			if _, err := b.admin.CoreV1().ConfigMaps(s.Namespace).Patch(t.Context(), "one", types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: manager}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if result := b.pass(s, configMap("one", "v1")); result.Phase != apply.PhaseApplied {
+			t.Errorf("%+v", result)
+		}
+		o, err := b.configMap(s.Namespace, "one")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for manager, person := range map[string]bool{"kubectl-edit": true, "k9s": true, "mozilla": true, "vpa-admission-controller": false, "kube-controller-manager": false} {
+			if _, has := o.Data["by-"+manager]; has == (strict && person) {
+				t.Errorf("strict %v: what %s added is there: %v", strict, manager, has)
+			}
+		}
+	}
+}
+
 func TestFinalizerThatNeverEndsHoldsNothingElse(t *testing.T) {
 	b := newBed(t, nil)
 	s := newService("d1")
