@@ -28,7 +28,7 @@ const (
 // returns only when it could not.
 func Launch(args []string) error {
 	if len(args) < 2 || !filepath.IsAbs(args[0]) || !filepath.IsAbs(args[1]) {
-		return errors.New("usage: tool OWN-FOLDER PROGRAM [ARGUMENT]...")
+		return errors.New("a tool is given its own folder and its command line, both by absolute paths")
 	}
 	// The jail and the filter hold for this thread, which becomes the tool.
 	runtime.LockOSThread()
