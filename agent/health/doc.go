@@ -15,6 +15,5 @@
 //
 // It sends no request; its only state is the rules and the compiled scripts.
 // Callers are the watches in agent/drift, the loop in agent/poll, and
-// `axle-agent health`. Nothing gives the running agent rules of users yet: the
-// watches judge by the built-in ones.
+// `axle-agent health`. Package agent reads the rules of users from the cluster.
 package health

@@ -3,8 +3,8 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // CustomHealth is a rule, written in Lua, that says how well objects of one
-// kind are, or objects of every kind that has no rule. The agent does not read
-// it from the cluster yet.
+// kind are, or objects of every kind that has no rule. The agent of the cluster
+// takes it at once.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced
