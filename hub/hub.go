@@ -113,7 +113,7 @@ func (c Config) storeConfig() store.Config {
 func (h *Hub) makeParts(ctx context.Context) (err error) {
 	c := h.config
 	h.registry = prometheus.NewRegistry()
-	if h.feed, err = event.NewFeed(event.FeedConfig{Store: h.store, Clock: c.Clock, Log: c.Log, Registerer: h.registry}); err != nil {
+	if h.feed, err = event.NewFeed(event.FeedConfig{Store: h.store, Announced: h.store.Announced, Clock: c.Clock, Log: c.Log, Registerer: h.registry}); err != nil {
 		return err
 	}
 	h.store.OnCommit(h.feed.Wake)

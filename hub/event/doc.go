@@ -13,7 +13,7 @@
 //
 //	transaction: rows … Append … Record … commit
 //	                                  |
-//	                 Wake (this replica) or 1 s poll (others)
+//	                 Wake, here and by a notice elsewhere; else a poll, 1 s or 3 s
 //	                                  v
 //	Feed: read rows after P -> every Subscriber.Apply -> P moves -> waiters go on
 //

@@ -20,6 +20,9 @@ const (
 	// pollInterval is how late a replica hears of another's commit when no
 	// notification came.
 	pollInterval = time.Second
+	// announcedInterval is the same while notifications are heard: they are why
+	// a feed looks, and this is for one that is lost.
+	announcedInterval = 3 * time.Second
 	// lifeInterval is how often a feed without news makes sure that it is still
 	// the same life of the database; with news, or after an error, it does so
 	// each time.
@@ -77,17 +80,21 @@ type FeedConfig struct {
 	Store Store
 	Clock clock.Clock
 	Log   *slog.Logger
+	// Announced tells whether this replica hears of others' commits, so that
+	// looking for them is only for what was missed. Nil is never.
+	Announced func() bool
 	// Registerer takes how late rows are applied.
 	Registerer prometheus.Registerer
 }
 
 // Feed follows the change feed for one replica.
 type Feed struct {
-	store Store
-	clock clock.Clock
-	log   *slog.Logger
-	wake  chan struct{}
-	late  prometheus.Histogram
+	store     Store
+	clock     clock.Clock
+	log       *slog.Logger
+	announced func() bool
+	wake      chan struct{}
+	late      prometheus.Histogram
 
 	mu          sync.Mutex
 	subscribers []Subscriber
@@ -109,7 +116,10 @@ func NewFeed(c FeedConfig) (*Feed, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	f := &Feed{store: c.Store, clock: c.Clock, log: c.Log, wake: make(chan struct{}, 1), moved: make(chan struct{})}
+	if c.Announced == nil {
+		c.Announced = func() bool { return false }
+	}
+	f := &Feed{store: c.Store, clock: c.Clock, log: c.Log, announced: c.Announced, wake: make(chan struct{}, 1), moved: make(chan struct{})}
 	f.late = newLateness(c.Registerer)
 	return f, nil
 }
@@ -135,7 +145,7 @@ func (f *Feed) Position() Position {
 }
 
 // Age returns how long ago this replica knew that it had applied every row
-// there was: about a second at most while all is well. Before the first time it
+// there was: a second at most while all is well, three while commits are announced. Before the first time it
 // is zero, and the feed is not ready.
 func (f *Feed) Age() time.Duration {
 	f.mu.Lock()
@@ -251,10 +261,14 @@ func (f *Feed) Run(ctx context.Context) error {
 // pause waits for the next turn and returns when the last whole one was, zero
 // when somebody knows of news.
 func (f *Feed) pause(ctx context.Context, looked time.Time) time.Time {
+	interval := pollInterval
+	if f.announced() {
+		interval = announcedInterval
+	}
 	select {
 	case <-f.wake:
 		return time.Time{}
-	case <-f.clock.After(pollInterval):
+	case <-f.clock.After(interval):
 	case <-ctx.Done():
 	}
 	return looked

@@ -93,7 +93,12 @@ func (i *index) state() (int, []string) {
 
 func start(t *testing.T, store event.Store, i *index) *event.Feed {
 	t.Helper()
-	feed, err := event.NewFeed(event.FeedConfig{Store: store})
+	return startWith(t, event.FeedConfig{Store: store}, i)
+}
+
+func startWith(t *testing.T, c event.FeedConfig, i *index) *event.Feed {
+	t.Helper()
+	feed, err := event.NewFeed(c)
 	if err != nil {
 		t.Fatal(err)
 	}

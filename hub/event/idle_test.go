@@ -54,3 +54,24 @@ func TestAnIdleFeedAsksLittle(t *testing.T) {
 		}
 	})
 }
+
+// While it hears of others' commits it looks for them three times less.
+func TestAFeedThatHearsOfCommitsAsksLess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &counting{rows: rows{life: "a"}}
+		var heard atomic.Bool
+		heard.Store(true)
+		startWith(t, event.FeedConfig{Store: store, Announced: heard.Load}, &index{})
+		<-time.After(10 * time.Second)
+		synctest.Wait()
+		for _, tc := range []struct{ least, most int32 }{{19, 22}, {57, 62}} {
+			store.reads.Store(0)
+			<-time.After(time.Minute)
+			synctest.Wait()
+			if reads := store.reads.Load(); reads < tc.least || reads > tc.most {
+				t.Errorf("heard %v: in a minute %d questions for changes", heard.Load(), reads)
+			}
+			heard.Store(false)
+		}
+	})
+}

@@ -14,11 +14,11 @@ const (
 	relistEvery = 30 * time.Second
 	// lookEvery is the same for what replicas do to each other: a lease that
 	// ran out must not be the last to be noticed.
-	lookEvery = 3 * time.Second
+	lookEvery = 5 * time.Second
 	// lookLimit bounds one such look at the database.
 	lookLimit = 10 * time.Second
 	// planEvery is how often the one that places repositories looks at them.
-	planEvery = 2 * time.Second
+	planEvery = 5 * time.Second
 )
 
 // follow tells the keeper which repositories there are for this replica, and
@@ -112,7 +112,7 @@ func (c *Cache) place(ctx context.Context, _ int64) error {
 
 func (c *Cache) plan(ctx context.Context) error {
 	r := c.config.Replicas
-	ctx, cancel := context.WithTimeout(ctx, 5*planEvery)
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
 	if err := r.Members.Look(ctx); err != nil {
 		return err

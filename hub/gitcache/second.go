@@ -19,6 +19,10 @@ const (
 	// followEvery is how often a follower looks by itself whether the owner
 	// has something new; owners tell it, and this repairs what was not told.
 	followEvery = time.Minute
+	// lookedEvery is how often it compares all refs when nothing says that the
+	// owner fetched: that runs git on both sides, and the rest is two questions
+	// to the database.
+	lookedEvery = 5 * time.Minute
 	// followedEvery is how often a follower that lacks nothing says so again.
 	followedEvery = 10 * time.Minute
 	// maxCopying bounds the copies of news that run at a time; those of whole
@@ -141,10 +145,11 @@ func (c *Cache) tellFollower(repositoryID string) {
 func (c *Cache) keepSecond(ctx context.Context, repositoryID string, wake <-chan struct{}) {
 	backoff := jitter.Backoff{Min: 2 * time.Second, Max: followEvery}
 	var said, pinned time.Time
+	var looked lastLook
 	for ctx.Err() == nil {
 		wait := jitter.Add(followEvery, followEvery/2)
 		began := time.Now()
-		news, err := c.followOnce(ctx, repositoryID, began.Sub(pinned) > followedEvery)
+		news, err := c.followOnce(ctx, repositoryID, &looked, began.Sub(pinned) > followedEvery)
 		if err == nil && (news || began.Sub(pinned) > followedEvery) {
 			pinned = began
 		}
@@ -152,7 +157,7 @@ func (c *Cache) keepSecond(ctx context.Context, repositoryID string, wake <-chan
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			wait, pinned = backoff.Next(), time.Time{}
+			wait, pinned, looked = backoff.Next(), time.Time{}, lastLook{}
 			c.config.Log.Warn("a second copy cannot be brought up to date", logkey.Repository, repositoryID, logkey.Error, err)
 		default:
 			backoff.Reset()
@@ -166,16 +171,29 @@ func (c *Cache) keepSecond(ctx context.Context, repositoryID string, wake <-chan
 		select {
 		case <-ctx.Done():
 		case <-wake:
+			looked = lastLook{}
 		case <-time.After(wait):
 		}
 	}
+}
+
+// lastLook is what a follower saw when it compared its copy with the owner's.
+type lastLook struct {
+	at      time.Time
+	owner   string
+	fetched time.Time // by the owner
+}
+
+// enough reports whether nothing happened since that needs another look.
+func (l lastLook) enough(owner string, r Repository) bool {
+	return l.owner == owner && l.fetched.Equal(r.Health.FetchedAt) && time.Since(l.at) < lookedEvery
 }
 
 // followOnce copies what the owner has and this replica lacks: the mirror, and
 // the tarballs that must stay possible to serve, of which some are more than
 // the mirror can make. Tarballs are looked through when the mirror had news, or
 // all is set.
-func (c *Cache) followOnce(ctx context.Context, repositoryID string, all bool) (news bool, err error) {
+func (c *Cache) followOnce(ctx context.Context, repositoryID string, looked *lastLook, all bool) (news bool, err error) {
 	owner, err := c.Owner(ctx, repositoryID)
 	switch {
 	case errcode.Is(err, errcode.Unavailable), err == nil && (owner.Self || owner.URL == ""):
@@ -187,9 +205,16 @@ func (c *Cache) followOnce(ctx context.Context, repositoryID string, all bool) (
 	if err != nil {
 		return false, err
 	}
+	if r.Kind == record.Git && !all && looked.enough(owner.Replica, r) {
+		return false, nil
+	}
 	if r.Kind == record.Git {
-		if news, err = c.copyMirror(ctx, repositoryID, owner.peer()); err != nil || !(news || all) {
+		look := lastLook{time.Now(), owner.Replica, r.Health.FetchedAt}
+		if news, err = c.copyMirror(ctx, repositoryID, owner.peer()); err != nil {
 			return news, err
+		}
+		if *looked = look; !(news || all) {
+			return false, nil
 		}
 	}
 	copied, err := c.copyPinned(ctx, repositoryID)

@@ -45,6 +45,10 @@ func (s *Store) announceCommits(ctx context.Context) error {
 	})
 }
 
+// Announced reports whether this replica hears of every commit: on SQLite
+// there are none but its own.
+func (s *Store) Announced() bool { return s.dialect.name != "postgres" || s.heard.Load() }
+
 // listen wakes this replica's feed when another one announced a commit.
 func (s *Store) listen(ctx context.Context) error {
 	return s.keepConnected(ctx, "announcements are not heard; the feed is read once a second", func(ctx context.Context, conn *pgx.Conn) error {
@@ -55,6 +59,8 @@ func (s *Store) listen(ctx context.Context) error {
 		if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock_shared($1)", aliveLock); err != nil {
 			return err
 		}
+		s.heard.Store(true)
+		defer s.heard.Store(false)
 		s.wake() // for what was announced before
 		for {
 			if _, err := conn.WaitForNotification(ctx); err != nil {

@@ -58,7 +58,7 @@ func (s *Store) repositoryLease(ctx context.Context, repositoryID string) (repos
 // Renew extends all leases of h that have not run out, in one statement, and
 // returns them.
 func (s *Store) Renew(ctx context.Context, h gitcache.Holder, ttl time.Duration) (held []gitcache.Held, err error) {
-	err = s.Write(ctx, func(ctx context.Context) (err error) {
+	err = s.writeOne(ctx, func(ctx context.Context) (err error) {
 		held, err = rowsOf(ctx, s, func(row scan) (one gitcache.Held, err error) {
 			var kicked int64
 			err = row(&one.RepositoryID, &one.Epoch, &kicked)

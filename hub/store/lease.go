@@ -13,7 +13,15 @@ var _ peer.LeaseStore = (*Store)(nil)
 // AcquireLease makes holder the holder of a lease that is free or ran out more
 // than grace ago, and returns its epoch. errcode.Conflict.
 func (s *Store) AcquireLease(ctx context.Context, name, holder string, ttl, grace time.Duration) (epoch int64, err error) {
-	err = s.Write(ctx, func(ctx context.Context) error {
+	// Most who ask are those who wait: they change nothing, and lock nothing.
+	_, others, err := rowOf(ctx, s, value[int64], "SELECT epoch FROM leases WHERE name = $1 AND holder <> '' AND expires_at + $2 >= {now}", name, grace.Microseconds())
+	if err == nil && others {
+		err = errcode.New(errcode.Conflict, "another replica holds the lease %s", name)
+	}
+	if err != nil {
+		return 0, err
+	}
+	err = s.writeOne(ctx, func(ctx context.Context) error {
 		var taken bool
 		epoch, taken, err = rowOf(ctx, s, value[int64], `INSERT INTO leases (name, holder, epoch, expires_at)
 			VALUES ($1, $2, 1, {now} + $3)
@@ -30,7 +38,7 @@ func (s *Store) AcquireLease(ctx context.Context, name, holder string, ttl, grac
 
 // RenewLease extends a lease. errcode.Conflict when it was lost.
 func (s *Store) RenewLease(ctx context.Context, name, holder string, epoch int64, ttl time.Duration) error {
-	return s.Write(ctx, func(ctx context.Context) error {
+	return s.writeOne(ctx, func(ctx context.Context) error {
 		held, err := s.execOne(ctx, "UPDATE leases SET expires_at = {now} + $4 WHERE name = $1 AND holder = $2 AND epoch = $3",
 			name, holder, epoch, ttl.Microseconds())
 		if err == nil && !held {

@@ -24,10 +24,23 @@ func transaction(ctx context.Context) *sql.Tx {
 	return tx
 }
 
-// reader returns the transaction of ctx, else the pool that cannot write.
-func (s *Store) reader(ctx context.Context) runner {
+// loneKey is of a context whose one statement is a transaction of its own.
+type loneKey struct{}
+
+// writer returns what the statements of ctx change rows with, nil outside Write
+// and writeOne.
+func (s *Store) writer(ctx context.Context) runner {
 	if tx := transaction(ctx); tx != nil {
 		return tx
+	}
+	lone, _ := ctx.Value(loneKey{}).(runner)
+	return lone
+}
+
+// reader returns the transaction of ctx, else the pool that cannot write.
+func (s *Store) reader(ctx context.Context) runner {
+	if w := s.writer(ctx); w != nil {
+		return w
 	}
 	return s.read
 }
@@ -35,7 +48,7 @@ func (s *Store) reader(ctx context.Context) runner {
 // exec runs a statement in the transaction of ctx and returns how many rows it
 // changed. {now} in it is the database's clock in microseconds.
 func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	tx := transaction(ctx)
+	tx := s.writer(ctx)
 	if tx == nil {
 		return 0, errcode.New(errcode.Internal, "a row was written outside a transaction")
 	}

@@ -17,7 +17,7 @@ const replicasKept = 7 * 24 * time.Hour
 // Heartbeat writes a replica's row. A replica that began anew is not leaving
 // any more: whoever starts it wants it to take part.
 func (s *Store) Heartbeat(ctx context.Context, r peer.Replica, drain time.Duration) error {
-	return s.Write(ctx, func(ctx context.Context) error {
+	return s.writeOne(ctx, func(ctx context.Context) error {
 		until := "0"
 		args := []any{r.Name, r.URL, r.Version, clock.Micros(r.StartedAt), r.Position.Incarnation, r.Position.Sequence,
 			r.FeedAge.Microseconds(), r.DiskFree, r.DiskTotal}

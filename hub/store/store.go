@@ -51,6 +51,8 @@ type Store struct {
 	release func() error
 
 	closed atomic.Bool
+	// heard says that announcements are listened to.
+	heard atomic.Bool
 
 	mu    sync.Mutex
 	wakes []func()

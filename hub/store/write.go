@@ -37,6 +37,22 @@ func (s *Store) Write(ctx context.Context, fn func(ctx context.Context) error) e
 	return nil
 }
 
+// writeOne is Write for a function of one statement that nobody is told of:
+// renewals, heartbeats. Postgres makes it a transaction by itself, with one
+// question in place of three, which a replica without work asks all day.
+func (s *Store) writeOne(ctx context.Context, fn func(ctx context.Context) error) error {
+	if s.dialect.name != "postgres" || transaction(ctx) != nil {
+		return s.Write(ctx, fn)
+	}
+	lone, cancel := context.WithTimeout(ctx, writeLimit)
+	defer cancel()
+	err := fn(context.WithValue(lone, loneKey{}, runner(s.write)))
+	if retryable(err) {
+		return s.Write(ctx, fn)
+	}
+	return s.coded(err)
+}
+
 // writeAgain runs transactions until one commits or fails for good, and
 // returns the position of its feed row, zero when it had none.
 func (s *Store) writeAgain(ctx context.Context, fn func(ctx context.Context) error) (event.Position, error) {
