@@ -110,7 +110,9 @@ func (h *healthRules) read(ctx context.Context) (served bool, err error) {
 	list, err := h.kube.dynamic.Resource(customHealths).List(ctx, metav1.ListOptions{Limit: maxRules})
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		h.take(nil, "")
-		return false, nil
+		// What is served must be known for its changes to be told.
+		_, _, err := h.kube.Capabilities(ctx)
+		return false, err
 	}
 	if err != nil {
 		return false, err

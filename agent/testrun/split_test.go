@@ -1,9 +1,12 @@
 package testrun_test
 
 import (
+	"bytes"
+	"os"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"github.com/axle-cd/axle/agent/testrun"
 )
@@ -28,6 +31,29 @@ func TestWhatIsATest(t *testing.T) {
 		tests, rest := testrun.Split([]*unstructured.Unstructured{o})
 		if got := testrun.IsTest(o); got != test.want || len(tests)+len(rest) != 1 || (len(tests) == 1) != test.want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestTheDocumentedExampleIsATest with what its annotations say.
+func TestTheDocumentedExampleIsATest(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/tests.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := bytes.Cut(page, []byte("```yaml\n"))
+	example, _, found := bytes.Cut(rest, []byte("```"))
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(example, &o.Object); err != nil || !found {
+		t.Fatalf("the page shows no YAML: %v", err)
+	}
+	if !testrun.IsTest(o) || o.GetKind() != "Job" || o.GetAnnotations()[testrun.RetriesAnnotation] != "2" {
+		t.Errorf("the example: %v", o.Object)
+	}
+	for _, name := range []string{testrun.HookAnnotation, testrun.RetriesAnnotation, testrun.OptionalAnnotation, testrun.WeightAnnotation} {
+		if !bytes.Contains(page, []byte(name)) {
+			t.Errorf("the page does not name %s", name)
 		}
 	}
 }
