@@ -54,7 +54,7 @@ func (l *Loop) errands(ctx context.Context, j *job, service apply.Service, objec
 	if l.Diffs != nil && (j.spec.GetDiffRequest() > j.diffed || j.spec.GetDryRun()) {
 		var err error
 		if words, err = l.diff(ctx, j, service, objects); err != nil {
-			l.Log.Warn("what an apply would change cannot be told", logkey.Service, j.want.GetName(), logkey.Error, errcode.Message(err))
+			l.Log.Warn("what an apply would change cannot be told", logkey.Service, j.want.GetName(), logkey.Error, scrubbed(j.spec, errcode.Message(err)))
 			again = true
 		} else {
 			l.mu.Lock()

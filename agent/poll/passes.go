@@ -9,6 +9,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/cache"
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
@@ -178,7 +179,7 @@ func (l *Loop) end(ctx context.Context, j *job, out outcome) {
 	l.mu.Unlock()
 	l.metrics.observe(j, out)
 	if out.trouble != nil {
-		l.Log.Warn("a pass did not come to its end", logkey.Service, s.name, logkey.Source, out.trouble.source, logkey.Error, errcode.Message(out.trouble.err))
+		l.Log.Warn("a pass did not come to its end", logkey.Service, s.name, logkey.Source, out.trouble.source, logkey.Error, scrubbed(j.spec, errcode.Message(out.trouble.err)))
 	}
 	l.storeApplied()
 	poke(l.work)
@@ -280,4 +281,10 @@ func (l *Loop) busyLocked(now time.Time) bool {
 		}
 	}
 	return false
+}
+
+// scrubbed is a text without the secret values of a service: renderers and API
+// servers quote them.
+func scrubbed(spec *agentv1.ServiceSpec, text string) string {
+	return apply.FromSpec(spec, "").Scrub.String(text)
 }

@@ -113,7 +113,7 @@ func (s *valuesStage) word(service, value string) {
 			return err
 		}
 		if got, err := base64.StdEncoding.DecodeString(result.Out); err != nil || string(got) != value {
-			return fmt.Errorf("it holds %q, %w", got, err)
+			return fmt.Errorf("it holds %q (%v)", got, err)
 		}
 		return nil
 	})
@@ -253,10 +253,10 @@ func (s *valuesStage) move(places map[string]valuesPlace) {
 func (s *valuesStage) deployLoop(ctx context.Context) error {
 	for n := 0; ctx.Err() == nil; n++ {
 		// While the hub is away a person tries again.
-		if _, err := s.Axle(context.WithoutCancel(ctx), "services", "config", "set", "edge/own", fmt.Sprintf("round=%d", n)); err != nil && !strings.Contains(err.Error(), "connect") && !strings.Contains(err.Error(), "EOF") && !strings.Contains(err.Error(), "reset") && !strings.Contains(err.Error(), "unavailable") {
+		if _, err := s.Axle(context.WithoutCancel(ctx), "services", "config", "set", "edge/shared", fmt.Sprintf("round=%d", n)); err != nil && !strings.Contains(err.Error(), "connect") && !strings.Contains(err.Error(), "EOF") && !strings.Contains(err.Error(), "reset") && !strings.Contains(err.Error(), "unavailable") {
 			return err
 		}
-		one, err := s.Service(context.WithoutCancel(ctx), "edge", "own")
+		one, err := s.Service(context.WithoutCancel(ctx), "edge", "shared")
 		if err == nil && one.Sync == "Failed" {
 			return errors.New("a pass failed: " + one.Text())
 		}
