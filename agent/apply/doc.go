@@ -19,9 +19,12 @@
 //   - an object that did not change is written at most 9 times in 10 minutes;
 //   - fields that are left to others keep the value that the cluster has;
 //   - a pass over unchanged objects sends no request;
+//   - a hook runs once for each revision, and a step begins writes for 10 s;
 //   - every text passes the service's scrubber.
 //
 // The state of a service, kept in its inventory:
+//
+//	(hooks, phases and their deadlines: phase.go, hookrun.go)
 //
 //	(none) --> Applying --> Waiting --> Applied
 //	              |            |  \---> PruneHeld --(approved)--> Applied
