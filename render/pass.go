@@ -141,7 +141,7 @@ func (p *pass) inflate(c kustomize.Chart) ([]manifest.Object, error) {
 	}
 	result, err := helm.Render(context.Background(), helm.Request{
 		Tree: p.files, Dir: c.Dir, Release: c.Release, Namespace: namespace, Values: c.Values,
-		IgnoreHooks: c.SkipHooks, IgnoreCRDs: !c.IncludeCRDs, KubernetesVersion: version,
+		IgnoreHooks: c.SkipHooks, Tests: p.begin.GetTests() && !c.SkipTests, IgnoreCRDs: !c.IncludeCRDs, KubernetesVersion: version,
 		APIVersions: append(slices.Clone(p.begin.GetCapabilities().GetApiVersions()), c.APIVersions...),
 		Now:         p.now(), Lookup: p.parent.lookup,
 	})

@@ -18,6 +18,7 @@ type Chart struct {
 	Values             string // YAML
 	IncludeCRDs        bool
 	SkipHooks          bool
+	SkipTests          bool
 	KubernetesVersion  string
 	APIVersions        []string
 }
@@ -135,7 +136,7 @@ func (c *checker) one(dir, home string, at manifest.Error, field string, entry *
 		}
 		return "", &at
 	}
-	chart := Chart{Release: h.ReleaseName, Namespace: h.Namespace, IncludeCRDs: h.IncludeCRDs, SkipHooks: h.SkipHooks,
+	chart := Chart{Release: h.ReleaseName, Namespace: h.Namespace, IncludeCRDs: h.IncludeCRDs, SkipHooks: h.SkipHooks, SkipTests: h.SkipTests,
 		KubernetesVersion: h.KubeVersion, APIVersions: h.APIVersions}
 	if chart.Release == "" {
 		chart.Release = h.Name // Kustomize would make up another at each build
