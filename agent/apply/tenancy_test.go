@@ -1,15 +1,19 @@
 package apply_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/internal/eventually"
 )
 
 // tenant makes an account that may do everything with ConfigMaps and Secrets of
@@ -33,6 +37,22 @@ func (b *bed) tenant(namespace, name string) {
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: name}}}, metav1.CreateOptions{})
 	must(err)
+	b.mayDelete(namespace, name, true)
+}
+
+// mayDelete waits until the API server has heard what an account may do: it
+// looks into caches of its own.
+func (b *bed) mayDelete(namespace, name string, want bool) {
+	b.t.Helper()
+	eventually.For(b.t, time.Minute, "the account's rights are known", func() error {
+		review, err := b.admin.AuthorizationV1().SubjectAccessReviews().Create(b.t.Context(), &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:               "system:serviceaccount:" + namespace + ":" + name,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "delete", Resource: "configmaps"}}}, metav1.CreateOptions{})
+		if err == nil && review.Status.Allowed != want {
+			err = fmt.Errorf("allowed: %v", review.Status.Allowed)
+		}
+		return err
+	})
 }
 
 func TestTenantAccountCannotApplyOutsideItsNamespacesAndKinds(t *testing.T) {
@@ -92,6 +112,7 @@ func TestTenantAccountPrunesAndDrains(t *testing.T) {
 	if err := b.admin.RbacV1().RoleBindings(s.Namespace).Delete(t.Context(), "deployer", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	b.mayDelete(s.Namespace, "deployer", false)
 	s.TarballDigest = "d2"
 	if result := b.pass(s, configMap("stays", "v1")); !strings.Contains(result.Message, "cannot") || result.Sync != apply.SyncFailed {
 		t.Errorf("a prune without the account's rights: %+v", result)
