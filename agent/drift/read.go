@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -126,6 +127,9 @@ func (w *Watcher) healthLocked(want kubeobj.Expected, c *agentv1.Component) {
 	case found:
 		c.Uid, c.Message = string(live.UID), live.Message
 		c.Health = cmp.Or(live.Health, string(health.Healthy))
+		if why := w.blames[want.Ref].text; why != "" && c.Health != string(health.Healthy) {
+			c.Message = strings.TrimPrefix(c.Message+"; "+why, "; ")
+		}
 	case want.Once:
 		c.Health, c.Message = string(health.Healthy), "it has ended and was removed"
 	default:

@@ -68,6 +68,8 @@ type Watcher struct {
 	// dirty are objects to be judged; marks are those with a history.
 	dirty map[kubeobj.Ref]bool
 	marks map[kubeobj.Ref]*mark
+	// blames are what pods say of workloads that are not well.
+	blames map[kubeobj.Ref]blame
 	// healing are objects to be healed, by service.
 	healing map[string]map[kubeobj.Ref]bool
 	// changed are services to be told of.
@@ -124,7 +126,7 @@ func New(cfg Config) (*Watcher, error) {
 		return nil, err
 	}
 	return &Watcher{cfg: cfg, rest: client, heals: rate.NewLimiter(healRate, healRate), wake: make(chan struct{}, 1), healWake: make(chan struct{}, 1),
-		kinds: map[schema.GroupKind]*kindWatch{}, dirty: map[kubeobj.Ref]bool{}, marks: map[kubeobj.Ref]*mark{},
+		kinds: map[schema.GroupKind]*kindWatch{}, dirty: map[kubeobj.Ref]bool{}, marks: map[kubeobj.Ref]*mark{}, blames: map[kubeobj.Ref]blame{},
 		healing: map[string]map[kubeobj.Ref]bool{}, changed: map[string]bool{}}, nil
 }
 
@@ -138,6 +140,7 @@ func (w *Watcher) Run(ctx context.Context, owner Owner) error {
 	}
 	w.mu.Unlock()
 	w.running.Go(func() { w.heal(ctx) })
+	w.running.Go(func() { w.findBlame(ctx) })
 	w.decide(ctx)
 	w.running.Wait()
 	return ctx.Err()

@@ -93,6 +93,9 @@ func (l *Loop) statusOf(v view) *agentv1.ServiceStatus {
 		rolled := health.RollUp(components)
 		status.Health, status.Message = string(rolled.Status), v.scrub.String(rolled.Message)
 	}
+	for _, c := range components {
+		c.Message = v.scrub.String(c.Message)
+	}
 	status.Components, status.Counts = health.Pack(components)
 	sync, reason, message := l.syncOf(v)
 	status.Sync, status.Reason = sync, reason
