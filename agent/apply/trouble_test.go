@@ -335,4 +335,3 @@ func TestPassIsCutIntoSteps(t *testing.T) {
 		t.Errorf("afterwards:\n%s", sent)
 	}
 }
-
