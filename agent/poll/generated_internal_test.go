@@ -176,6 +176,18 @@ func TestItemsOfAListAreFoundByTheirNames(t *testing.T) {
 	}
 }
 
+func TestAnItemKeepsItsOwnValue(t *testing.T) {
+	pod := "apiVersion: v1\nkind: PodTemplate\nmetadata:\n  name: p\n"
+	live := pod + ownedBy + "env: [{name: second, value: live-second}]\n"
+	rendered := pod + "env: [{name: first, value: fresh-first}, {name: second, value: fresh-second}]\n"
+	got := keep(t, &livingCluster{objects: map[string]string{"PodTemplate p": live}}, map[string][]string{rendered: {"/env/0/value", "/env/1/value"}})
+	for pointer, want := range map[string]string{"/env/0/value": "fresh-first", "/env/1/value": "live-second"} {
+		if got := value(t, got, "PodTemplate p", pointer); got != want {
+			t.Errorf("%s is %v, want %s", pointer, got, want)
+		}
+	}
+}
+
 // authority makes certificates as charts do.
 type authority struct {
 	cert *x509.Certificate
