@@ -268,11 +268,13 @@ func TestDefinitionThatComesLateOrGoes(t *testing.T) {
 	b := newBed(t, nil)
 	b.engine = b.restart(func(cfg *apply.Config) { cfg.Clock = now })
 	service, owner := newService("d1"), newService("d1")
-	docs := []string{"apiVersion: example.org/v1\nkind: Latecomer\nmetadata: {name: l}\nspec: {size: 1}", configMap("a", "v")}
+	// The API server is shared with the test's other runs.
+	number := strings.TrimPrefix(service.ID, "svc-")
+	docs := []string{"apiVersion: example.org/v1\nkind: Latecomer" + number + "\nmetadata: {name: l}\nspec: {size: 1}", configMap("a", "v")}
 	if result := b.pass(service, docs...); result.Sync != apply.SyncFailed || !strings.Contains(result.Message, "CustomResourceDefinition") || result.Applied != 1 {
 		t.Fatalf("before the definition: %+v", result)
 	}
-	definition := crd("latecomers", "Latecomer")
+	definition := crd("latecomers"+number, "Latecomer"+number)
 	if result := b.pass(owner, definition); result.Phase != apply.PhaseApplied {
 		t.Fatalf("%+v", result)
 	}
@@ -281,7 +283,7 @@ func TestDefinitionThatComesLateOrGoes(t *testing.T) {
 		t.Fatalf("once it is there: %+v", result)
 	}
 	crds := b.dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-	if err := crds.Delete(t.Context(), "latecomers.example.org", metav1.DeleteOptions{}); err != nil {
+	if err := crds.Delete(t.Context(), "latecomers"+number+".example.org", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually.For(t, 30*time.Second, "the kind is not served any more", func() error {
