@@ -64,7 +64,7 @@ func newCrossing(t *testing.T) *crossing {
 		t.Fatal(err)
 	}
 	y.Fleet, err = fleet.New(fleet.Config{
-		Store: y.store, Writer: y.store, Sources: c.sources, Sealer: y.sealer,
+		Store: y.store, Writer: y.store, Sources: c.sources, Sealer: y.sealer, Configuration: y.values,
 		DigestKey: []byte("0123456789abcdef0123456789abcdef"), Clock: y.clock,
 	})
 	if err != nil {
