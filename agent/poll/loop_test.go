@@ -173,10 +173,15 @@ func TestWhatFailsIsSaidWithItsSource(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, c := newHub(t), newCluster()
-			start(t, h, c, t.TempDir())
-			h.polled(1)
-			h.put("web", "one")
-			h.change(func() { c.set(func() { test.fault(h, c) }) })
+			a := start(t, h, c, t.TempDir())
+			eventually.For(t, within, "the inventories are read", func() error {
+				if !a.State().Loaded {
+					return errors.New("not yet")
+				}
+				return nil
+			})
+			// The service and its fault come together.
+			h.put("web", "one", func(*agentv1.DesiredService, *agentv1.ServiceSpec) { c.set(func() { test.fault(h, c) }) })
 			status := h.says("web", test.sync, "")
 			if len(status.GetErrors()) == 0 || status.GetErrors()[0].GetSource() != test.part {
 				t.Errorf("got errors %v, want one of %s", status.GetErrors(), test.part)
