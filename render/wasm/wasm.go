@@ -32,8 +32,7 @@ import (
 const (
 	// Timeout is how long a module may run, less than a pass may take.
 	Timeout = 25 * time.Second
-	// memoryPages are of 64 KiB. A memory that grows is copied, so a child holds
-	// it twice for a moment.
+	// memoryPages are of 64 KiB.
 	memoryPages = 128 << 20 >> 16
 	// maxWords is how much of a module's standard error is kept.
 	maxWords = 4 << 10
@@ -107,7 +106,7 @@ func (r *run) module(ctx context.Context, code []byte) error {
 		WithEnv("PWD", path.Join("/", r.request.Dir)).
 		WithFSConfig(wazero.NewFSConfig().WithFSMount(r.files, "/")).
 		WithWalltime(func() (int64, int32) { return r.request.Now.Unix(), 0 }, 1)
-	_, err = runtime.InstantiateModule(ctx, compiled, config)
+	_, err = runtime.InstantiateModule(withMemory(ctx), compiled, config)
 	return r.ended(ctx, err)
 }
 
