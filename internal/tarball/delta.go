@@ -144,13 +144,14 @@ func writeFrames(w io.Writer, text, entries, base []byte) error {
 }
 
 func encodeAll(plain, base []byte) ([]byte, error) {
-	// No larger than what there is to look back at: an encoder clears its memory
-	// first, and most deltas are small.
+	// No larger than what there is to look back at, and the level with the
+	// smallest tables: an encoder clears its memory first, most deltas are small,
+	// and the better level saves a thousandth of their bytes.
 	reach := 64 << 10
 	for reach < len(plain)+len(base) && reach < window {
 		reach *= 2
 	}
-	o := []zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(reach), zstd.WithLowerEncoderMem(true), zstd.WithEncoderLevel(zstd.SpeedDefault)}
+	o := []zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(reach), zstd.WithLowerEncoderMem(true), zstd.WithEncoderLevel(zstd.SpeedFastest)}
 	if len(base) > 0 {
 		o = append(o, zstd.WithEncoderDictRaw(baseID, base))
 	}
