@@ -83,6 +83,11 @@ func (p *page) run(ctx context.Context, l net.Listener) error {
 	mux.HandleFunc("GET /healthz", p.health)
 	mux.HandleFunc("GET /metrics", p.metrics)
 	profiles(mux, l.Addr())
+	return serve(ctx, l, mux)
+}
+
+// serve answers on l until the context ends.
+func serve(ctx context.Context, l net.Listener, mux *http.ServeMux) error {
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
 	stop := context.AfterFunc(ctx, func() { server.Close() })
 	defer stop()

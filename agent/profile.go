@@ -2,11 +2,9 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"net/http/pprof"
-	"time"
 
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -45,11 +43,5 @@ func (a *Agent) serveProfiles(ctx context.Context) error {
 	}
 	mux := http.NewServeMux()
 	profiles(mux, l.Addr())
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
-	stop := context.AfterFunc(ctx, func() { server.Close() })
-	defer stop()
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	return serve(ctx, l, mux)
 }

@@ -266,6 +266,17 @@ func (a *app) printService(s *hubv1.Service) error {
 	)
 }
 
+// service returns a client and the service that an argument names; the argument
+// is read first, so that a mistake in it needs no hub.
+func (a *app) service(argument, cluster string) (*sdk.Client, *hubv1.ServiceRef, error) {
+	ref, err := serviceRef(argument, cluster)
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := a.client()
+	return client, ref, err
+}
+
 // serviceRef reads CLUSTER/NAME, or NAME with --cluster.
 func serviceRef(argument, cluster string) (*hubv1.ServiceRef, error) {
 	if before, after, ok := strings.Cut(argument, "/"); ok {
@@ -329,11 +340,7 @@ func (a *app) servicesGet() *cobra.Command {
 	c := &cobra.Command{
 		Use: "get CLUSTER/NAME", Short: "Show one service and its objects", Args: exactly(1), ValidArgsFunction: a.completeServices,
 		RunE: func(c *cobra.Command, args []string) error {
-			ref, err := serviceRef(args[0], cluster)
-			if err != nil {
-				return err
-			}
-			client, err := a.client()
+			client, ref, err := a.service(args[0], cluster)
 			if err != nil {
 				return err
 			}

@@ -73,11 +73,7 @@ Secrets are shown as a short hash that changes when the value does.`,
   axle services config edge-1/web --explain replicas`,
 		Args: exactly(1), ValidArgsFunction: a.completeServices,
 		RunE: func(c *cobra.Command, args []string) error {
-			ref, err := serviceRef(args[0], cluster)
-			if err != nil {
-				return err
-			}
-			client, err := a.client()
+			client, ref, err := a.service(args[0], cluster)
 			if err != nil {
 				return err
 			}

@@ -56,11 +56,7 @@ for paused services, in closed sync windows, and for services with dryRun.`,
 		Example: `  axle services diff edge-1/web
   axle services diff edge-1/web -o json | jq '.differences[] | select(.action == "delete")'`,
 		RunE: func(c *cobra.Command, args []string) error {
-			ref, err := serviceRef(args[0], cluster)
-			if err != nil {
-				return err
-			}
-			client, err := a.client()
+			client, ref, err := a.service(args[0], cluster)
 			if err != nil {
 				return err
 			}

@@ -140,11 +140,7 @@ pinned to it and follows its branch no more until axle services resume.`,
 		Example: "  axle services rollback edge-1/web --revision 12 --wait",
 		Args:    exactly(1), ValidArgsFunction: a.completeServices,
 		RunE: func(c *cobra.Command, args []string) error {
-			ref, err := serviceRef(args[0], cluster)
-			if err != nil {
-				return err
-			}
-			client, err := a.client()
+			client, ref, err := a.service(args[0], cluster)
 			if err != nil {
 				return err
 			}
@@ -184,11 +180,7 @@ func (a *app) servicesRevisions() *cobra.Command {
 	c := &cobra.Command{
 		Use: "revisions CLUSTER/NAME", Short: "List the last 20 revisions, newest first", Args: exactly(1), ValidArgsFunction: a.completeServices,
 		RunE: func(c *cobra.Command, args []string) error {
-			ref, err := serviceRef(args[0], cluster)
-			if err != nil {
-				return err
-			}
-			client, err := a.client()
+			client, ref, err := a.service(args[0], cluster)
 			if err != nil {
 				return err
 			}
@@ -229,11 +221,7 @@ func (a *app) servicesDelete() *cobra.Command {
 service is shown as Deleting. With --detach the objects stay.`,
 		Args: exactly(1), ValidArgsFunction: a.completeServices,
 		RunE: func(c *cobra.Command, args []string) error {
-			ref, err := serviceRef(args[0], cluster)
-			if err != nil {
-				return err
-			}
-			client, err := a.client()
+			client, ref, err := a.service(args[0], cluster)
 			if err != nil {
 				return err
 			}

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -110,10 +108,5 @@ func (b *bench) one(ctx context.Context, one benchmark) (*record, error) {
 
 func (r *record) print() error {
 	fmt.Printf("%s: %s\n", r.Name, r.What)
-	w := tabwriter.NewWriter(os.Stdout, 0, 4, 3, ' ', 0)
-	fmt.Fprintln(w, "MEASURED\tVALUE\tBUDGET\tREFERENCE\t")
-	for _, v := range r.Values {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t\n", v.What, v.number(), v.budget(), v.Reference)
-	}
-	return w.Flush()
+	return printValues(r.Values, "REFERENCE")
 }

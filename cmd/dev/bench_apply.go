@@ -11,12 +11,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/axle-cd/axle/internal/atomicfile"
 	"github.com/axle-cd/axle/test/scale"
 )
 
@@ -127,16 +125,7 @@ type applyRecord struct {
 	Result  scale.Applied `json:"result"`
 }
 
-func (r *applyRecord) write(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	return atomicfile.Write(filepath.Join(dir, r.Name+".json"), append(text, '\n'), 0o644)
-}
+func (r *applyRecord) write(dir string) error { return writeRecord(dir, r.Name, r) }
 
 // values sets each number beside its budget and beside Flux's.
 func (r *applyRecord) values() []value {
@@ -190,12 +179,7 @@ func (r *applyRecord) memory() float64 {
 
 func (r *applyRecord) print() error {
 	fmt.Printf("\n%d services of 4 objects, %d unused CRDs, %d chatty resources\n", r.Result.Services, r.CRDs, r.Chatty)
-	w := tabwriter.NewWriter(os.Stdout, 0, 4, 3, ' ', 0)
-	fmt.Fprintln(w, "MEASURED\tVALUE\tBUDGET\tBESIDE\t")
-	for _, v := range r.values() {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t\n", v.What, v.number(), v.budget(), v.Reference)
-	}
-	return w.Flush()
+	return printValues(r.values(), "BESIDE")
 }
 
 // applyPage writes the tables of all recorded runs.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/axle-cd/axle/internal/atomicfile"
 	"github.com/axle-cd/axle/test/scale"
 )
 
@@ -171,16 +170,7 @@ func (b *benchFleet) record(found *scale.BenchResult) *fleetRecord {
 	}
 }
 
-func (r *fleetRecord) write(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	return atomicfile.Write(filepath.Join(dir, r.Name+".json"), append(text, '\n'), 0o644)
-}
+func (r *fleetRecord) write(dir string) error { return writeRecord(dir, r.Name, r) }
 
 // fleetBudget bounds a number of a run, for the two sizes that have budgets.
 type fleetBudget struct {

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/axle-cd/axle/internal/atomicfile"
 )
@@ -83,15 +84,28 @@ func decimal(f float64) string {
 	return strconv.FormatFloat(f, 'g', 3, 64)
 }
 
-func (r *record) write(dir string) error {
+func (r *record) write(dir string) error { return writeRecord(dir, r.Name, r) }
+
+// writeRecord keeps one run as JSON under its name.
+func writeRecord(dir, name string, record any) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(r, "", "  ")
+	text, err := json.MarshalIndent(record, "", "  ")
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(filepath.Join(dir, r.Name+".json"), append(text, '\n'), 0o644)
+	return atomicfile.Write(filepath.Join(dir, name+".json"), append(text, '\n'), 0o644)
+}
+
+// printValues shows them beside their budgets; beside heads the last column.
+func printValues(values []value, beside string) error {
+	w := tabwriter.NewWriter(os.Stdout, 0, 4, 3, ' ', 0)
+	fmt.Fprintf(w, "MEASURED\tVALUE\tBUDGET\t%s\t\n", beside)
+	for _, v := range values {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t\n", v.What, v.number(), v.budget(), v.Reference)
+	}
+	return w.Flush()
 }
 
 // index writes the table of all records for people.
