@@ -31,6 +31,8 @@ type Principal struct {
 	ID string
 	// Name is an e-mail, a service account's or a cluster's name.
 	Name string
+	// Groups are the names of the hub's groups that the caller is in, sorted.
+	Groups []string
 	// Admin may do everything that the token's scopes let through.
 	Admin bool
 	// Scopes of the token; empty for clusters.
