@@ -45,7 +45,10 @@ func Write(w io.Writer, m proto.Message) error {
 
 // Read receives one message into m. A pipe that ends between two frames is
 // io.EOF itself; one that ends inside a frame is io.ErrUnexpectedEOF, wrapped.
-func Read(r io.Reader, m proto.Message) error {
+func Read(r io.Reader, m proto.Message) error { return ReadMax(r, m, MaxBytes) }
+
+// ReadMax is Read for messages that are never longer than limit bytes.
+func ReadMax(r io.Reader, m proto.Message, limit int64) error {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		if errors.Is(err, io.EOF) {
@@ -54,8 +57,8 @@ func Read(r io.Reader, m proto.Message) error {
 		return fmt.Errorf("read frame: %w", err)
 	}
 	size := int64(binary.BigEndian.Uint32(head[:]))
-	if size > MaxBytes {
-		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLong, size, MaxBytes)
+	if size > limit {
+		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLong, size, limit)
 	}
 	var body bytes.Buffer
 	body.Grow(int(min(size, 1<<20)))

@@ -1,0 +1,72 @@
+package tunnel
+
+import (
+	"context"
+	"net/http"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/frame"
+)
+
+const (
+	// streamPath is where the hub opens streams.
+	streamPath = "/stream"
+	// maxHead bounds a stream's head; a request's headers are far smaller.
+	maxHead = 1 << 20
+	// failureTrailer carries why an answer ended before its time.
+	failureTrailer = "Axle-Failure"
+)
+
+// Handler serves streams, each in a goroutine of its own. It returns when the
+// stream is done; ctx ends when the hub, or the connection, gave it up.
+type Handler interface {
+	ServeStream(ctx context.Context, s *Stream)
+}
+
+// Stream is one request of the hub: a head, then raw bytes in each direction.
+// Reading and writing may go on at once, from one goroutine each.
+type Stream struct {
+	head     *agentv1.StreamHead
+	request  *http.Request
+	writer   http.ResponseWriter
+	flusher  *http.ResponseController
+	answered bool
+}
+
+// Head is what the hub asks for.
+func (s *Stream) Head() *agentv1.StreamHead { return s.head }
+
+// Read reads the body that the hub sends. io.EOF is its end, which for an
+// upgraded stream is the half-close of the client.
+func (s *Stream) Read(p []byte) (int, error) { return s.request.Body.Read(p) }
+
+// Answer sends the head of the answer, once, and before the first Write.
+func (s *Stream) Answer(a *agentv1.StreamAnswer) error {
+	if s.answered {
+		return errcode.New(errcode.Internal, "a stream was answered twice")
+	}
+	s.answered = true
+	if err := frame.Write(s.writer, a); err != nil {
+		return err
+	}
+	return s.flusher.Flush()
+}
+
+// Write sends a part of the answer's body. What is written may wait until the
+// buffer of 4 KiB is full or Flush is called.
+func (s *Stream) Write(p []byte) (int, error) {
+	if !s.answered {
+		return 0, errcode.New(errcode.Internal, "a stream's body was written before its answer")
+	}
+	return s.writer.Write(p)
+}
+
+// Flush sends what Write kept.
+func (s *Stream) Flush() error { return s.flusher.Flush() }
+
+// Fail says that the answer breaks off here, and why: the hub's Read returns
+// the text instead of an end. Nothing may be written afterwards.
+func (s *Stream) Fail(why error) {
+	s.writer.Header().Set(http.TrailerPrefix+failureTrailer, errcode.Message(why))
+}
