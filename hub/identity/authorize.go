@@ -9,22 +9,34 @@ import (
 // Action is what a caller wants to do.
 type Action string
 
-// The actions. Reading and writing are about projects and what is in them,
-// ActionAdmin about the hub itself, ActionDeliver is what agents do for their
-// own cluster.
+// The actions that bindings give, about projects and what is in them. Writing
+// implies reading and creating.
 const (
-	ActionRead    Action = "read"
-	ActionWrite   Action = "write"
-	ActionAdmin   Action = "admin"
-	ActionDeliver Action = "deliver"
+	ActionRead   Action = "read"
+	ActionWrite  Action = "write"
+	ActionCreate Action = "create"
+	// ActionGit is about repositories and their webhooks.
+	ActionGit Action = "git"
 )
 
-// Scope is where. Empty fields mean the hub as a whole.
+// The actions that no binding gives. ActionAdmin is about the hub itself,
+// ActionDeliver is what agents do for their own cluster, ActionSelf is what a
+// person does about himself: who he is, his own tokens, what he may do.
+const (
+	ActionAdmin   Action = "admin"
+	ActionDeliver Action = "deliver"
+	ActionSelf    Action = "self"
+)
+
+// Scope is where, by ids. Empty fields mean the hub as a whole; a cluster and a
+// service come with the project that they are in.
 type Scope struct {
-	// Project is a project's id.
+	// Project is the project of what is meant.
 	Project string
-	// Cluster is a cluster's id.
 	Cluster string
+	// ClusterProject is the cluster's project where a service is in another.
+	ClusterProject string
+	Service        string
 }
 
 // Authorize returns nil when the caller may do the action there, else a
@@ -45,8 +57,13 @@ func (d *Directory) Authorize(_ context.Context, p Principal, action Action, sco
 	return errcode.New(errcode.Forbidden, "a %s token cannot be used for this", p.Kind)
 }
 
+// tokenScopes says which of its scopes a token needs for an action.
+var tokenScopes = map[Action]string{
+	ActionRead: ScopeRead, ActionSelf: ScopeRead, ActionWrite: ScopeWrite, ActionCreate: ScopeWrite, ActionGit: ScopeWrite, ActionAdmin: ScopeAdmin,
+}
+
 func authorizePerson(p Principal, action Action, scope Scope) error {
-	wanted := map[Action]string{ActionRead: ScopeRead, ActionWrite: ScopeWrite, ActionAdmin: ScopeAdmin}[action]
+	wanted := tokenScopes[action]
 	if wanted == "" {
 		return errcode.New(errcode.Forbidden, "only an agent may do this for its own cluster")
 	}
