@@ -85,6 +85,9 @@ type Config struct {
 	// empty and "auto" begin when the hub's own version is another.
 	AgentUpgrades string
 
+	// AuditRetention is how long the audit log is kept; zero is 30 days.
+	AuditRetention time.Duration
+
 	// TraceEndpoint is the base URL of an OpenTelemetry collector that takes
 	// OTLP over HTTP; empty sends no traces. TraceRatio of them are kept.
 	TraceEndpoint string

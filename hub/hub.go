@@ -17,6 +17,7 @@ import (
 	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/desired"
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
@@ -46,6 +47,7 @@ type Hub struct {
 	values   *config.Keeper
 	fleet    *fleet.Fleet
 	identity *identity.Directory
+	audit    *audit.Log
 	desired  *desired.Index
 	heads    *heads
 	replicas *replicas
@@ -140,6 +142,9 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 		Store: h.store, Writer: h.store, Clusters: h.fleet, Sealer: h.store.Sealer(), Clock: c.Clock, Log: c.Log,
 	})
 	if err != nil {
+		return err
+	}
+	if h.audit, err = h.newAudit(); err != nil {
 		return err
 	}
 	if h.desired, err = desired.New(desired.Config{Fleet: h.fleet, Feed: h.feed, Log: c.Log}); err != nil {
@@ -261,6 +266,9 @@ func (h *Hub) Close() error {
 				errs = append(errs, err)
 			}
 		}
+	}
+	if h.audit != nil {
+		errs = append(errs, h.audit.Close())
 	}
 	if h.store != nil {
 		errs = append(errs, h.store.Close())

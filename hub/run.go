@@ -32,6 +32,7 @@ func (h *Hub) Run(ctx context.Context) (err error) {
 		{Name: "store", Run: h.store.Run},
 		{Name: "feed", Run: h.feed.Run},
 		{Name: "identity", Run: h.identity.Run},
+		{Name: "audit", Run: h.audit.Run},
 		{Name: "gitcache", Run: h.cache.Run},
 		{Name: "replicas", Run: h.replicas.Run},
 		{Name: "heads", Run: h.followHeads},

@@ -1,36 +1,133 @@
-// Package audit is the hub's record of who did what: every write, and every
-// call that somebody makes to a cluster through the hub.
 package audit
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/axle-cd/axle/internal/hashchain"
+)
+
+// ResultOK is the result of what was done.
+const ResultOK = "ok"
+
+// Bounds of a record, in bytes: of a text, of a spec, of one detail.
+const (
+	maxText   = 1024
+	maxSpec   = 64 << 10
+	maxDetail = 4096
+	// maxList bounds groups and details.
+	maxList = 100
+)
 
 // Record is one thing that somebody did or tried.
 type Record struct {
 	// At is microseconds since 1970 UTC; zero is now.
-	At int64
+	At int64 `json:"at"`
 	// Actor is the caller by name, ActorKind his identity.Kind, ActorID his id.
-	Actor, ActorKind, ActorID string
+	Actor     string `json:"actor,omitempty"`
+	ActorKind string `json:"actor_kind,omitempty"`
+	ActorID   string `json:"actor_id,omitempty"`
 	// AsUser and AsGroups are whom a cluster's API server saw; empty for calls
 	// to the hub itself.
-	AsUser   string
-	AsGroups []string
+	AsUser   string   `json:"as_user,omitempty"`
+	AsGroups []string `json:"as_groups,omitempty"`
 	// TokenID is the token or session that he came with.
-	TokenID string
+	TokenID string `json:"token_id,omitempty"`
 	// Source is the address that the call came from.
-	Source string
+	Source string `json:"source,omitempty"`
 	// Action is the RPC's procedure or "kubernetes"; Verb is the Kubernetes
 	// verb (get, list, exec, …) or the Action of identity.
-	Action, Verb string
+	Action string `json:"action"`
+	Verb   string `json:"verb,omitempty"`
 	// ProjectID and ClusterID are where.
-	ProjectID, ClusterID string
+	ProjectID string `json:"project_id,omitempty"`
+	ClusterID string `json:"cluster_id,omitempty"`
 	// Object is what: kind, namespace and name; the resource with its
 	// subresource for Kubernetes.
-	Kind, Namespace, Name string
+	Kind      string `json:"kind,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
 	// Result is "ok", or a code of errcode; Status the HTTP status of a
 	// cluster's answer.
-	Result string
-	Status int
+	Result string `json:"result"`
+	Status int    `json:"status,omitempty"`
 	// Before and After are the object's spec as JSON with secrets masked.
-	Before, After string
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
 	// Detail holds what is particular: an exec's command, bytes both ways, the
 	// duration.
-	Detail map[string]string
+	Detail map[string]string `json:"detail,omitempty"`
+}
+
+// Columns are the parts of a record that rows are found by.
+type Columns struct {
+	At                                           int64
+	Actor, ClusterID, Action, Kind, Name, Result string
+}
+
+func (r Record) columns() Columns {
+	return Columns{At: r.At, Actor: r.Actor, ClusterID: r.ClusterID, Action: r.Action, Kind: r.Kind, Name: r.Name, Result: r.Result}
+}
+
+// bounded returns the record with texts that both databases take, no longer
+// than the bounds.
+func (r Record) bounded() Record {
+	for _, text := range []*string{
+		&r.Actor, &r.ActorKind, &r.ActorID, &r.AsUser, &r.TokenID, &r.Source, &r.Action, &r.Verb,
+		&r.ProjectID, &r.ClusterID, &r.Kind, &r.Namespace, &r.Name, &r.Result,
+	} {
+		*text = bound(*text, maxText)
+	}
+	r.Before, r.After = bound(r.Before, maxSpec), bound(r.After, maxSpec)
+	groups := slices.Clone(r.AsGroups[:min(len(r.AsGroups), maxList)])
+	for i := range groups {
+		groups[i] = bound(groups[i], maxText)
+	}
+	r.AsGroups = groups
+	var detail map[string]string
+	for _, key := range slices.Sorted(maps.Keys(r.Detail)) {
+		if detail == nil {
+			detail = map[string]string{}
+		}
+		if len(detail) < maxList {
+			detail[bound(key, maxText)] = bound(r.Detail[key], maxDetail)
+		}
+	}
+	r.Detail = detail
+	return r
+}
+
+// bound returns clean text of at most n bytes; a cut is told.
+func bound(text string, n int) string {
+	if len(text) > n {
+		text = fmt.Sprintf("%s… (%d bytes)", text[:n], len(text))
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "")
+}
+
+// encode is the record's one form, which is hashed.
+func (r Record) encode() ([]byte, error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("encode an audit record: %w", err)
+	}
+	return text, nil
+}
+
+// Row is one record in its place in the chain.
+type Row struct {
+	hashchain.Line
+	Columns Columns
+}
+
+// Open returns the row's record.
+func (r Row) Open() (Record, error) {
+	var record Record
+	if err := json.Unmarshal(r.Line.Record, &record); err != nil {
+		return record, fmt.Errorf("read audit record %d: %w", r.Sequence, err)
+	}
+	return record, nil
 }

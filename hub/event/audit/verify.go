@@ -1,0 +1,247 @@
+package audit
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/axle-cd/axle/internal/atomicfile"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/hashchain"
+)
+
+// pageSize is how many rows one step reads.
+const pageSize = 1000
+
+// verifySize is how many rows one call of Verify checks.
+const verifySize = 20 * pageSize
+
+// Verified is what one call of Verify found.
+type Verified struct {
+	// From is where it began, End how far it came.
+	From int64
+	End  hashchain.End
+	// Rows were checked.
+	Rows int
+	// Done says that the end of the chain was reached and everything holds.
+	Done bool
+	// Broken is the first thing that is wrong, nil when nothing is.
+	Broken *hashchain.Broken
+	// Checkpoints were checked; Unsigned are those whose key is not known any
+	// more.
+	Checkpoints, Unsigned int
+}
+
+// Verify checks the chain behind a row that an earlier call checked, 0 for its
+// beginning: rows, their columns, checkpoints, the end, and this replica's own
+// memory of it. It checks at most 20,000 rows; call again from End.
+func (l *Log) Verify(ctx context.Context, after hashchain.End) (Verified, error) {
+	for {
+		v, err := l.newVerification(ctx, after)
+		if err != nil {
+			return Verified{}, err
+		}
+		err = v.run(ctx)
+		if !errors.As(err, &v.Broken) {
+			return v.Verified, err
+		}
+		// Retention may have taken the rows that were to come next.
+		again, err := l.newVerification(ctx, after)
+		if err != nil || again.cut() == v.cut() {
+			return v.Verified, err
+		}
+	}
+}
+
+type verification struct {
+	Verified
+	log *Log
+	// target is the chain's end when the verification began: rows that come
+	// meanwhile are for the next one.
+	target hashchain.End
+	keys   map[string]ed25519.PublicKey
+	// points are the checkpoints by their sequence.
+	points map[int64][]hashchain.Checkpoint
+	all    []hashchain.Checkpoint
+}
+
+func (l *Log) newVerification(ctx context.Context, after hashchain.End) (*verification, error) {
+	// The end is read before the checkpoints, and these before the rows, so that
+	// what comes meanwhile is never missing. What this replica has seen is read
+	// first of all.
+	kept, err := l.kept()
+	if err != nil {
+		return nil, err
+	}
+	v := &verification{log: l, points: map[int64][]hashchain.Checkpoint{}}
+	v.From, v.End = after.Sequence, after
+	if v.all, err = l.Store.AuditCheckpoints(ctx); err != nil {
+		return nil, err
+	}
+	if v.target, err = l.Store.AuditEnd(ctx); err != nil {
+		return nil, err
+	}
+	if kept.Sequence > 0 {
+		v.all = append(v.all, kept)
+	}
+	for _, c := range v.all {
+		v.points[c.Sequence] = append(v.points[c.Sequence], c)
+	}
+	v.keys, err = l.Signer.CheckpointKeys(ctx)
+	return v, err
+}
+
+func (v *verification) run(ctx context.Context) error {
+	if err := v.begin(); err != nil {
+		return err
+	}
+	for v.Rows < verifySize && v.End.Sequence < v.target.Sequence {
+		rows, err := v.log.Store.AuditRows(ctx, Query{After: v.End.Sequence, Limit: pageSize})
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 {
+			return &hashchain.Broken{Sequence: v.End.Sequence + 1, Reason: fmt.Sprintf("the end is missing: the chain's head says that there are %d lines", v.target.Sequence)}
+		}
+		for _, row := range rows {
+			if err := v.row(row); err != nil {
+				return err
+			}
+			if row.Sequence == v.target.Sequence {
+				break
+			}
+		}
+	}
+	if v.End.Sequence < v.target.Sequence {
+		return nil
+	}
+	return v.finish(ctx)
+}
+
+// cut is the last row that retention dropped.
+func (v *verification) cut() (sequence int64) {
+	for _, c := range v.all {
+		if c.Kind == hashchain.KindCut {
+			sequence = max(sequence, c.Sequence)
+		}
+	}
+	return sequence
+}
+
+// begin takes the newest cut as the chain's beginning.
+func (v *verification) begin() error {
+	for _, c := range v.all {
+		if c.Kind == hashchain.KindCut && c.Sequence > v.End.Sequence {
+			if err := v.signed(c); err != nil {
+				return err
+			}
+			v.From, v.End = c.Sequence, c.End()
+		}
+	}
+	return nil
+}
+
+func (v *verification) row(row Row) error {
+	end, err := v.End.Follow(row.Line)
+	if err != nil {
+		return err
+	}
+	record, err := row.Open()
+	if err != nil || record.columns() != row.Columns {
+		return &hashchain.Broken{Sequence: row.Sequence, Reason: "the columns that it is found by are not those of its record"}
+	}
+	for _, c := range v.points[row.Sequence] {
+		if err := c.Match(row.Line); err != nil {
+			return err
+		}
+		if err := v.signed(c); err != nil {
+			return err
+		}
+	}
+	v.End = end
+	v.Rows++
+	return nil
+}
+
+func (v *verification) signed(c hashchain.Checkpoint) error {
+	v.Checkpoints++
+	key, known := v.keys[c.KeyID]
+	if !known {
+		v.Unsigned++
+		if c.Kind == hashchain.KindCut {
+			return &hashchain.Broken{Sequence: c.Sequence, Reason: "the cut before it is signed by a key that the hub does not know: " + c.KeyID}
+		}
+		return nil
+	}
+	return c.Check(key)
+}
+
+// finish compares the end with the head and with every checkpoint.
+func (v *verification) finish(ctx context.Context) error {
+	if v.End.Sequence == v.target.Sequence && v.End.Hash != v.target.Hash {
+		return &hashchain.Broken{Sequence: v.End.Sequence, Reason: "the chain's head has another hash for it"}
+	}
+	for _, c := range v.all {
+		if err := c.Reach(v.End); err != nil {
+			return err
+		}
+	}
+	if v.End.Sequence > v.target.Sequence {
+		return v.beyond(ctx)
+	}
+	beyond, err := v.log.Store.AuditRows(ctx, Query{After: v.End.Sequence, Limit: 1})
+	if err != nil {
+		return err
+	}
+	if len(beyond) > 0 {
+		// It came since the end was read, or the head was set back.
+		return v.beyond(ctx)
+	}
+	v.Done = true
+	return nil
+}
+
+// beyond looks at the head again when there are rows after it.
+func (v *verification) beyond(ctx context.Context) error {
+	end, err := v.log.Store.AuditEnd(ctx)
+	if err != nil {
+		return err
+	}
+	if end.Sequence <= v.target.Sequence {
+		return &hashchain.Broken{Sequence: v.target.Sequence + 1, Reason: "it stands behind the end that the chain's head has"}
+	}
+	v.Done = true
+	return nil
+}
+
+// kept reads this replica's own memory of the chain; zero is none.
+func (l *Log) kept() (c hashchain.Checkpoint, err error) {
+	if l.Kept == "" {
+		return c, nil
+	}
+	text, err := os.ReadFile(l.Kept)
+	if errors.Is(err, os.ErrNotExist) {
+		return c, nil
+	}
+	if err != nil {
+		return c, fmt.Errorf("read the last audit checkpoint: %w", err)
+	}
+	if err := json.Unmarshal(text, &c); err != nil {
+		return c, errcode.New(errcode.Internal, "%s holds no audit checkpoint; remove it once audit verify was run without complaint on another replica", l.Kept)
+	}
+	return c, nil
+}
+
+func (l *Log) keep(c hashchain.Checkpoint) error {
+	if l.Kept == "" {
+		return nil
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("encode an audit checkpoint: %w", err)
+	}
+	return atomicfile.Write(l.Kept, append(text, '\n'), 0o600)
+}
