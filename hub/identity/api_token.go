@@ -108,7 +108,7 @@ func (d *Directory) RevokeToken(ctx context.Context, by Principal, id string) er
 		if err != nil {
 			return err
 		}
-		listed := t.Kind == TokenAPI || t.Kind == TokenBootstrap
+		listed := t.Kind == TokenAPI || t.Kind == TokenBootstrap || t.Kind == TokenCLI
 		if !listed || (t.OwnerID != by.ID && !(by.Admin && by.HasScope(ScopeAdmin))) {
 			return errcode.New(errcode.NotFound, "token %s does not exist or is not yours", id)
 		}

@@ -32,31 +32,50 @@ var (
 // Authenticate returns the caller of a bearer, from memory. Unauthorized when
 // nobody knows it; Unavailable while tokens are not loaded, or the database
 // has been away for more than 1 h. Only an unknown bearer may cost a look-up,
-// at most 20 a second: another replica may have made it a moment ago.
+// at most 20 a second: another replica may have made it a moment ago. A
+// session's bearer is a cookie's value and is nobody here.
 func (d *Directory) Authenticate(ctx context.Context, bearer string) (Principal, error) {
+	t, err := d.known(ctx, bearer)
+	if err != nil {
+		return Principal{}, err
+	}
+	if t.Kind == TokenSession {
+		return Principal{}, errUnknown
+	}
+	d.used(t, d.now())
+	return d.principal(t), nil
+}
+
+// known returns the token of a bearer that is good now.
+func (d *Directory) known(ctx context.Context, bearer string) (Token, error) {
 	if !strings.HasPrefix(bearer, bearerPrefix) {
-		return Principal{}, errNoBearer
+		return Token{}, errNoBearer
 	}
 	hash, now := hashBearer(bearer), d.now()
 	t, found, loaded, goodAt := d.tokens.get(hash)
 	switch {
 	case !loaded:
-		return Principal{}, errLoading
+		return Token{}, errLoading
 	case now-goodAt > withoutDatabase.Microseconds():
-		return Principal{}, errBlind
+		return Token{}, errBlind
 	case !found:
 		var err error
 		if t, err = d.lookUp(ctx, hash[:], now); err != nil {
-			return Principal{}, err
+			return Token{}, err
 		}
 	}
 	if t.expired(now) {
-		return Principal{}, errUnknown
+		return Token{}, errUnknown
 	}
-	if d.tokens.touch(t, now, coarseUse.Microseconds()) && (t.Kind == TokenAPI || t.LastUsedAt == 0) {
+	return t, nil
+}
+
+// used notes that a token was used.
+func (d *Directory) used(t Token, now int64) {
+	coarse := t.Kind == TokenAPI || t.ofLogin()
+	if d.tokens.touch(t, now, coarseUse.Microseconds()) && (coarse || t.LastUsedAt == 0) {
 		d.uses.add(t, now)
 	}
-	return t.principal(), nil
 }
 
 // lookUp asks the database for a token that this replica may not have heard of
@@ -78,6 +97,11 @@ func (d *Directory) lookUp(ctx context.Context, hash []byte, now int64) (Token, 
 	if t.expired(now) {
 		return Token{}, errUnknown
 	}
+	if _, known := d.access.person(t.OwnerID); !known && t.OwnerID != "" {
+		if err := d.reloadAccess(ctx, []string{t.OwnerID}, nil); err != nil {
+			return Token{}, errUnknown
+		}
+	}
 	d.tokens.put(t)
 	// Had it been revoked between the read and the put, the feed's row may have
 	// come before the put, and nothing would take it out again.
@@ -90,7 +114,9 @@ func (d *Directory) lookUp(ctx context.Context, hash []byte, now int64) (Token, 
 
 func (t Token) expired(now int64) bool { return t.ExpiresAt != 0 && now >= t.ExpiresAt }
 
-func (t Token) principal() Principal {
+// principal is the caller that a token stands for. A person's name, rights and
+// groups are those of now, whatever the token was read with.
+func (d *Directory) principal(t Token) Principal {
 	p := Principal{TokenID: t.ID, TokenExpiresAt: t.ExpiresAt, Scopes: t.Scopes}
 	switch t.Kind {
 	case TokenDeploy:
@@ -101,6 +127,9 @@ func (t Token) principal() Principal {
 		p.Kind, p.ID, p.Name = KindSetup, t.ID, "setup"
 	default:
 		p.Kind, p.ID, p.Name, p.Admin = t.OwnerKind, t.OwnerID, t.OwnerName, t.OwnerAdmin
+		if known, ok := d.access.person(t.OwnerID); ok {
+			p.Kind, p.Name, p.Admin, p.Groups = known.Kind, known.Name, known.Admin, known.names
+		}
 	}
 	return p
 }
@@ -116,21 +145,31 @@ func (d *Directory) Rebuild(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := d.rebuildAccess(ctx); err != nil {
+		return err
+	}
 	d.tokens.replace(tokens, now)
 	d.keys.forget()
 	return nil
 }
 
-// Apply reads changed tokens again; see event.Subscriber.
+// Apply reads changed tokens, people and groups again; see event.Subscriber.
 func (d *Directory) Apply(ctx context.Context, rows []event.Row) error {
-	var ids []string
+	var ids, users, groups []string
 	for _, row := range rows {
 		switch row.Kind {
 		case event.KindToken:
 			ids = append(ids, row.Key)
+		case event.KindUser:
+			users = append(users, row.Key)
+		case event.KindGroup:
+			groups = append(groups, row.Key)
 		case event.KindSigningKey:
 			d.keys.forget()
 		}
+	}
+	if err := d.reloadAccess(ctx, users, groups); err != nil {
+		return err
 	}
 	if len(ids) == 0 {
 		return nil

@@ -2,6 +2,8 @@ package identity
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -28,6 +30,11 @@ const (
 	ActionSelf    Action = "self"
 )
 
+// implies reports whether a binding of a gives b.
+func (a Action) implies(b Action) bool {
+	return a == b || a == ActionWrite && (b == ActionRead || b == ActionCreate)
+}
+
 // Scope is where, by ids. Empty fields mean the hub as a whole; a cluster and a
 // service come with the project that they are in.
 type Scope struct {
@@ -39,30 +46,76 @@ type Scope struct {
 	Service        string
 }
 
-// Authorize returns nil when the caller may do the action there, else a
-// Forbidden error, or Unauthorized when there is no caller. It is the only
-// place that decides.
-func (d *Directory) Authorize(_ context.Context, p Principal, action Action, scope Scope) error {
-	switch p.Kind {
-	case KindUser, KindServiceAccount:
-		return authorizePerson(p, action, scope)
-	case KindCluster:
-		if action == ActionDeliver && scope.Cluster != "" && scope.Cluster == p.ID {
-			return nil
-		}
-		return errcode.New(errcode.Forbidden, "cluster %s may only ask for what is its own", p.Name)
-	case "":
-		return errcode.New(errcode.Unauthorized, "no identity; log in first")
-	}
-	return errcode.New(errcode.Forbidden, "a %s token cannot be used for this", p.Kind)
-}
-
 // tokenScopes says which of its scopes a token needs for an action.
 var tokenScopes = map[Action]string{
 	ActionRead: ScopeRead, ActionSelf: ScopeRead, ActionWrite: ScopeWrite, ActionCreate: ScopeWrite, ActionGit: ScopeWrite, ActionAdmin: ScopeAdmin,
 }
 
-func authorizePerson(p Principal, action Action, scope Scope) error {
+// ErrNoBinding is in the errors of people whom no binding gives what they ask
+// for. A caller that knows the names of things may say more.
+var ErrNoBinding = errors.New("no binding gives it")
+
+// Decision is why a caller may do something, or may not.
+type Decision struct {
+	// Err is nil when he may; otherwise it is what Authorize returns.
+	Err error
+	// Admin says that he may because he is an administrator.
+	Admin bool
+	// Binding is what gives it otherwise.
+	Binding Binding
+}
+
+// Authorize returns nil when the caller may do the action there, else a
+// Forbidden error, or Unauthorized when there is no caller. It is the only
+// place that decides, and it reads memory alone.
+func (d *Directory) Authorize(ctx context.Context, p Principal, action Action, scope Scope) error {
+	return d.Decide(ctx, p, action, scope).Err
+}
+
+// Decide is Authorize with the reason.
+func (d *Directory) Decide(_ context.Context, p Principal, action Action, scope Scope) Decision {
+	switch p.Kind {
+	case KindUser, KindServiceAccount:
+		return d.decidePerson(p, action, scope)
+	case KindCluster:
+		if action == ActionDeliver && scope.Cluster != "" && scope.Cluster == p.ID {
+			return Decision{}
+		}
+		return refuse("cluster %s may only ask for what is its own", p.Name)
+	case "":
+		return Decision{Err: errcode.New(errcode.Unauthorized, "no identity; log in first")}
+	}
+	return refuse("a %s token cannot be used for this", p.Kind)
+}
+
+func refuse(format string, args ...any) Decision {
+	return Decision{Err: errcode.New(errcode.Forbidden, format, args...)}
+}
+
+func (d *Directory) decidePerson(p Principal, action Action, scope Scope) Decision {
+	if err := p.capped(action); err != nil {
+		return Decision{Err: err}
+	}
+	admin := d.admin(p)
+	switch {
+	case action == ActionAdmin && !admin:
+		return refuse("%s is no administrator; one of them can do this", p.Name)
+	case action == ActionSelf:
+		return Decision{Admin: admin}
+	case p.Project != "" && p.Project != scope.Project && p.Project != scope.ClusterProject:
+		return refuse("this token is for another project")
+	case admin:
+		return Decision{Admin: true}
+	}
+	if b, ok := d.access.find(p.ID, action, scope); ok {
+		return Decision{Binding: b}
+	}
+	return Decision{Err: d.unbound(p, action, scope)}
+}
+
+// capped returns an error when the token's scopes do not let the action
+// through.
+func (p Principal) capped(action Action) error {
 	wanted := tokenScopes[action]
 	if wanted == "" {
 		return errcode.New(errcode.Forbidden, "only an agent may do this for its own cluster")
@@ -70,11 +123,42 @@ func authorizePerson(p Principal, action Action, scope Scope) error {
 	if !p.HasScope(wanted) {
 		return errcode.New(errcode.Forbidden, "this token lacks the scope %q; make one that has it", wanted)
 	}
-	if action == ActionAdmin && !p.Admin {
-		return errcode.New(errcode.Forbidden, "%s is no administrator", p.Name)
-	}
-	if p.Project != "" && p.Project != scope.Project {
-		return errcode.New(errcode.Forbidden, "this token is for another project")
-	}
 	return nil
+}
+
+// admin reports whether the caller is an administrator now.
+func (d *Directory) admin(p Principal) bool {
+	if known, ok := d.access.person(p.ID); ok {
+		return known.Admin
+	}
+	return p.Admin
+}
+
+// unbound says what would give it.
+func (d *Directory) unbound(p Principal, action Action, scope Scope) error {
+	any := false
+	d.access.each(p.ID, func(Binding) { any = true })
+	if !any {
+		return errcode.New(errcode.Forbidden, "%s has no access to anything yet; an administrator gives it with: %s (%w)", p.Name, p.BindCommand(ActionRead, "--project NAME"), ErrNoBinding)
+	}
+	where := "--hub"
+	switch {
+	case scope.Service != "":
+		where = "--service CLUSTER/NAME"
+	case scope.Cluster != "":
+		where = "--cluster NAME"
+	case scope.Project != "":
+		where = "--project NAME"
+	}
+	return errcode.New(errcode.Forbidden, "%s may not %s here; an administrator gives it with: %s (%w)", p.Name, action, p.BindCommand(action, where), ErrNoBinding)
+}
+
+// BindCommand is what gives the caller an action at a place, which is a flag
+// with its value.
+func (p Principal) BindCommand(action Action, place string) string {
+	subject := "--user"
+	if p.Kind == KindServiceAccount {
+		subject = "--service-account"
+	}
+	return fmt.Sprintf("axle auth bind %s %s --action %s %s", subject, p.Name, action, place)
 }

@@ -37,6 +37,7 @@ type Directory struct {
 	log      *slog.Logger
 
 	tokens *tokenIndex
+	access accessIndex
 	uses   *pendingUses
 	misses misses
 	// boots maps cluster ids to knownBoot.
@@ -46,6 +47,8 @@ type Directory struct {
 	// bootstrap token, whose row counts them: on Postgres, transactions that
 	// meet there would run again and again until they give up.
 	door chan struct{}
+	// hashes has a place for each password that is hashed at the same time.
+	hashes chan struct{}
 }
 
 // New returns a Directory that knows no token until Rebuild.
@@ -62,6 +65,7 @@ func New(c Config) (*Directory, error) {
 	return &Directory{
 		store: c.Store, writer: c.Writer, clusters: c.Clusters, sealer: c.Sealer, clock: c.Clock, log: c.Log,
 		tokens: newTokenIndex(), uses: newPendingUses(), door: make(chan struct{}, 1),
+		hashes: make(chan struct{}, hashesAtOnce),
 	}, nil
 }
 

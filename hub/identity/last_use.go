@@ -111,12 +111,18 @@ func (d *Directory) turn(ctx context.Context, swept *int64) error {
 	now := d.now()
 	if now-*swept > sweepEvery.Microseconds() {
 		err := d.writer.Write(ctx, func(ctx context.Context) error {
-			return d.store.DeleteExpiredTokens(ctx, now-keepExpired.Microseconds())
+			if err := d.store.DeleteExpiredTokens(ctx, now-keepExpired.Microseconds()); err != nil {
+				return err
+			}
+			return d.store.DropSessions(ctx, now)
 		})
 		if err != nil {
 			return err
 		}
 		if err := d.rotateOld(ctx); err != nil {
+			return err
+		}
+		if err := d.sweepBindings(ctx); err != nil {
 			return err
 		}
 		d.tokens.sweep(now)

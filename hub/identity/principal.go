@@ -17,6 +17,12 @@ const (
 	KindBootstrap      Kind = "bootstrap"
 )
 
+// KindGroup is a subject of bindings that never calls by itself.
+const KindGroup Kind = "group"
+
+// AdminsGroup is what every administrator is in, besides the hub's groups.
+const AdminsGroup = "axle:admins"
+
 // The scopes of API tokens, each with all that those before it allow.
 const (
 	ScopeRead  = "read"

@@ -40,17 +40,64 @@ func (d *Directory) PrepareSetup(ctx context.Context, present string) (string, e
 // token and works once. Unauthorized when it is not known, Conflict when there
 // is a user already, Invalid when the e-mail is none.
 func (d *Directory) Setup(ctx context.Context, bearer, email string) (CreatedToken, error) {
-	address, err := mail.ParseAddress(email)
-	if err != nil || len(email) > maxName {
-		return CreatedToken{}, errcode.New(errcode.Invalid, "%.80q is no e-mail address; the first administrator is known by one", email)
+	user, err := d.firstUser(email)
+	if err != nil {
+		return CreatedToken{}, err
 	}
-	user := User{ID: newID("usr_"), Kind: KindUser, Name: address.Address, Admin: true, CreatedAt: d.now()}
 	made := d.mint(Token{
 		Kind: TokenAPI, Name: "setup", Scopes: allScopes,
 		OwnerID: user.ID, OwnerName: user.Name, OwnerKind: user.Kind, OwnerAdmin: true,
 	}, apiLifetime)
+	err = d.setUp(ctx, bearer, user, func(ctx context.Context) error {
+		if err := d.store.InsertToken(ctx, made.Token); err != nil {
+			return err
+		}
+		return appendTokens(ctx, made.Token)
+	})
+	if err != nil {
+		return CreatedToken{}, err
+	}
+	d.tokens.put(made.Token)
+	return made, nil
+}
+
+// SetupLocal makes the first administrator with a password of the hub's own,
+// the way in when every provider is down. As Setup.
+func (d *Directory) SetupLocal(ctx context.Context, bearer, email, password string) (User, error) {
+	if err := d.CheckSetup(ctx, bearer); err != nil {
+		return User{}, err
+	}
+	user, err := d.firstUser(email)
+	if err != nil {
+		return User{}, err
+	}
+	hash, err := d.newHash(ctx, user.Name, password)
+	if err != nil {
+		return User{}, err
+	}
+	return user, d.setUp(ctx, bearer, user, func(ctx context.Context) error {
+		return d.store.PutPassword(ctx, StoredPassword{UserID: user.ID, Hash: hash, ChangedAt: user.CreatedAt})
+	})
+}
+
+// CheckSetup returns nil when a setup token is good now.
+func (d *Directory) CheckSetup(ctx context.Context, bearer string) error {
+	_, err := d.setupToken(ctx, bearer)
+	return err
+}
+
+func (d *Directory) firstUser(email string) (User, error) {
+	address, err := mail.ParseAddress(email)
+	if err != nil || len(email) > maxName {
+		return User{}, errcode.New(errcode.Invalid, "%.80q is no e-mail address; the first administrator is known by one", email)
+	}
+	return User{ID: newID("usr_"), Kind: KindUser, Name: address.Address, Admin: true, CreatedAt: d.now()}, nil
+}
+
+// setUp uses a setup token up and makes the first user, with what also adds.
+func (d *Directory) setUp(ctx context.Context, bearer string, user User, also func(ctx context.Context) error) error {
 	var used Token
-	err = d.writer.Write(ctx, func(ctx context.Context) error {
+	err := d.writer.Write(ctx, func(ctx context.Context) (err error) {
 		if used, err = d.setupToken(ctx, bearer); err != nil {
 			return err
 		}
@@ -60,20 +107,22 @@ func (d *Directory) Setup(ctx context.Context, bearer, email string) (CreatedTok
 		if err := d.store.DeleteTokens(ctx, []string{used.ID}); err != nil {
 			return err
 		}
-		if err := d.store.InsertToken(ctx, made.Token); err != nil {
+		if err := appendTokens(ctx, used); err != nil {
 			return err
 		}
-		if err := appendTokens(ctx, used, made.Token); err != nil {
+		if err := event.Append(ctx, event.Change{Kind: event.KindUser, Key: user.ID}); err != nil {
+			return err
+		}
+		if err := also(ctx); err != nil {
 			return err
 		}
 		return event.Record(ctx, event.Entry{Kind: "user.created", Object: "user " + user.Name, By: "setup", Message: "first administrator"})
 	})
 	if err != nil {
-		return CreatedToken{}, err
+		return err
 	}
 	d.tokens.remove(used.ID)
-	d.tokens.put(made.Token)
-	return made, nil
+	return d.reloadAccess(ctx, []string{user.ID}, nil)
 }
 
 // setupToken returns the token of a bearer that may set the hub up.

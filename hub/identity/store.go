@@ -57,6 +57,8 @@ type Writer interface {
 type Store interface {
 	TokenStore
 	AgentKeyStore
+	AccessStore
+	LoginStore
 
 	// InsertUser adds a user; Conflict when the name is taken.
 	InsertUser(ctx context.Context, u User) error

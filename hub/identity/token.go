@@ -11,6 +11,10 @@ const (
 	TokenDeploy    TokenKind = "deploy"
 	TokenBootstrap TokenKind = "bootstrap"
 	TokenSetup     TokenKind = "setup"
+	// TokenSession is a browser's session, good as a cookie alone.
+	TokenSession TokenKind = "session"
+	// TokenCLI is what a login of the command line gave.
+	TokenCLI TokenKind = "cli"
 )
 
 const (
@@ -27,8 +31,9 @@ const (
 	// once by the command that asked for it.
 	fixedLifetime = time.Hour
 	// setupLifetime bounds how long a fresh hub can be taken over by whoever
-	// reads its data folder; each start of the hub makes it anew.
-	setupLifetime = 30 * 24 * time.Hour
+	// reads its data folder or first lines; the hub makes a new one when it
+	// ran out, and at its next start.
+	setupLifetime = 24 * time.Hour
 )
 
 // Token is a credential without its secret.

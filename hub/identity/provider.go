@@ -1,0 +1,271 @@
+package identity
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"maps"
+	"net"
+	"net/mail"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// Provider is an OpenID Connect issuer that people may log in through.
+type Provider struct {
+	ID string
+	// Name is in URLs, Title on the button.
+	Name  string
+	Title string
+	// Issuer is the URL that discovery starts from; it must be what tokens say.
+	Issuer   string
+	ClientID string
+	// Scopes are asked for beside openid.
+	Scopes []string
+	// GroupsClaim names the claim with the groups, with dots into objects;
+	// empty takes none. Groups maps its values to groups of the hub: a value
+	// that is not in it gives nothing.
+	GroupsClaim string
+	Groups      map[string]string
+	// EmailDomains are the only ones that may come in; empty allows any.
+	EmailDomains []string
+	// AllowUnverified takes e-mail addresses that the provider does not call
+	// verified.
+	AllowUnverified bool
+	// CAPEM are certificates to trust for it instead of the system's.
+	CAPEM     string
+	CreatedAt int64
+}
+
+// Claims are what a provider says of somebody, after its token was checked.
+type Claims struct {
+	Subject       string
+	Email         string
+	EmailVerified bool
+	Groups        []string
+}
+
+const (
+	maxProviders = 50
+	maxMapped    = 1000
+)
+
+var providerName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$`)
+
+func purposeSecret(id string) string { return "client secret of login provider " + id }
+
+// checked returns the provider with its defaults. Invalid.
+func (p Provider) checked() (Provider, error) {
+	if !providerName.MatchString(p.Name) {
+		return p, errcode.New(errcode.Invalid, "provider name %.60q is none: use up to 40 of a-z, 0-9 and dashes, such as okta", p.Name)
+	}
+	if p.Title == "" {
+		p.Title = p.Name
+	}
+	if err := checkIssuer(p.Issuer); err != nil {
+		return p, err
+	}
+	if p.ClientID == "" || len(p.ClientID) > 500 || len(p.Title) > maxName || len(p.GroupsClaim) > maxName {
+		return p, errcode.New(errcode.Invalid, "a provider needs a client id, and its texts must be short")
+	}
+	if len(p.Scopes) == 0 {
+		p.Scopes = []string{"email", "profile"}
+	}
+	p.Scopes = slices.DeleteFunc(slices.Clone(p.Scopes), func(s string) bool { return s == "openid" })
+	for _, s := range p.Scopes {
+		if s == "" || strings.ContainsAny(s, " \"\\") || len(p.Scopes) > 50 {
+			return p, errcode.New(errcode.Invalid, "scope %.40q is none", s)
+		}
+	}
+	if len(p.Groups) > maxMapped {
+		return p, errcode.New(errcode.Invalid, "a provider maps at most %d groups", maxMapped)
+	}
+	if len(p.Groups) > 0 && p.GroupsClaim == "" {
+		return p, errcode.New(errcode.Invalid, "groups are mapped, but no claim says which ones somebody has; name it, often it is groups")
+	}
+	for i, domain := range p.EmailDomains {
+		if p.EmailDomains[i] = strings.ToLower(strings.TrimPrefix(domain, "@")); !strings.Contains(domain, ".") || strings.ContainsAny(domain, " /*") {
+			return p, errcode.New(errcode.Invalid, "%.60q is no domain of e-mail addresses such as example.com", domain)
+		}
+	}
+	if p.CAPEM != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(p.CAPEM)) {
+		return p, errcode.New(errcode.Invalid, "the certificate authority of provider %s holds no PEM certificate", p.Name)
+	}
+	return p, nil
+}
+
+// checkIssuer wants https, or http on this machine.
+func checkIssuer(issuer string) error {
+	u, err := url.Parse(issuer)
+	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || (u.Scheme != "https" && u.Scheme != "http") {
+		return errcode.New(errcode.Invalid, "issuer %.200q is no plain https URL", issuer)
+	}
+	host := u.Hostname()
+	if ip := net.ParseIP(host); u.Scheme == "http" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return errcode.New(errcode.Invalid, "issuer %.200q is not https: whoever listens on the way could log in as anybody", issuer)
+	}
+	return nil
+}
+
+// CreateProvider adds a login provider, with the secret that the hub has as
+// its client; empty for a public client. Invalid, Conflict, NotFound when a
+// group that it maps to does not exist.
+func (d *Directory) CreateProvider(ctx context.Context, by Principal, p Provider, secret string) (Provider, error) {
+	p, err := p.checked()
+	if err != nil {
+		return Provider{}, err
+	}
+	p.ID, p.CreatedAt = newID("idp_"), d.now()
+	err = d.writer.Write(ctx, func(ctx context.Context) error {
+		all, err := d.store.Providers(ctx)
+		if err != nil {
+			return err
+		}
+		if len(all) >= maxProviders {
+			return errcode.New(errcode.Exhausted, "there are %d providers already", len(all))
+		}
+		if err := d.groupsExist(ctx, p); err != nil {
+			return err
+		}
+		if err := d.store.InsertProvider(ctx, StoredProvider{Provider: p, Sealed: d.sealer.Seal([]byte(secret), purposeSecret(p.ID))}); err != nil {
+			return err
+		}
+		return event.Record(ctx, event.Entry{Kind: "provider.created", Object: "provider " + p.Name, By: by.By(), Message: p.Issuer})
+	})
+	return p, err
+}
+
+// UpdateProvider changes one; a nil secret stays as it is. NotFound, Invalid.
+func (d *Directory) UpdateProvider(ctx context.Context, by Principal, name string, secret *string, change func(*Provider)) (Provider, error) {
+	var p Provider
+	err := d.writer.Write(ctx, func(ctx context.Context) error {
+		stored, err := d.store.ProviderByName(ctx, name)
+		if err != nil {
+			return err
+		}
+		before := stored.Provider
+		change(&stored.Provider)
+		if stored.Provider, err = stored.checked(); err != nil {
+			return err
+		}
+		stored.ID, stored.Name, stored.CreatedAt = before.ID, before.Name, before.CreatedAt
+		if before.Issuer != stored.Issuer {
+			return errcode.New(errcode.Invalid, "another issuer is another provider: its accounts have other names; delete this one and make a new one")
+		}
+		if secret != nil {
+			stored.Sealed = d.sealer.Seal([]byte(*secret), purposeSecret(stored.ID))
+		}
+		if err := d.groupsExist(ctx, stored.Provider); err != nil {
+			return err
+		}
+		p = stored.Provider
+		if err := d.store.UpdateProvider(ctx, stored); err != nil {
+			return err
+		}
+		return event.Record(ctx, event.Entry{Kind: "provider.updated", Object: "provider " + p.Name, By: by.By()})
+	})
+	return p, err
+}
+
+func (d *Directory) groupsExist(ctx context.Context, p Provider) error {
+	for _, group := range slices.Sorted(maps.Values(p.Groups)) {
+		if _, err := d.store.GroupByName(ctx, group); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DeleteProvider removes a provider, the sessions that came through it and the
+// memberships that it gave. Users stay.
+func (d *Directory) DeleteProvider(ctx context.Context, by Principal, name string) error {
+	var ended []Token
+	var users []string
+	err := d.writer.Write(ctx, func(ctx context.Context) error {
+		p, err := d.store.ProviderByName(ctx, name)
+		if err != nil {
+			return err
+		}
+		rows, err := d.store.SessionsOf(ctx, "", p.ID)
+		if err != nil {
+			return err
+		}
+		ended = nil
+		for _, r := range rows {
+			ended = append(ended, Token{ID: r.TokenID})
+		}
+		if users, err = d.store.UsersOf(ctx, p.ID); err != nil {
+			return err
+		}
+		for _, id := range users {
+			if err := event.Append(ctx, event.Change{Kind: event.KindUser, Key: id}); err != nil {
+				return err
+			}
+		}
+		if err := d.store.DeleteTokens(ctx, ids(ended)); err != nil {
+			return err
+		}
+		if err := appendTokens(ctx, ended...); err != nil {
+			return err
+		}
+		if err := d.store.DeleteProvider(ctx, p.Provider); err != nil {
+			return err
+		}
+		return event.Record(ctx, event.Entry{Kind: "provider.deleted", Object: "provider " + name, By: by.By()})
+	})
+	if err != nil {
+		return err
+	}
+	d.tokens.remove(ids(ended)...)
+	return d.reloadAccess(ctx, users, nil)
+}
+
+// Providers returns all in order of name.
+func (d *Directory) Providers(ctx context.Context) ([]Provider, error) {
+	stored, err := d.store.Providers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Provider, 0, len(stored))
+	for _, p := range stored {
+		all = append(all, p.Provider)
+	}
+	return all, nil
+}
+
+// ProviderByName returns one with the hub's secret there, for hub/login alone.
+func (d *Directory) ProviderByName(ctx context.Context, name string) (p Provider, secret string, err error) {
+	stored, err := d.store.ProviderByName(ctx, cut(name, maxName))
+	if err != nil {
+		return p, "", err
+	}
+	plain, err := d.sealer.Open(stored.Sealed, purposeSecret(stored.ID))
+	if err != nil {
+		return p, "", fmt.Errorf("the client secret of provider %s: %w", stored.Name, err)
+	}
+	return stored.Provider, string(plain), nil
+}
+
+// emailOf returns the address that claims give, if it may come in.
+func (p Provider) emailOf(c Claims) (string, error) {
+	address, err := mail.ParseAddress(c.Email)
+	switch {
+	case c.Email == "":
+		return "", errcode.New(errcode.Forbidden, "%s says no e-mail address of this account; let its client have the scope email", p.Title)
+	case err != nil || address.Address != c.Email || len(c.Email) > maxName || strings.HasPrefix(strings.ToLower(c.Email), "system:"):
+		return "", errcode.New(errcode.Forbidden, "%s says an e-mail address that is none", p.Title)
+	case !c.EmailVerified && !p.AllowUnverified:
+		return "", errcode.New(errcode.Forbidden, "%s has not verified the e-mail address of this account; verify it there, or an administrator may allow unverified addresses for this provider", p.Title)
+	}
+	email := strings.ToLower(c.Email)
+	_, domain, _ := strings.Cut(email, "@")
+	if len(p.EmailDomains) > 0 && !slices.Contains(p.EmailDomains, domain) {
+		return "", errcode.New(errcode.Forbidden, "addresses of %s may not log in through %s; an administrator can allow the domain", domain, p.Title)
+	}
+	return email, nil
+}

@@ -1,0 +1,169 @@
+package identity
+
+import (
+	"context"
+	"slices"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// maxSubject is what the standard allows a subject.
+const maxSubject = 255
+
+// LoginBy returns the user that a provider's claims are about, and makes him
+// at his first login. He is known by the provider's subject from then on: an
+// e-mail address that wanders to somebody else opens nothing. Memberships that
+// this provider gave become what the claims map to now. Forbidden says why
+// somebody may not come in.
+func (d *Directory) LoginBy(ctx context.Context, p Provider, c Claims) (User, error) {
+	if c.Subject == "" || len(c.Subject) > maxSubject {
+		return User{}, errcode.New(errcode.Forbidden, "%s does not say whose account it is", p.Title)
+	}
+	email, err := p.emailOf(c)
+	if err != nil {
+		return User{}, err
+	}
+	var user User
+	err = d.writer.Write(ctx, func(ctx context.Context) (err error) {
+		if user, err = d.userOf(ctx, p, c.Subject, email); err != nil {
+			return err
+		}
+		err = d.store.PutSubject(ctx, Subject{ProviderID: p.ID, Subject: c.Subject, UserID: user.ID, Email: email, LastLoginAt: d.now()})
+		if err != nil {
+			return err
+		}
+		return d.setGroups(ctx, user, p, c.Groups)
+	})
+	if err != nil {
+		return User{}, err
+	}
+	return user, d.reloadAccess(ctx, []string{user.ID}, nil)
+}
+
+// userOf finds or makes the user of a subject.
+func (d *Directory) userOf(ctx context.Context, p Provider, subject, email string) (User, error) {
+	known, err := d.store.Subject(ctx, p.ID, subject)
+	if err == nil {
+		user, err := d.store.User(ctx, known.UserID)
+		if err == nil || !errcode.Is(err, errcode.NotFound) {
+			return user, err
+		}
+		// The user was deleted since; he begins anew, with no rights.
+	} else if !errcode.Is(err, errcode.NotFound) {
+		return User{}, err
+	}
+	user, err := d.store.UserByName(ctx, email)
+	if errcode.Is(err, errcode.NotFound) {
+		user = User{ID: newID("usr_"), Kind: KindUser, Name: email, CreatedAt: d.now()}
+		if err := d.store.InsertUser(ctx, user); err != nil {
+			return User{}, err
+		}
+		if err := event.Append(ctx, event.Change{Kind: event.KindUser, Key: user.ID}); err != nil {
+			return User{}, err
+		}
+		return user, event.Record(ctx, event.Entry{Kind: "user.created", Object: "user " + user.Name, By: user.Name, Message: "first login through " + p.Name})
+	}
+	if err != nil {
+		return User{}, err
+	}
+	return user, d.mayLink(ctx, p, user)
+}
+
+// mayLink refuses to give an account that somebody has to whoever has its
+// address now.
+func (d *Directory) mayLink(ctx context.Context, p Provider, user User) error {
+	if user.Kind != KindUser {
+		return errcode.New(errcode.Forbidden, "%s is no person's account", user.Name)
+	}
+	if p.AllowUnverified {
+		return errcode.New(errcode.Forbidden, "there is an account %s already, and %s does not verify addresses", user.Name, p.Title)
+	}
+	local, err := d.HasPassword(ctx, user.ID)
+	if err != nil {
+		return err
+	}
+	if local {
+		return errcode.New(errcode.Forbidden, "%s is a local account of this hub; log in with its password", user.Name)
+	}
+	linked, err := d.store.SubjectsOf(ctx, user.ID)
+	if err != nil {
+		return err
+	}
+	if len(linked) > 0 {
+		return errcode.New(errcode.Forbidden, "%s belongs to another account at a provider already; an administrator can take that link away", user.Name)
+	}
+	return event.Record(ctx, event.Entry{Kind: "user.linked", Object: "user " + user.Name, By: user.Name, Message: "to an account at " + p.Name})
+}
+
+// setGroups makes the memberships that this provider gave what the claims map
+// to. Others, made by hand or by another provider, stay.
+func (d *Directory) setGroups(ctx context.Context, user User, p Provider, claimed []string) error {
+	present, err := d.store.MembershipsOf(ctx, user.ID, p.Name)
+	if err != nil {
+		return err
+	}
+	wanted, err := d.mapped(ctx, p, claimed)
+	if err != nil {
+		return err
+	}
+	changed := false
+	for _, m := range present {
+		if !slices.Contains(wanted, m.GroupID) {
+			gone, err := d.store.DeleteMember(ctx, m)
+			if err != nil {
+				return err
+			}
+			changed = changed || gone
+		}
+	}
+	for _, group := range wanted {
+		added, err := d.store.PutMember(ctx, Member{GroupID: group, UserID: user.ID, Source: p.Name})
+		if err != nil {
+			return err
+		}
+		changed = changed || added
+	}
+	if !changed {
+		return nil
+	}
+	return event.Append(ctx, event.Change{Kind: event.KindUser, Key: user.ID})
+}
+
+// mapped returns the ids of the hub's groups that claimed ones stand for.
+func (d *Directory) mapped(ctx context.Context, p Provider, claimed []string) ([]string, error) {
+	var all []string
+	for _, value := range claimed {
+		name, ok := p.Groups[value]
+		if !ok {
+			continue
+		}
+		group, err := d.store.GroupByName(ctx, name)
+		if errcode.Is(err, errcode.NotFound) {
+			d.log.Warn("a login provider maps to a group that is gone", "provider", p.Name, "group", name)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(all, group.ID) {
+			all = append(all, group.ID)
+		}
+	}
+	return all, nil
+}
+
+// Unlink forgets which accounts at providers a user has, so that the next one
+// with the address becomes the user's. NotFound.
+func (d *Directory) Unlink(ctx context.Context, by Principal, name string) error {
+	return d.writer.Write(ctx, func(ctx context.Context) error {
+		user, err := d.store.UserByName(ctx, name)
+		if err != nil {
+			return err
+		}
+		if err := d.store.DeleteSubjects(ctx, user.ID); err != nil {
+			return err
+		}
+		return event.Record(ctx, event.Entry{Kind: "user.unlinked", Object: "user " + user.Name, By: by.By()})
+	})
+}

@@ -1,0 +1,177 @@
+package identity
+
+import (
+	"context"
+	"crypto/subtle"
+	"time"
+
+	"github.com/pquerna/otp"
+	"github.com/pquerna/otp/totp"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const (
+	// totpPeriod is the time step of one-time codes; the one before and the one
+	// after are good too.
+	totpPeriod = 30 * time.Second
+	totpSkew   = 1
+	// maxPasskeys bounds those of one user.
+	maxPasskeys = 20
+)
+
+var totpOptions = totp.ValidateOpts{Period: uint(totpPeriod / time.Second), Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1}
+
+func purposeTOTP(userID string) string { return "one-time codes of user " + userID }
+
+var errWrongCode = errcode.New(errcode.Unauthorized, "the code is wrong or was used already; wait for the next one")
+
+// SecondFactor returns what a user needs beside the password.
+func (d *Directory) SecondFactor(ctx context.Context, userID string) (SecondFactor, error) {
+	stored, err := d.store.Password(ctx, userID)
+	if err != nil && !errcode.Is(err, errcode.NotFound) {
+		return SecondFactor{}, err
+	}
+	keys, err := d.store.Passkeys(ctx, userID)
+	return SecondFactor{TOTP: stored.SealedTOTP != "", Passkeys: len(keys)}, err
+}
+
+// CheckTOTP takes a one-time code, once. Unauthorized.
+func (d *Directory) CheckTOTP(ctx context.Context, userID, code string) error {
+	stored, err := d.store.Password(ctx, userID)
+	if err != nil {
+		return err
+	}
+	secret, err := d.sealer.Open(stored.SealedTOTP, purposeTOTP(userID))
+	if err != nil {
+		return err
+	}
+	step, ok := d.totpStep(string(secret), code)
+	if !ok {
+		return errWrongCode
+	}
+	var fresh bool
+	err = d.writer.Write(ctx, func(ctx context.Context) (err error) {
+		fresh, err = d.store.UseTOTPStep(ctx, userID, step)
+		return err
+	})
+	if err == nil && !fresh {
+		return errWrongCode
+	}
+	return err
+}
+
+// totpStep returns the time step whose code it is.
+func (d *Directory) totpStep(secret, code string) (int64, bool) {
+	if secret == "" || len(code) != otp.DigitsSix.Length() {
+		return 0, false
+	}
+	now, found := d.clock.Now(), int64(0)
+	for off := -totpSkew; off <= totpSkew; off++ {
+		at := now.Add(time.Duration(off) * totpPeriod)
+		want, err := totp.GenerateCodeCustom(secret, at, totpOptions)
+		if err == nil && subtle.ConstantTimeCompare([]byte(want), []byte(code)) == 1 {
+			found = at.Unix() / int64(totpPeriod/time.Second)
+		}
+	}
+	return found, found != 0
+}
+
+// NewTOTP returns a new secret for the caller, which is kept only once
+// SetTOTP has seen a code of it.
+func (d *Directory) NewTOTP(by Principal, hub string) (*otp.Key, error) {
+	return totp.Generate(totp.GenerateOpts{Issuer: "Axle " + hub, AccountName: by.Name, Period: totpOptions.Period, Digits: totpOptions.Digits, Algorithm: totpOptions.Algorithm})
+}
+
+// SetTOTP keeps a secret of one-time codes, given a code of it. Invalid.
+func (d *Directory) SetTOTP(ctx context.Context, by Principal, secret, code string) error {
+	step, ok := d.totpStep(secret, code)
+	if !ok {
+		return errcode.New(errcode.Invalid, "the code does not fit; is the clock of the phone right?")
+	}
+	return d.changePassword(ctx, by, "user.second_factor_added", "one-time codes", func(p *StoredPassword) {
+		p.SealedTOTP, p.TOTPStep = d.sealer.Seal([]byte(secret), purposeTOTP(by.ID)), step
+	})
+}
+
+// DropTOTP ends one-time codes.
+func (d *Directory) DropTOTP(ctx context.Context, by Principal) error {
+	return d.changePassword(ctx, by, "user.second_factor_removed", "one-time codes", func(p *StoredPassword) { p.SealedTOTP, p.TOTPStep = "", 0 })
+}
+
+func (d *Directory) changePassword(ctx context.Context, by Principal, kind, message string, change func(*StoredPassword)) error {
+	return d.writer.Write(ctx, func(ctx context.Context) error {
+		p, err := d.store.Password(ctx, by.ID)
+		if errcode.Is(err, errcode.NotFound) {
+			return errcode.New(errcode.Invalid, "second factors are the provider's matter for those who log in through one")
+		}
+		if err != nil {
+			return err
+		}
+		change(&p)
+		if err := d.store.PutPassword(ctx, p); err != nil {
+			return err
+		}
+		return event.Record(ctx, event.Entry{Kind: kind, Object: "user " + by.Name, By: by.By(), Message: message})
+	})
+}
+
+// Passkeys returns those of a user, oldest first.
+func (d *Directory) Passkeys(ctx context.Context, userID string) ([]Passkey, error) {
+	return d.store.Passkeys(ctx, userID)
+}
+
+// User returns a user by id, or NotFound.
+func (d *Directory) User(ctx context.Context, id string) (User, error) { return d.store.User(ctx, id) }
+
+// AddPasskey keeps a credential of the caller. Conflict when it is known,
+// Exhausted when he has too many.
+func (d *Directory) AddPasskey(ctx context.Context, by Principal, k Passkey) error {
+	k.UserID, k.CreatedAt = by.ID, d.now()
+	if k.Name = cut(k.Name, maxName); k.Name == "" {
+		k.Name = "passkey of " + clock.FromMicros(k.CreatedAt).Format(time.DateOnly)
+	}
+	return d.writer.Write(ctx, func(ctx context.Context) error {
+		known, err := d.store.Passkeys(ctx, by.ID)
+		if err != nil {
+			return err
+		}
+		if len(known) >= maxPasskeys {
+			return errcode.New(errcode.Exhausted, "you have %d passkeys; remove one first", len(known))
+		}
+		if err := d.store.InsertPasskey(ctx, k); err != nil {
+			return err
+		}
+		return event.Record(ctx, event.Entry{Kind: "user.second_factor_added", Object: "user " + by.Name, By: by.By(), Message: "passkey " + k.Name})
+	})
+}
+
+// UsedPasskey notes that a passkey was used; its counter is in the credential.
+func (d *Directory) UsedPasskey(ctx context.Context, k Passkey) error {
+	k.LastUsedAt = d.now()
+	return d.writer.Write(ctx, func(ctx context.Context) error { return d.store.UpdatePasskey(ctx, k) })
+}
+
+// DropPasskey removes one of the caller's. NotFound.
+func (d *Directory) DropPasskey(ctx context.Context, by Principal, id string) error {
+	return d.writer.Write(ctx, func(ctx context.Context) error {
+		found, err := d.store.DeletePasskey(ctx, by.ID, id)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return errcode.New(errcode.NotFound, "you have no such passkey")
+		}
+		return event.Record(ctx, event.Entry{Kind: "user.second_factor_removed", Object: "user " + by.Name, By: by.By(), Message: "passkey"})
+	})
+}
+
+// UseOnce notes that something was used, until it would have expired anyway;
+// Conflict when it was used before.
+func (d *Directory) UseOnce(ctx context.Context, key string, expires time.Time) error {
+	return d.writer.Write(ctx, func(ctx context.Context) error {
+		return d.store.UseOnce(ctx, key, clock.Micros(expires))
+	})
+}

@@ -1,0 +1,255 @@
+package identity
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const (
+	// sessionLifetime ends a session however much it is used.
+	sessionLifetime = 7 * 24 * time.Hour
+	// sessionIdle ends one that nobody used.
+	sessionIdle = 12 * time.Hour
+	// maxSessions bounds a person's sessions; the oldest ends.
+	maxSessions = 50
+)
+
+// The ways in to a session.
+const (
+	MethodPassword = "password"
+	MethodPasskey  = "passkey"
+	MethodOIDC     = "oidc"
+	MethodSetup    = "setup"
+)
+
+// SessionTerms say how a session began.
+type SessionTerms struct {
+	Method     string
+	ProviderID string
+	// Source is the address that it began from, Agent the browser's name.
+	Source string
+	Agent  string
+}
+
+// Session is one of a person's ways in that are open now.
+type Session struct {
+	Token
+	SessionTerms
+}
+
+// purposeIDToken binds a sealed ID token to its session.
+func purposeIDToken(tokenID string) string { return "id token of session " + tokenID }
+
+// StartSession opens a session for a user who has shown who he is. Its bearer
+// is a cookie's value and is refused wherever a token is asked for.
+func (d *Directory) StartSession(ctx context.Context, user User, terms SessionTerms, idToken string) (CreatedToken, error) {
+	if user.Kind != KindUser {
+		return CreatedToken{}, errcode.New(errcode.Forbidden, "only people have sessions")
+	}
+	made := d.mint(Token{
+		Kind: TokenSession, Name: terms.Method, Scopes: allScopes,
+		OwnerID: user.ID, OwnerName: user.Name, OwnerKind: user.Kind, OwnerAdmin: user.Admin,
+	}, sessionLifetime)
+	terms.Source, terms.Agent = cut(terms.Source, maxName), cut(terms.Agent, maxName)
+	row := StoredSession{TokenID: made.ID, UserID: user.ID, SessionTerms: terms}
+	if idToken != "" {
+		row.Sealed = d.sealer.Seal([]byte(idToken), purposeIDToken(made.ID))
+	}
+	var ended []Token
+	err := d.writer.Write(ctx, func(ctx context.Context) (err error) {
+		if ended, err = d.crowdedOut(ctx, user.ID); err != nil {
+			return err
+		}
+		if err := d.store.InsertToken(ctx, made.Token); err != nil {
+			return err
+		}
+		if err := d.store.InsertSession(ctx, row); err != nil {
+			return err
+		}
+		if err := appendTokens(ctx, append([]Token{made.Token}, ended...)...); err != nil {
+			return err
+		}
+		return event.Record(ctx, event.Entry{Kind: "session.started", Object: "user " + user.Name, By: user.Name, Message: "by " + terms.Method + " from " + terms.Source})
+	})
+	if err != nil {
+		return CreatedToken{}, fmt.Errorf("start a session: %w", err)
+	}
+	d.tokens.remove(ids(ended)...)
+	d.tokens.put(made.Token)
+	return made, nil
+}
+
+// crowdedOut ends the oldest of too many sessions.
+func (d *Directory) crowdedOut(ctx context.Context, userID string) ([]Token, error) {
+	tokens, err := d.store.LoginTokens(ctx, userID)
+	if err != nil || len(tokens) < maxSessions {
+		return nil, err
+	}
+	old := tokens[maxSessions-1:]
+	return old, d.store.DeleteTokens(ctx, ids(old))
+}
+
+func ids(tokens []Token) []string {
+	all := make([]string, 0, len(tokens))
+	for _, t := range tokens {
+		all = append(all, t.ID)
+	}
+	return all
+}
+
+// cut bounds a text that a stranger sent.
+func cut(text string, n int) string {
+	if len(text) > n {
+		return text[:n]
+	}
+	return text
+}
+
+// AuthenticateSession returns whose session a cookie's value is, from memory;
+// like Authenticate. It ends after 7 days, or 12 h without use.
+func (d *Directory) AuthenticateSession(ctx context.Context, bearer string) (Principal, error) {
+	t, err := d.known(ctx, bearer)
+	if err != nil {
+		return Principal{}, err
+	}
+	if t.Kind != TokenSession {
+		return Principal{}, errUnknown
+	}
+	now := d.now()
+	if idle(t, now) {
+		// Another replica may have seen it since.
+		if t, err = d.store.Token(ctx, t.ID); err != nil || idle(t, now) {
+			return Principal{}, errcode.New(errcode.Unauthorized, "the session ended because nobody used it for %d h; log in again", int(sessionIdle.Hours()))
+		}
+		d.tokens.put(t)
+	}
+	d.used(t, now)
+	return d.principal(t), nil
+}
+
+func idle(t Token, now int64) bool {
+	return now-max(t.CreatedAt, t.LastUsedAt) > sessionIdle.Microseconds()
+}
+
+// Sessions lists a person's sessions and command line tokens, newest first. An
+// administrator may ask for somebody else's.
+func (d *Directory) Sessions(ctx context.Context, by Principal, userID string) ([]Session, error) {
+	userID, err := d.whose(by, userID)
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := d.store.LoginTokens(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := d.store.SessionsOf(ctx, userID, "")
+	if err != nil {
+		return nil, err
+	}
+	terms := make(map[string]SessionTerms, len(rows))
+	for _, r := range rows {
+		terms[r.TokenID] = r.SessionTerms
+	}
+	var all []Session
+	now := d.now()
+	for _, t := range tokens {
+		if !t.expired(now) && (t.Kind != TokenSession || !idle(t, now)) {
+			all = append(all, Session{Token: t, SessionTerms: terms[t.ID]})
+		}
+	}
+	return all, nil
+}
+
+// whose returns the user that a call is about: the caller, or somebody else
+// for an administrator.
+func (d *Directory) whose(by Principal, userID string) (string, error) {
+	if by.Kind != KindUser && by.Kind != KindServiceAccount {
+		return "", errcode.New(errcode.Forbidden, "only people have sessions")
+	}
+	if userID == "" || userID == by.ID {
+		return by.ID, nil
+	}
+	if !by.Admin || !by.HasScope(ScopeAdmin) {
+		return "", errcode.New(errcode.Forbidden, "only an administrator may look after somebody else's sessions")
+	}
+	return userID, nil
+}
+
+// LogoutHint returns the provider of a session and the ID token that it began
+// with; both are empty for a local one.
+func (d *Directory) LogoutHint(ctx context.Context, tokenID string) (providerID, idToken string, err error) {
+	row, err := d.store.Session(ctx, tokenID)
+	if err != nil {
+		return "", "", err
+	}
+	plain, err := d.sealer.Open(row.Sealed, purposeIDToken(tokenID))
+	if err != nil {
+		return "", "", err
+	}
+	return row.ProviderID, string(plain), nil
+}
+
+// EndSession ends one session or command line token, the caller's own or, for
+// an administrator, anybody's. NotFound. Other replicas refuse it within 5 s.
+func (d *Directory) EndSession(ctx context.Context, by Principal, id string) error {
+	var t Token
+	err := d.writer.Write(ctx, func(ctx context.Context) (err error) {
+		t, err = d.store.Token(ctx, id)
+		if err != nil {
+			return err
+		}
+		admin := by.Admin && by.HasScope(ScopeAdmin)
+		if !t.ofLogin() || (t.OwnerID != by.ID && !admin) {
+			return errcode.New(errcode.NotFound, "session %s does not exist or is not yours", id)
+		}
+		return d.endTokens(ctx, []Token{t}, by, "session.ended")
+	})
+	if err != nil {
+		return err
+	}
+	d.tokens.remove(id)
+	return nil
+}
+
+// EndSessions ends all sessions and command line tokens of a user and returns
+// how many there were. The user is the caller when empty.
+func (d *Directory) EndSessions(ctx context.Context, by Principal, userID string) (int, error) {
+	userID, err := d.whose(by, userID)
+	if err != nil {
+		return 0, err
+	}
+	var tokens []Token
+	err = d.writer.Write(ctx, func(ctx context.Context) (err error) {
+		if tokens, err = d.store.LoginTokens(ctx, userID); err != nil {
+			return err
+		}
+		return d.endTokens(ctx, tokens, by, "session.all_ended")
+	})
+	if err != nil {
+		return 0, err
+	}
+	d.tokens.remove(ids(tokens)...)
+	return len(tokens), nil
+}
+
+// endTokens deletes tokens in the transaction of the context and tells of it.
+func (d *Directory) endTokens(ctx context.Context, tokens []Token, by Principal, kind string) error {
+	if len(tokens) == 0 {
+		return nil
+	}
+	if err := d.store.DeleteTokens(ctx, ids(tokens)); err != nil {
+		return err
+	}
+	if err := appendTokens(ctx, tokens...); err != nil {
+		return err
+	}
+	return event.Record(ctx, event.Entry{Kind: kind, Object: "user " + tokens[0].OwnerName, By: by.By()})
+}
+
+// ofLogin reports whether a login made the token, so that logging out
+// everywhere ends it.
+func (t Token) ofLogin() bool { return t.Kind == TokenSession || t.Kind == TokenCLI }

@@ -1,0 +1,169 @@
+package identity
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const (
+	// cliLifetime is what a command line's token lives when it asks for no
+	// less: a working day. A browser that is still logged in makes the next
+	// login one click.
+	cliLifetime = 12 * time.Hour
+	// maxCLILifetime is the most that it may ask for, as long as a session.
+	maxCLILifetime = sessionLifetime
+	// codeLifetime is how long a command line has to trade its code.
+	codeLifetime = 2 * time.Minute
+	// purposeCode binds a sealed code to what it is.
+	purposeCode = "code of a command line's login"
+)
+
+// CLIRequest is what a command line asks a person for.
+type CLIRequest struct {
+	// Client says which machine and program asks, for people.
+	Client string
+	// Scopes default to all that a session has.
+	Scopes []string
+	// Lifetime defaults to 12 h, at most 7 days.
+	Lifetime time.Duration
+	// Challenge is the base64url SHA-256 of the verifier (PKCE, S256).
+	Challenge string
+}
+
+// Check returns the request with its defaults. Invalid.
+func (r CLIRequest) Check() (CLIRequest, error) {
+	r.Client = strings.Map(printable, cut(r.Client, maxName))
+	if r.Client == "" {
+		r.Client = "axle"
+	}
+	if len(r.Scopes) == 0 {
+		r.Scopes = allScopes
+	}
+	for _, s := range r.Scopes {
+		if !slices.Contains(allScopes, s) {
+			return r, errcode.New(errcode.Invalid, "scope %.40q does not exist; use read, write or admin", s)
+		}
+	}
+	if r.Lifetime == 0 {
+		r.Lifetime = cliLifetime
+	}
+	if r.Lifetime < time.Minute || r.Lifetime > maxCLILifetime {
+		return r, errcode.New(errcode.Invalid, "a login of the command line lives between a minute and %d days; for more, make an API token", int(maxCLILifetime.Hours()/24))
+	}
+	return r, nil
+}
+
+// printable drops what could disturb a page or a terminal.
+func printable(r rune) rune {
+	if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
+		return -1
+	}
+	return r
+}
+
+// cliCode is what a code says; it is sealed, so that nothing is kept of codes
+// that nobody trades.
+type cliCode struct {
+	Nonce     string        `json:"n"`
+	UserID    string        `json:"u"`
+	Session   string        `json:"s"`
+	Challenge string        `json:"c"`
+	Client    string        `json:"l"`
+	Scopes    []string      `json:"o"`
+	Lifetime  time.Duration `json:"t"`
+	ExpiresAt int64         `json:"e"`
+}
+
+// AllowCLI returns the code that a command line trades for its token, after
+// the person of a session said yes.
+func (d *Directory) AllowCLI(by Principal, r CLIRequest) (string, error) {
+	r, err := r.Check()
+	if err != nil {
+		return "", err
+	}
+	if sum, err := base64.RawURLEncoding.DecodeString(r.Challenge); err != nil || len(sum) != sha256.Size {
+		return "", errcode.New(errcode.Invalid, "the code challenge is no base64url SHA-256")
+	}
+	text, err := json.Marshal(cliCode{
+		Nonce: newID(""), UserID: by.ID, Session: by.TokenID, Challenge: r.Challenge, Client: r.Client, Scopes: r.Scopes,
+		Lifetime: r.Lifetime, ExpiresAt: d.now() + codeLifetime.Microseconds(),
+	})
+	if err != nil {
+		return "", err
+	}
+	return d.sealer.Seal(text, purposeCode), nil
+}
+
+var errCode = errcode.New(errcode.Unauthorized, "the code of the login is not known, was used, or has expired; log in again")
+
+// ExchangeCode trades a code of AllowCLI and the verifier of its challenge for
+// a token, once. The session that allowed it must still be open.
+func (d *Directory) ExchangeCode(ctx context.Context, code, verifier string) (CreatedToken, error) {
+	if len(code) > 4096 || len(verifier) > 256 {
+		return CreatedToken{}, errCode
+	}
+	text, err := d.sealer.Open(code, purposeCode)
+	if err != nil || len(text) == 0 {
+		return CreatedToken{}, errCode
+	}
+	var c cliCode
+	if err := json.Unmarshal(text, &c); err != nil || d.now() >= c.ExpiresAt {
+		return CreatedToken{}, errCode
+	}
+	sum := sha256.Sum256([]byte(verifier))
+	if subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(sum[:])), []byte(c.Challenge)) != 1 {
+		return CreatedToken{}, errCode
+	}
+	used := sha256.Sum256([]byte(c.Nonce))
+	return d.issueCLI(ctx, c.UserID, c.Session, CLIRequest{Client: c.Client, Scopes: c.Scopes, Lifetime: c.Lifetime}, func(ctx context.Context) error {
+		return d.store.UseOnce(ctx, "code "+hex.EncodeToString(used[:]), c.ExpiresAt)
+	})
+}
+
+// issueCLI makes a command line's token for the person of a session; once runs
+// first, in the same transaction.
+func (d *Directory) issueCLI(ctx context.Context, userID, session string, r CLIRequest, once func(ctx context.Context) error) (CreatedToken, error) {
+	var made CreatedToken
+	err := d.writer.Write(ctx, func(ctx context.Context) error {
+		if err := once(ctx); err != nil {
+			if errcode.Is(err, errcode.Conflict) {
+				return errCode
+			}
+			return err
+		}
+		open, err := d.store.Token(ctx, session)
+		if err != nil || open.OwnerID != userID || open.expired(d.now()) {
+			return errcode.New(errcode.Unauthorized, "the session that allowed this login has ended; log in again")
+		}
+		user, err := d.store.User(ctx, userID)
+		if err != nil {
+			return err
+		}
+		made = d.mint(Token{
+			Kind: TokenCLI, Name: r.Client, Scopes: r.Scopes,
+			OwnerID: user.ID, OwnerName: user.Name, OwnerKind: user.Kind, OwnerAdmin: user.Admin,
+		}, r.Lifetime)
+		if err := d.store.InsertToken(ctx, made.Token); err != nil {
+			return err
+		}
+		if err := event.Append(ctx, change(made.Token)); err != nil {
+			return err
+		}
+		return event.Record(ctx, event.Entry{Kind: "token.created", Object: "token " + r.Client, By: user.Name, Message: "a login of the command line, scopes " + strings.Join(r.Scopes, ", ")})
+	})
+	if err != nil {
+		return CreatedToken{}, err
+	}
+	d.tokens.put(made.Token)
+	return made, nil
+}

@@ -1,0 +1,211 @@
+package identity
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const (
+	// deviceLifetime is how long a person has to type the code.
+	deviceLifetime = 10 * time.Minute
+	// deviceInterval is what a command line waits between polls; each poll
+	// that comes sooner adds as much again, up to deviceSlowest.
+	deviceInterval = 5 * time.Second
+	deviceSlowest  = time.Minute
+	// devicesPerSource and maxDevices bound what strangers can make the hub
+	// keep. Beyond the second, the source that has most loses its oldest.
+	devicesPerSource = 20
+	maxDevices       = 2000
+	// codeLetters are those that nobody confuses and that spell no word.
+	codeLetters = "BCDFGHJKLMNPQRSTVWXZ"
+	// codeLength of 20 letters gives 34 bits, for 10 min, behind a session and
+	// a rate limit.
+	codeLength = 8
+)
+
+// DevicePhase is how far a device login is.
+type DevicePhase string
+
+// The phases of a device login.
+const (
+	DevicePending  DevicePhase = "pending"
+	DeviceSlowDown DevicePhase = "slow_down"
+	DeviceDenied   DevicePhase = "denied"
+	DeviceExpired  DevicePhase = "expired"
+	DeviceDone     DevicePhase = "done"
+)
+
+// StartedDevice is what a command line is told.
+type StartedDevice struct {
+	Device
+	// Code is what it polls with.
+	Code string
+}
+
+// StartDevice begins a login for a command line that has no browser. Anybody
+// may: it gives nothing until a person says yes.
+func (d *Directory) StartDevice(ctx context.Context, source string, r CLIRequest) (StartedDevice, error) {
+	r, err := r.Check()
+	if err != nil {
+		return StartedDevice{}, err
+	}
+	code, now := newBearer(), d.now()
+	hash := hashBearer(code)
+	started := StartedDevice{Code: code, Device: Device{
+		Hash: hash[:], Client: r.Client, Source: cut(source, maxName), Scopes: r.Scopes, Lifetime: r.Lifetime.Microseconds(),
+		Interval: deviceInterval.Microseconds(), CreatedAt: now, ExpiresAt: now + deviceLifetime.Microseconds(),
+	}}
+	err = d.writer.Write(ctx, func(ctx context.Context) error {
+		all, own, err := d.store.CountDevices(ctx, started.Source, now)
+		if err != nil {
+			return err
+		}
+		if own >= devicesPerSource {
+			return errcode.New(errcode.Exhausted, "%d logins from %s wait for their codes already; finish one, or try again in %d min", own, started.Source, int(deviceLifetime.Minutes())).After(time.Minute)
+		}
+		if all >= maxDevices {
+			if err := d.store.DropBusiestDevice(ctx, now); err != nil {
+				return err
+			}
+		}
+		started.UserCode = newUserCode()
+		return d.store.InsertDevice(ctx, started.Device)
+	})
+	return started, err
+}
+
+// newUserCode draws letters, each as likely as the others.
+func newUserCode() string {
+	code := make([]byte, 0, codeLength)
+	for len(code) < codeLength {
+		var random [codeLength]byte
+		rand.Read(random[:]) // never fails
+		for _, r := range random {
+			if fair := 256 - 256%len(codeLetters); int(r) < fair && len(code) < codeLength {
+				code = append(code, codeLetters[int(r)%len(codeLetters)])
+			}
+		}
+	}
+	return string(code)
+}
+
+// ParseUserCode returns a code as it is kept, from what a person typed: upper
+// case, without the dashes and spaces that make it readable. Invalid.
+func ParseUserCode(typed string) (string, error) {
+	if len(typed) > 64 {
+		return "", errNoDevice
+	}
+	code := strings.Map(func(r rune) rune {
+		if r == '-' || r == ' ' || r == '\t' {
+			return -1
+		}
+		return r
+	}, strings.ToUpper(typed))
+	if len(code) != codeLength || strings.Trim(code, codeLetters) != "" {
+		return "", errNoDevice
+	}
+	return code, nil
+}
+
+// ShowUserCode returns a code as people read it.
+func ShowUserCode(code string) string {
+	if len(code) != codeLength {
+		return code
+	}
+	return code[:codeLength/2] + "-" + code[codeLength/2:]
+}
+
+var errNoDevice = errcode.New(errcode.NotFound, "no login waits for this code; look at the terminal again, a code lives 10 minutes")
+
+// DeviceByCode returns the login that waits for a code that somebody typed.
+func (d *Directory) DeviceByCode(ctx context.Context, typed string) (Device, error) {
+	code, err := ParseUserCode(typed)
+	if err != nil {
+		return Device{}, err
+	}
+	device, err := d.store.DeviceByUserCode(ctx, code)
+	if err != nil || d.now() >= device.ExpiresAt || device.UserID != "" || device.Denied {
+		if err != nil && !errcode.Is(err, errcode.NotFound) {
+			return Device{}, err
+		}
+		return Device{}, errNoDevice
+	}
+	return device, nil
+}
+
+// AnswerDevice says yes or no to a device login, for the person of a session.
+func (d *Directory) AnswerDevice(ctx context.Context, by Principal, typed string, allow bool) (Device, error) {
+	var device Device
+	err := d.writer.Write(ctx, func(ctx context.Context) (err error) {
+		if device, err = d.DeviceByCode(ctx, typed); err != nil {
+			return err
+		}
+		answer := "session.device_denied"
+		if device.Denied = !allow; allow {
+			device.UserID, device.UserToken = by.ID, by.TokenID
+			answer = "session.device_allowed"
+		}
+		if err := d.store.UpdateDevice(ctx, device); err != nil {
+			return err
+		}
+		return event.Record(ctx, event.Entry{Kind: answer, Object: "user " + by.Name, By: by.By(), Message: device.Client + " from " + device.Source})
+	})
+	return device, err
+}
+
+// PollDevice tells a command line how its login is, and gives the token once
+// a person said yes. The second value is how long to wait until the next poll.
+func (d *Directory) PollDevice(ctx context.Context, code string) (DevicePhase, time.Duration, CreatedToken, error) {
+	if !strings.HasPrefix(code, bearerPrefix) {
+		return DeviceExpired, 0, CreatedToken{}, nil
+	}
+	hash := hashBearer(code)
+	device, err := d.store.Device(ctx, hash[:])
+	now := d.now()
+	switch {
+	case errcode.Is(err, errcode.NotFound):
+		return DeviceExpired, 0, CreatedToken{}, nil
+	case err != nil:
+		return "", 0, CreatedToken{}, err
+	case now >= device.ExpiresAt:
+		return DeviceExpired, 0, CreatedToken{}, nil
+	case device.Denied:
+		return DeviceDenied, 0, CreatedToken{}, nil
+	case device.UserID == "":
+		return d.waitOn(ctx, device, now)
+	}
+	made, err := d.issueCLI(ctx, device.UserID, device.UserToken, CLIRequest{Client: device.Client, Scopes: device.Scopes, Lifetime: time.Duration(device.Lifetime) * time.Microsecond}, func(ctx context.Context) error {
+		if _, err := d.store.Device(ctx, device.Hash); err != nil {
+			return err
+		}
+		return d.store.DeleteDevice(ctx, device.Hash)
+	})
+	if errcode.Is(err, errcode.NotFound) {
+		return DeviceExpired, 0, CreatedToken{}, nil
+	}
+	return DeviceDone, 0, made, err
+}
+
+// waitOn notes a poll, and makes whoever polls too often wait longer.
+func (d *Directory) waitOn(ctx context.Context, device Device, now int64) (DevicePhase, time.Duration, CreatedToken, error) {
+	phase := DevicePending
+	// A tenth of grace: timers are not exact.
+	if early := now-device.PolledAt < device.Interval*9/10; early && device.PolledAt != 0 {
+		phase = DeviceSlowDown
+		device.Interval = min(device.Interval+deviceInterval.Microseconds(), deviceSlowest.Microseconds())
+	}
+	err := d.writer.Write(ctx, func(ctx context.Context) error {
+		latest, err := d.store.Device(ctx, device.Hash)
+		if err != nil {
+			return err
+		}
+		latest.PolledAt, latest.Interval = now, device.Interval
+		return d.store.UpdateDevice(ctx, latest)
+	})
+	return phase, time.Duration(device.Interval) * time.Microsecond, CreatedToken{}, err
+}
