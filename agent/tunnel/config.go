@@ -1,7 +1,9 @@
 package tunnel
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"time"
@@ -10,26 +12,66 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 )
 
+const (
+	// helloWithin is how long the hub's first message may take. Later, something
+	// on the way keeps bytes back.
+	helloWithin = 10 * time.Second
+	// pingAfter is how long a connection may be silent before it is asked
+	// whether it lives; the hub asks first, so an agent rarely does. With
+	// answerWithin a dead one is found in less than 65 s.
+	pingAfter    = 40 * time.Second
+	answerWithin = 15 * time.Second
+	// grace is how long streams of a connection may go on after the next one
+	// took over.
+	grace = time.Hour
+	// firstWait and maxWait bound the wait before dialling again, with full
+	// jitter: when a hub that held a thousand tunnels dies, all dial at once.
+	firstWait = 5 * time.Second
+	maxWait   = time.Minute
+	// goodAfter is how long a connection has to live before the next failure
+	// counts as the first.
+	goodAfter = time.Minute
+)
+
 // Config is what a Tunnel needs. Those before the blank line are needed.
 type Config struct {
-	// Dial makes a connection to the hub on which HTTP/2 can begin; DialHub
-	// makes one that does.
+	// Dial makes a connection to the hub on which HTTP/2 can begin; Dialer has
+	// one that does.
 	Dial func(ctx context.Context) (net.Conn, error)
-	// Streams serves what the hub asks.
-	Streams Handler
 
-	// Hint is told that asking the hub now is worth while; it must not block.
+	// Streams serves what the hub asks; without it every stream is refused.
+	Streams Handler
+	// Hint is told that asking the hub now is worth while, after the wait that
+	// the hint asks for; it must not block.
 	Hint func(*agentv1.TunnelHint)
-	// ClusterID is checked against what the hub takes this agent for.
-	ClusterID string
 	// Version is this agent's.
 	Version string
 	// Proxy is what this agent lets people do: "off", "read" or "full".
 	Proxy string
-	// PingEvery and AnswerWithin are 25 s when zero.
-	PingEvery time.Duration
-	// Grace is how long streams of an old connection may go on; 1 h when zero.
-	Grace time.Duration
-	Clock clock.Clock
-	Log   *slog.Logger
+	// HelloWithin, PingAfter, AnswerWithin, Grace and FirstWait have the
+	// defaults above when zero; tests need shorter ones.
+	HelloWithin, PingAfter, AnswerWithin, Grace, FirstWait time.Duration
+	Clock                                                  clock.Clock
+	Log                                                    *slog.Logger
+}
+
+func (c *Config) check() error {
+	if c.Dial == nil {
+		return errors.New("tunnel: a way to dial is needed")
+	}
+	c.HelloWithin = cmp.Or(c.HelloWithin, helloWithin)
+	c.PingAfter = cmp.Or(c.PingAfter, pingAfter)
+	c.AnswerWithin = cmp.Or(c.AnswerWithin, answerWithin)
+	c.Grace = cmp.Or(c.Grace, grace)
+	c.FirstWait = cmp.Or(c.FirstWait, firstWait)
+	if c.Hint == nil {
+		c.Hint = func(*agentv1.TunnelHint) {}
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Real{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return nil
 }

@@ -71,14 +71,30 @@ func (s *Signer) RoundTrip(r *http.Request) (*http.Response, error) {
 		signed.Body = io.NopCloser(bytes.NewReader(body))
 		signed.ContentLength = int64(len(body))
 	}
-	micros := strconv.FormatInt(clock.Micros(s.Clock.Now()), 10)
-	mac := sign(s.Key, r.Method, r.URL.RequestURI(), s.Replica, micros, body)
-	signed.Header.Set(header, s.Replica+" "+micros+" "+hex.EncodeToString(mac))
+	signed.Header.Set(header, s.Part(r.Method, r.URL.RequestURI(), body))
 	next := s.Next
 	if next == nil {
 		next = http.DefaultTransport
 	}
 	return next.RoundTrip(signed)
+}
+
+// PartHeader carries what Part returns.
+const PartHeader = header
+
+// Part signs a request whose body is a stream: its method and address, the time
+// and the first part of its body, which says on whose behalf the rest is sent.
+// A nonce in the address keeps the same signature from being used twice; who
+// verifies remembers it for as long as two minutes.
+func (s *Signer) Part(method, uri string, first []byte) string {
+	micros := strconv.FormatInt(clock.Micros(s.Clock.Now()), 10)
+	mac := sign(s.Key, method, uri, s.Replica, micros, first)
+	return s.Replica + " " + micros + " " + hex.EncodeToString(mac)
+}
+
+// VerifyPart checks what Part signed and returns the replica that did.
+func VerifyPart(key []byte, now time.Time, r *http.Request, first []byte) (replica string, err error) {
+	return verify(key, now, r, first)
 }
 
 type callerKey struct{}

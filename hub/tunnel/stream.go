@@ -10,36 +10,36 @@ import (
 // go in each direction. Reading and writing may go on at once, from one
 // goroutine each. Close must be called.
 type Stream struct {
-	wire
-}
-
-// wire is a stream of a connection here, or of one at another replica.
-type wire interface {
-	Write(p []byte) (int, error)
-	CloseWrite() error
-	Answer(ctx context.Context) (*agentv1.StreamAnswer, error)
-	Read(p []byte) (int, error)
-	Close() error
+	flow *flow
 }
 
 // Write sends a part of the request's body. It blocks while the cluster does
-// not read.
-func (s *Stream) Write(p []byte) (int, error) { return s.wire.Write(p) }
+// not read. It is an error for a head that says that there is no body: length
+// 0 and no upgrade.
+func (s *Stream) Write(p []byte) (int, error) { return s.flow.write(p) }
 
-// CloseWrite ends the request's body; the answer goes on. A request without a
-// body calls it at once.
-func (s *Stream) CloseWrite() error { return s.wire.CloseWrite() }
+// CloseWrite ends the request's body; the answer goes on.
+func (s *Stream) CloseWrite() error { return s.flow.closeWrite() }
 
 // Answer waits for the head of the answer. It is called once, before Read.
 // The error is Unavailable when the tunnel broke or the agent said nothing.
 func (s *Stream) Answer(ctx context.Context) (*agentv1.StreamAnswer, error) {
-	return s.wire.Answer(ctx)
+	return s.flow.answer(ctx)
 }
 
 // Read reads the answer's body. io.EOF is its end; an answer that breaks off
 // is an Unavailable error that says why.
-func (s *Stream) Read(p []byte) (int, error) { return s.wire.Read(p) }
+func (s *Stream) Read(p []byte) (int, error) { return s.flow.read(p) }
 
 // Close gives the stream up: what is under way is cut off at both ends. After
 // the end of both bodies it only gives resources back. More calls do nothing.
-func (s *Stream) Close() error { return s.wire.Close() }
+func (s *Stream) Close() error {
+	s.flow.cancel(errClosed)
+	return nil
+}
+
+// Context ends with the stream, whoever ended it, and its cause says why. A
+// caller that is blocked in a write to a client which does not read is not in
+// Read, and hears only so that the stream was closed for that: it should then
+// cut its client off.
+func (s *Stream) Context() context.Context { return s.flow.ctx }

@@ -2,9 +2,17 @@ package tunnel
 
 import (
 	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/lifecycle"
+	"github.com/axle-cd/axle/internal/logkey"
 )
 
 // The states of a cluster's tunnel.
@@ -18,16 +26,235 @@ const (
 )
 
 // Tunnels are the tunnels of all clusters, as this replica sees them.
-type Tunnels struct{}
+type Tunnels struct {
+	Config
+	transport *http.Transport
+	accepts   *rate.Limiter
+	metrics   *metrics
+	hints     *hints
+	peers     *peers
+	// running are goroutines of connections.
+	running sync.WaitGroup
+
+	mu       sync.Mutex
+	stopping bool
+	current  map[string]*connection // by cluster
+	old      map[*connection]bool   // that only end their streams
+	since    map[string]state       // of clusters whose tunnel was here
+	streams  map[*flow]bool
+}
+
+// state is when a cluster's tunnel here came or went.
+type state struct {
+	up bool
+	at int64
+}
+
+// New returns Tunnels that hold nothing yet.
+func New(c Config) (*Tunnels, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	t := &Tunnels{
+		Config: c, transport: newTransport(c.PingAfter, c.AnswerWithin), accepts: rate.NewLimiter(acceptRate, acceptBurst),
+		current: map[string]*connection{}, old: map[*connection]bool{}, since: map[string]state{}, streams: map[*flow]bool{},
+	}
+	t.hints = newHints(t)
+	t.peers = newPeers(t)
+	t.metrics = newMetrics(c.Registerer, t)
+	return t, nil
+}
+
+// Run looks after the connections until the context ends, and then lets the
+// agents dial another replica and closes them.
+func (t *Tunnels) Run(ctx context.Context) error {
+	err := lifecycle.Run(ctx,
+		lifecycle.Part{Name: "connections", Run: t.sweep},
+		lifecycle.Part{Name: "hints", Run: t.hints.run},
+		lifecycle.Part{Name: "other replicas", Run: t.peers.run})
+	t.stop(context.WithoutCancel(ctx))
+	return err
+}
+
+// stopWithin bounds the farewell of a replica that stops.
+const stopWithin = 2 * time.Second
+
+// stop says goodbye and closes everything.
+func (t *Tunnels) stop(ctx context.Context) {
+	t.mu.Lock()
+	t.stopping = true
+	var all []*connection
+	for _, c := range t.current {
+		all = append(all, c)
+	}
+	for c := range t.old {
+		all = append(all, c)
+	}
+	t.mu.Unlock()
+	for _, c := range all {
+		c.close()
+	}
+	t.peers.close()
+	t.running.Wait()
+}
 
 // Open begins a stream to a cluster. ctx bounds the stream's whole life, not
 // only its beginning. The error is Unavailable, with what to do, when the
 // cluster has no tunnel, and Exhausted, which is HTTP 429, with RetryAfter and
 // the names of those who hold most, when the cluster has 450 streams already.
 func (t *Tunnels) Open(ctx context.Context, clusterID string, head *agentv1.StreamHead) (*Stream, error) {
-	return nil, errcode.New(errcode.Unavailable, "cluster %s has no tunnel", clusterID)
+	s, err := t.open(ctx, clusterID, head)
+	if s == nil && err == nil {
+		s, err = t.peers.open(ctx, clusterID, head)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Stream{s}, nil
 }
 
 // State returns Up, Down or Off, and since when, in microseconds since 1970
 // UTC; 0 is unknown.
-func (t *Tunnels) State(clusterID string) (state string, since int64) { return Off, 0 }
+func (t *Tunnels) State(clusterID string) (string, int64) {
+	t.mu.Lock()
+	here, known := t.since[clusterID]
+	t.mu.Unlock()
+	if known && here.up {
+		return Up, here.at
+	}
+	there, knownThere := t.peers.state(clusterID)
+	switch {
+	case knownThere && there.up:
+		return Up, there.at
+	case known || knownThere:
+		return Down, max(here.at, there.at)
+	case t.Keeps != nil && t.Keeps(clusterID):
+		return Down, 0
+	}
+	return Off, 0
+}
+
+// open begins a stream along a connection of this replica; nil without error
+// when there is none.
+func (t *Tunnels) open(ctx context.Context, clusterID string, head *agentv1.StreamHead) (*flow, error) {
+	user := head.GetIdentity().GetUser()
+	if user == "" {
+		return nil, errcode.New(errcode.Internal, "a stream was opened in nobody's name")
+	}
+	raw, err := encode(head)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	c := t.current[clusterID]
+	if c == nil || c.gone() {
+		t.mu.Unlock()
+		return nil, nil
+	}
+	if err := t.room(c); err != nil {
+		t.mu.Unlock()
+		t.metrics.refused.Inc()
+		return nil, err
+	}
+	s := newFlow(ctx, t.Clock, "cluster "+c.clusterName, user, c)
+	t.count(s)
+	t.mu.Unlock()
+	s.begin(c.cc, streamPath, http.Header{}, raw, hasBody(head))
+	return s, nil
+}
+
+// count takes a stream in until it ends. mu is held.
+func (t *Tunnels) count(s *flow) {
+	t.streams[s] = true
+	t.metrics.opened.Inc()
+	if s.conn != nil {
+		s.conn.streams++
+		s.conn.users[s.user]++
+	}
+	context.AfterFunc(s.ctx, func() { t.done(s) })
+}
+
+// retryExhausted is when to come again after a limit was met.
+const retryExhausted = 5 * time.Second
+
+// room returns why a connection can take no further stream; c is nil for one
+// that goes to another replica. mu is held.
+func (t *Tunnels) room(c *connection) error {
+	if c != nil && c.streams >= t.MaxPerCluster {
+		return errcode.New(errcode.Exhausted, "%d requests are under way to cluster %s, which is the most; by %s; end some, or try again in a few seconds", c.streams, c.clusterName, top(c.users)).After(retryExhausted)
+	}
+	if len(t.streams) >= t.MaxPerHub {
+		return errcode.New(errcode.Exhausted, "%d requests to clusters are under way through this replica, which is the most; try again in a few seconds", len(t.streams)).After(retryExhausted)
+	}
+	return nil
+}
+
+// done takes a stream out.
+func (t *Tunnels) done(s *flow) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.streams[s] {
+		return
+	}
+	delete(t.streams, s)
+	if s.conn == nil {
+		return
+	}
+	s.conn.streams--
+	if s.conn.users[s.user]--; s.conn.users[s.user] == 0 {
+		delete(s.conn.users, s.user)
+	}
+}
+
+// hold makes a connection its cluster's. The one before ends its streams.
+func (t *Tunnels) hold(c *connection) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stopping {
+		return errcode.New(errcode.Unavailable, "this replica stops; another takes the tunnel").After(time.Second)
+	}
+	if before := t.current[c.clusterID]; before != nil {
+		// It is not told: had it been dialled by another agent with the same
+		// identity, the two would take the tunnel from each other without a pause.
+		t.retire(before)
+	}
+	t.current[c.clusterID] = c
+	if s := t.since[c.clusterID]; !s.up {
+		t.since[c.clusterID] = state{true, clock.Micros(t.Clock.Now())}
+		t.peers.changed(c.clusterID)
+	}
+	return nil
+}
+
+// retire takes no new streams along a connection. mu is held.
+func (t *Tunnels) retire(c *connection) {
+	if t.current[c.clusterID] == c {
+		delete(t.current, c.clusterID)
+	}
+	if !t.old[c] {
+		t.old[c], c.draining, c.closeAt = true, true, t.Clock.Now().Add(t.Grace)
+	}
+}
+
+// ended takes a closed connection out.
+func (t *Tunnels) ended(c *connection) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.old, c)
+	if t.current[c.clusterID] != c {
+		return
+	}
+	delete(t.current, c.clusterID)
+	t.since[c.clusterID] = state{false, clock.Micros(t.Clock.Now())}
+	t.peers.changed(c.clusterID)
+	t.metrics.lost.Inc()
+	t.Log.Debug("a tunnel went down", logkey.Cluster, c.clusterName)
+}
+
+// sendAway asks an agent to dial anew. One that does not hear it is closed by
+// its own silence.
+func (t *Tunnels) sendAway(c *connection, reason string, spread time.Duration) {
+	_, _ = c.say(context.Background(), t.HelloWithin, &agentv1.ControlRequest{Message: &agentv1.ControlRequest_GoAway{
+		GoAway: &agentv1.TunnelGoAway{Reason: reason, SpreadMicros: spread.Microseconds()},
+	}})
+}

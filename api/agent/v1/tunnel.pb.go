@@ -233,7 +233,8 @@ func (*ControlResponse_Hello) isControlResponse_Message() {}
 
 func (*ControlResponse_Ping) isControlResponse_Message() {}
 
-// TunnelHello is each end's first message.
+// TunnelHello is each end's first message. An agent that gets none in time has
+// something on its way to the hub that keeps bytes back.
 type TunnelHello struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	ProtocolVersion int32                  `protobuf:"varint,1,opt,name=protocol_version,json=protocolVersion,proto3" json:"protocol_version,omitempty"`
@@ -813,9 +814,9 @@ const file_agent_v1_tunnel_proto_rawDesc = "" +
 	"\fStreamAnswer\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\x05R\x06status\x125\n" +
 	"\aheaders\x18\x02 \x03(\v2\x1b.axle.agent.v1.StreamHeaderR\aheaders\x12\x18\n" +
-	"\aupgrade\x18\x03 \x01(\tR\aupgrade2]\n" +
-	"\rTunnelService\x12L\n" +
-	"\aControl\x12\x1d.axle.agent.v1.ControlRequest\x1a\x1e.axle.agent.v1.ControlResponse(\x010\x01B.Z,github.com/axle-cd/axle/api/agent/v1;agentv1b\x06proto3"
+	"\aupgrade\x18\x03 \x01(\tR\aupgrade2Y\n" +
+	"\rTunnelService\x12H\n" +
+	"\aControl\x12\x1d.axle.agent.v1.ControlRequest\x1a\x1e.axle.agent.v1.ControlResponseB.Z,github.com/axle-cd/axle/api/agent/v1;agentv1b\x06proto3"
 
 var (
 	file_agent_v1_tunnel_proto_rawDescOnce sync.Once

@@ -52,8 +52,10 @@ const (
 
 // TunnelServiceClient is a client for the axle.agent.v1.TunnelService service.
 type TunnelServiceClient interface {
-	// Control lives as long as the connection. The hub speaks first.
-	Control(context.Context) *connect.BidiStreamForClient[v1.ControlRequest, v1.ControlResponse]
+	// Control carries one message of the hub, and the agent's answer if there is
+	// one. The first is a hello. It is a call and no stream: an open stream costs
+	// the hub a buffer for each of ten thousand idle agents.
+	Control(context.Context, *connect.Request[v1.ControlRequest]) (*connect.Response[v1.ControlResponse], error)
 }
 
 // NewTunnelServiceClient constructs a client for the axle.agent.v1.TunnelService service. By
@@ -82,14 +84,16 @@ type tunnelServiceClient struct {
 }
 
 // Control calls axle.agent.v1.TunnelService.Control.
-func (c *tunnelServiceClient) Control(ctx context.Context) *connect.BidiStreamForClient[v1.ControlRequest, v1.ControlResponse] {
-	return c.control.CallBidiStream(ctx)
+func (c *tunnelServiceClient) Control(ctx context.Context, req *connect.Request[v1.ControlRequest]) (*connect.Response[v1.ControlResponse], error) {
+	return c.control.CallUnary(ctx, req)
 }
 
 // TunnelServiceHandler is an implementation of the axle.agent.v1.TunnelService service.
 type TunnelServiceHandler interface {
-	// Control lives as long as the connection. The hub speaks first.
-	Control(context.Context, *connect.BidiStream[v1.ControlRequest, v1.ControlResponse]) error
+	// Control carries one message of the hub, and the agent's answer if there is
+	// one. The first is a hello. It is a call and no stream: an open stream costs
+	// the hub a buffer for each of ten thousand idle agents.
+	Control(context.Context, *connect.Request[v1.ControlRequest]) (*connect.Response[v1.ControlResponse], error)
 }
 
 // NewTunnelServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -99,7 +103,7 @@ type TunnelServiceHandler interface {
 // and JSON codecs. They also support gzip compression.
 func NewTunnelServiceHandler(svc TunnelServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
 	tunnelServiceMethods := v1.File_agent_v1_tunnel_proto.Services().ByName("TunnelService").Methods()
-	tunnelServiceControlHandler := connect.NewBidiStreamHandler(
+	tunnelServiceControlHandler := connect.NewUnaryHandler(
 		TunnelServiceControlProcedure,
 		svc.Control,
 		connect.WithSchema(tunnelServiceMethods.ByName("Control")),
@@ -118,6 +122,6 @@ func NewTunnelServiceHandler(svc TunnelServiceHandler, opts ...connect.HandlerOp
 // UnimplementedTunnelServiceHandler returns CodeUnimplemented from all methods.
 type UnimplementedTunnelServiceHandler struct{}
 
-func (UnimplementedTunnelServiceHandler) Control(context.Context, *connect.BidiStream[v1.ControlRequest, v1.ControlResponse]) error {
-	return connect.NewError(connect.CodeUnimplemented, errors.New("axle.agent.v1.TunnelService.Control is not implemented"))
+func (UnimplementedTunnelServiceHandler) Control(context.Context, *connect.Request[v1.ControlRequest]) (*connect.Response[v1.ControlResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.agent.v1.TunnelService.Control is not implemented"))
 }

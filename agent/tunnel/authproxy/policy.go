@@ -1,0 +1,120 @@
+package authproxy
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/kubereq"
+)
+
+// The modes of a Policy.
+const (
+	// Off lets nobody in.
+	Off = "off"
+	// Read lets people get, list and watch.
+	Read = "read"
+	// Full leaves everything to the cluster's RBAC.
+	Full = "full"
+)
+
+// Policy is what the owner of a cluster lets people do in it through the hub,
+// beside what the cluster's RBAC says. Empty lists limit nothing.
+type Policy struct {
+	// Mode is Off, Read or Full; empty is Full.
+	Mode string
+	// Verbs are get, list, watch, create, update, patch, delete,
+	// deletecollection, and exec, attach, portforward and proxy, which count as
+	// verbs of their own.
+	Verbs []string
+	// Namespaces are the only ones that may be used; what belongs to no
+	// namespace is then out of reach, but for asking what the API serves.
+	Namespaces []string
+	// APIGroups are the only groups of resources; "core" is the one without a
+	// name.
+	APIGroups []string
+	// Groups are the only groups of people; one who is in none may do nothing,
+	// and no other group goes along with a request.
+	Groups []string
+	// Prefix is put before each user and group, so that names of the hub cannot
+	// meet names that the cluster has from elsewhere. The group axle:admins
+	// keeps its name.
+	Prefix string
+}
+
+// AdminsGroup is the group of the hub's administrators.
+const AdminsGroup = "axle:admins"
+
+var knownVerbs = []string{
+	"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "exec", "attach", "portforward", "proxy",
+}
+
+// Check returns Invalid for a policy that would not mean what it seems to.
+func (p Policy) Check() error {
+	switch p.Mode {
+	case "", Off, Read, Full:
+	default:
+		return errcode.New(errcode.Invalid, "--proxy %q is none of off, read and full", p.Mode)
+	}
+	for _, v := range p.Verbs {
+		if !slices.Contains(knownVerbs, v) {
+			return errcode.New(errcode.Invalid, "--proxy-verbs has %q, which is none of %s", v, strings.Join(knownVerbs, ", "))
+		}
+	}
+	if strings.HasPrefix(strings.ToLower(p.Prefix), "system:") {
+		return errcode.New(errcode.Invalid, "--proxy-prefix %q begins with system:, which is the cluster's own", p.Prefix)
+	}
+	return nil
+}
+
+// allow returns Forbidden when the policy does not let the request through.
+func (p Policy) allow(info kubereq.Info, groups []string) error {
+	switch {
+	case p.Mode == Off:
+		return errcode.New(errcode.Forbidden, "the agent of this cluster lets nobody in through the hub (--proxy=off)")
+	case len(p.Groups) > 0 && !slices.ContainsFunc(groups, func(g string) bool { return slices.Contains(p.Groups, g) }):
+		return errcode.New(errcode.Forbidden, "the agent of this cluster lets in only the groups %s (--proxy-groups)", strings.Join(p.Groups, ", "))
+	case p.Mode == Read && !info.Reads():
+		return errcode.New(errcode.Forbidden, "the agent of this cluster lets people only read through the hub (--proxy=read); this is %s %s", info.Action(), info.Kind())
+	case !info.IsResource():
+		return p.allowOther(info)
+	case len(p.Verbs) > 0 && !slices.Contains(p.Verbs, info.Action()):
+		return errcode.New(errcode.Forbidden, "the agent of this cluster lets through only %s (--proxy-verbs); this is %s", strings.Join(p.Verbs, ", "), info.Action())
+	case len(p.Namespaces) > 0 && !slices.Contains(p.Namespaces, info.Namespace):
+		return errcode.New(errcode.Forbidden, "the agent of this cluster lets through only the namespaces %s (--proxy-namespaces)", strings.Join(p.Namespaces, ", "))
+	case len(p.APIGroups) > 0 && !slices.Contains(p.APIGroups, groupName(info.Group)):
+		return errcode.New(errcode.Forbidden, "the agent of this cluster lets through only the API groups %s (--proxy-api-groups)", strings.Join(p.APIGroups, ", "))
+	}
+	return nil
+}
+
+// allowOther decides on paths that are no resources: what the API serves may
+// be asked by everybody who may ask anything, and nothing may be written.
+func (p Policy) allowOther(info kubereq.Info) error {
+	if info.Verb == "get" || len(p.Verbs)+len(p.Namespaces)+len(p.APIGroups) == 0 {
+		return nil
+	}
+	return errcode.New(errcode.Forbidden, "the agent of this cluster limits what people may do; %s %s is not among it", info.Verb, info.Path)
+}
+
+func groupName(group string) string {
+	if group == "" {
+		return "core"
+	}
+	return group
+}
+
+// as is whom the API server shall see.
+func (p Policy) as(user string, groups []string) (string, []string) {
+	out := make([]string, 0, len(groups))
+	for _, g := range groups {
+		if len(p.Groups) > 0 && !slices.Contains(p.Groups, g) {
+			continue
+		}
+		if g != AdminsGroup {
+			g = p.Prefix + g
+		}
+		out = append(out, g)
+	}
+	return p.Prefix + user, out
+}

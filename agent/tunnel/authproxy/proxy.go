@@ -1,0 +1,146 @@
+package authproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/axle-cd/axle/agent/tunnel"
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/kubereq"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// Stream is one request of the hub; *tunnel.Stream is one.
+type Stream interface {
+	wireReader
+	wireWriter
+	Head() *agentv1.StreamHead
+	Answer(*agentv1.StreamAnswer) error
+}
+
+type wireReader interface {
+	Read(p []byte) (int, error)
+}
+
+type wireWriter interface {
+	Write(p []byte) (int, error)
+	Flush() error
+	Fail(why error)
+}
+
+// Config is what a Proxy needs. All but Policy and Log are required.
+type Config struct {
+	// Rest reaches the API server as the agent itself, whose account needs the
+	// verb impersonate.
+	Rest   *rest.Config
+	Policy Policy
+	Log    *slog.Logger
+}
+
+// Proxy serves the hub's streams.
+type Proxy struct {
+	policy Policy
+	base   *url.URL
+	ways   ways
+	log    *slog.Logger
+}
+
+var _ tunnel.Handler = (*Proxy)(nil)
+
+// New checks the policy and makes the connections' pools; nothing is dialled
+// yet. Errors of the policy are Invalid.
+func New(c Config) (*Proxy, error) {
+	if c.Rest == nil {
+		return nil, errors.New("authproxy: a proxy needs a way to its API server")
+	}
+	if err := c.Policy.Check(); err != nil {
+		return nil, err
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	base, _, err := rest.DefaultServerUrlFor(c.Rest)
+	if err != nil {
+		return nil, fmt.Errorf("the API server's address: %w", err)
+	}
+	w, err := newWays(c.Rest)
+	if err != nil {
+		return nil, err
+	}
+	return &Proxy{policy: c.Policy, base: base, ways: w, log: c.Log}, nil
+}
+
+// Close gives back idle connections.
+func (p *Proxy) Close() { p.ways.close() }
+
+// ServeStream is tunnel.Handler.
+func (p *Proxy) ServeStream(ctx context.Context, s *tunnel.Stream) { p.Serve(ctx, s) }
+
+// Serve answers one request. It returns when both directions are done or ctx
+// ends.
+func (p *Proxy) Serve(ctx context.Context, s Stream) {
+	head := s.Head()
+	info, err := p.admit(head)
+	if err != nil {
+		p.refuse(ctx, s, err)
+		return
+	}
+	request, err := p.request(ctx, head, s)
+	if err != nil {
+		p.refuse(ctx, s, err)
+		return
+	}
+	user, groups := p.policy.as(head.GetIdentity().GetUser(), head.GetIdentity().GetGroups())
+	response, err := asUser{user, groups, p.ways.choose(request, info)}.RoundTrip(request)
+	if err != nil {
+		p.refuse(ctx, s, errcode.New(errcode.Unavailable, "the agent cannot reach its API server: %w", err))
+		return
+	}
+	defer response.Body.Close()
+	if response.StatusCode == http.StatusSwitchingProtocols {
+		p.join(ctx, s, response)
+		return
+	}
+	if err := s.Answer(p.answer(response)); err != nil {
+		return
+	}
+	relayBody(s, response)
+}
+
+// admit refuses what must not reach the API server, whoever let it through
+// before.
+func (p *Proxy) admit(head *agentv1.StreamHead) (kubereq.Info, error) {
+	if err := kubereq.CheckIdentity(head.GetIdentity().GetUser(), head.GetIdentity().GetGroups()); err != nil {
+		return kubereq.Info{}, err
+	}
+	if err := kubereq.CheckPath(head.GetRequestUri()); err != nil {
+		return kubereq.Info{}, err
+	}
+	info := kubereq.Parse(head.GetMethod(), head.GetRequestUri())
+	return info, p.policy.allow(info, head.GetIdentity().GetGroups())
+}
+
+// refuse answers in the API server's place.
+func (p *Proxy) refuse(ctx context.Context, s Stream, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	p.log.LogAttrs(ctx, slog.LevelDebug, "a request of the hub was refused", slog.String("request", s.Head().GetRequestId()), slog.Any(logkey.Error, err))
+	code, body, after := kubereq.Status(err)
+	headers := []*agentv1.StreamHeader{{Name: "Content-Type", Values: []string{"application/json"}}}
+	if after > 0 {
+		headers = append(headers, &agentv1.StreamHeader{Name: "Retry-After", Values: []string{fmt.Sprint(after)}})
+	}
+	if err := s.Answer(&agentv1.StreamAnswer{Status: int32(code), Headers: headers}); err != nil {
+		return
+	}
+	// Whoever asked may be gone.
+	_, _ = s.Write(body)
+}

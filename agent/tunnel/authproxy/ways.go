@@ -1,0 +1,84 @@
+package authproxy
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/axle-cd/axle/internal/kubereq"
+)
+
+const (
+	// largeBody is from where on a body goes over a connection of its own: one
+	// copy less at each end than in the frames of HTTP/2.
+	largeBody = 64 << 10
+	// idleConnections are kept open, and idleFor is how long; the API server
+	// closes its end after 90 s.
+	idleConnections = 64
+	idleFor         = 80 * time.Second
+	// streamBuffer bounds what one stream of HTTP/2 may have in memory here
+	// while its reader is slow.
+	streamBuffer = 256 << 10
+	// transportBuffer is what one read or write of a connection moves at most.
+	transportBuffer = 32 << 10
+	// handshakeLimit bounds the wait for a handshake.
+	handshakeLimit = 10 * time.Second
+)
+
+// ways are the two ways to the API server: own connections that are kept
+// alive, and streams that share one.
+type ways struct {
+	single, shared   http.RoundTripper
+	singles, shareds *http.Transport
+}
+
+func newWays(c *rest.Config) (w ways, err error) {
+	config, err := rest.TLSConfigFor(c)
+	if err != nil {
+		return w, fmt.Errorf("the API server's TLS: %w", err)
+	}
+	if w.singles, w.single, err = newWay(c, config, false); err != nil {
+		return w, err
+	}
+	w.shareds, w.shared, err = newWay(c, config, true)
+	return w, err
+}
+
+func newWay(c *rest.Config, config *tls.Config, shared bool) (*http.Transport, http.RoundTripper, error) {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(shared)
+	t := &http.Transport{
+		Proxy: c.Proxy, DialContext: c.Dial, Protocols: &protocols, DisableCompression: true,
+		MaxIdleConns: idleConnections, MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: idleFor, TLSHandshakeTimeout: handshakeLimit,
+		ReadBufferSize: transportBuffer, WriteBufferSize: transportBuffer,
+		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: streamBuffer, SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+	}
+	if config != nil {
+		t.TLSClientConfig = config.Clone()
+		t.TLSClientConfig.NextProtos = nil
+		t.TLSClientConfig.ClientSessionCache = tls.NewLRUClientSessionCache(idleConnections)
+	}
+	wrapped, err := rest.HTTPWrappersForConfig(c, t)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the agent's own credentials: %w", err)
+	}
+	return t, wrapped, nil
+}
+
+// choose picks the way by what is likely to flow.
+func (w ways) choose(request *http.Request, info kubereq.Info) http.RoundTripper {
+	upgrade := request.Header["Upgrade"] != nil
+	if upgrade || request.ContentLength < 0 || request.ContentLength > largeBody || info.Verb == "list" || info.Connects() {
+		return w.single
+	}
+	return w.shared
+}
+
+func (w ways) close() {
+	w.singles.CloseIdleConnections()
+	w.shareds.CloseIdleConnections()
+}

@@ -1,0 +1,218 @@
+package tunnel
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/api/agent/v1/agentv1connect"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/frame"
+	"github.com/axle-cd/axle/internal/jitter"
+)
+
+// Flow control of both ends. Go lets a connection's window be as large as one
+// stream's, and then one stream that nobody reads stops them all; with these,
+// maxStreams of them leave room for another.
+const (
+	streamWindow     = 256 << 10
+	connectionWindow = 128 << 20
+	// maxStreams is above the 450 that the hub opens at most, for control.
+	maxStreams = 480
+	// frameBytes is the largest frame that the hub may send: it keeps a buffer
+	// of that size for each upload.
+	frameBytes = 16 << 10
+)
+
+// link is one connection, served.
+type link struct {
+	t    *Tunnel
+	conn *endingConn
+	done chan struct{} // the connection is closed
+	// greeted is closed by the hello; leave gets the spread of a go-away.
+	greeted chan struct{}
+	leave   chan time.Duration
+	greet   sync.Once
+	serving sync.WaitGroup
+	ctx     context.Context
+}
+
+// endingConn tells when it is closed.
+type endingConn struct {
+	net.Conn
+	once sync.Once
+	done chan struct{}
+}
+
+// Close closes the connection.
+func (c *endingConn) Close() error {
+	c.once.Do(func() { close(c.done) })
+	return c.Conn.Close()
+}
+
+func newLink(t *Tunnel, conn net.Conn) *link {
+	done := make(chan struct{})
+	return &link{t: t, conn: &endingConn{Conn: conn, done: done}, done: done, greeted: make(chan struct{}), leave: make(chan time.Duration, 1)}
+}
+
+func (l *link) close() { _ = l.conn.Close() }
+
+// serve serves the connection until it ends or ctx does, and returns when
+// nothing of it runs any more.
+func (l *link) serve(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l.ctx = ctx
+	stop := context.AfterFunc(ctx, l.close)
+	defer stop()
+	var protocols http.Protocols
+	protocols.SetUnencryptedHTTP2(true)
+	mux := http.NewServeMux()
+	mux.Handle(agentv1connect.NewTunnelServiceHandler(l, connect.WithReadMaxBytes(maxHead)))
+	mux.HandleFunc("POST "+streamPath, l.stream)
+	srv := &http.Server{
+		Handler: mux, Protocols: &protocols,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxStreams, MaxReadFrameSize: frameBytes,
+			MaxReceiveBufferPerStream: streamWindow, MaxReceiveBufferPerConnection: connectionWindow,
+			SendPingTimeout: l.t.PingAfter, PingTimeout: l.t.AnswerWithin,
+		},
+		MaxHeaderBytes: maxHead,
+		ErrorLog:       slog.NewLogLogger(l.t.Log.Handler(), slog.LevelDebug),
+	}
+	// It ends when the listener does, whose only connection it has then.
+	_ = srv.Serve(&oneConn{conn: l.conn, done: l.done})
+	<-l.done
+	cancel()
+	_ = srv.Close()
+	l.serving.Wait()
+	select {
+	case <-l.greeted:
+		l.t.changed(-1, "")
+	default:
+	}
+}
+
+// oneConn is a listener that yields one connection and then waits for its end.
+type oneConn struct {
+	conn net.Conn
+	done chan struct{}
+	once sync.Once
+}
+
+// Accept implements net.Listener.
+func (o *oneConn) Accept() (conn net.Conn, err error) {
+	o.once.Do(func() { conn = o.conn })
+	if conn != nil {
+		return conn, nil
+	}
+	<-o.done
+	return nil, net.ErrClosed
+}
+
+// Close implements net.Listener; the connection is closed by who has it.
+func (o *oneConn) Close() error { return nil }
+
+// Addr implements net.Listener.
+func (o *oneConn) Addr() net.Addr { return o.conn.LocalAddr() }
+
+// Control answers agentv1.TunnelService.
+func (l *link) Control(_ context.Context, r *connect.Request[agentv1.ControlRequest]) (*connect.Response[agentv1.ControlResponse], error) {
+	answer := &agentv1.ControlResponse{}
+	switch m := r.Msg.GetMessage().(type) {
+	case *agentv1.ControlRequest_Hello:
+		l.greet.Do(func() {
+			l.t.changed(1, m.Hello.GetReplica())
+			close(l.greeted)
+		})
+		answer.Message = &agentv1.ControlResponse_Hello{Hello: &agentv1.TunnelHello{ProtocolVersion: protocolVersion, Version: l.t.Version, Proxy: l.t.Proxy}}
+	case *agentv1.ControlRequest_Ping:
+		answer.Message = &agentv1.ControlResponse_Ping{Ping: &agentv1.TunnelPing{Number: m.Ping.GetNumber(), Answer: true}}
+	case *agentv1.ControlRequest_Hint:
+		l.hint(m.Hint)
+	case *agentv1.ControlRequest_GoAway:
+		l.goAway(m.GoAway)
+	}
+	return connect.NewResponse(answer), nil
+}
+
+// protocolVersion is the history number of what runs in the connection.
+const protocolVersion = 1
+
+// maxSpread bounds what a hub may ask an agent to wait.
+const maxSpread = 10 * time.Minute
+
+func spread(micros int64) time.Duration {
+	return min(max(0, time.Duration(micros)*time.Microsecond), maxSpread)
+}
+
+func (l *link) hint(h *agentv1.TunnelHint) {
+	wait := spread(h.GetSpreadMicros())
+	if wait == 0 {
+		l.t.Hint(h)
+		return
+	}
+	l.serving.Go(func() {
+		select {
+		case <-l.t.Clock.After(jitter.Full(wait)):
+			l.t.Hint(h)
+		case <-l.ctx.Done():
+		}
+	})
+}
+
+// goAway lets the next connection be dialled. The hub closes this one when its
+// streams ended; an agent that waits in vain for that does it itself.
+func (l *link) goAway(g *agentv1.TunnelGoAway) {
+	select {
+	case l.leave <- spread(g.GetSpreadMicros()):
+	default:
+		return // it was asked before
+	}
+	l.serving.Go(func() {
+		select {
+		case <-l.t.Clock.After(l.t.Grace + time.Minute):
+			l.close()
+		case <-l.done:
+		}
+	})
+}
+
+// stream serves one stream.
+func (l *link) stream(w http.ResponseWriter, r *http.Request) {
+	l.serving.Add(1)
+	defer l.serving.Done()
+	l.t.mu.Lock()
+	l.t.status.Streams++
+	l.t.mu.Unlock()
+	s := &Stream{head: &agentv1.StreamHead{}, request: r, writer: w, flusher: http.NewResponseController(w)}
+	if err := frame.ReadMax(r.Body, s.head, maxHead); err != nil {
+		http.Error(w, "the stream's head cannot be read", http.StatusBadRequest)
+		return
+	}
+	switch {
+	case l.t.Streams == nil:
+		s.Fail(errcode.New(errcode.Forbidden, "this agent lets nobody into its cluster"))
+	case s.head.GetIdentity().GetUser() == "":
+		s.Fail(errcode.New(errcode.Invalid, "the stream says nobody's name"))
+	default:
+		l.t.Streams.ServeStream(r.Context(), s)
+	}
+	if !s.answered {
+		if w.Header().Get(http.TrailerPrefix+failureTrailer) == "" {
+			s.Fail(errcode.New(errcode.Internal, "the agent gave no answer"))
+		}
+		return
+	}
+	// What is left of the request is not read by anybody.
+	_ = r.Body.Close()
+}
+
+var _ io.ReadWriter = (*Stream)(nil)

@@ -1,0 +1,147 @@
+package tunnel
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/buildinfo"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/wsconn"
+)
+
+const (
+	// Path is where agents open tunnels.
+	Path = "/agent/v1/tunnel"
+	// protocol runs inside the WebSocket.
+	protocol = "axle.tunnel.v1"
+	// protocolVersion is the history number of what runs in the connection.
+	protocolVersion = 1
+	maxBearerBytes  = 512
+)
+
+// ServeHTTP takes an agent's connection over.
+func (t *Tunnels) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p, err := t.admit(r)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	conn, err := wsconn.Accept(w, r, protocol)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	// The request ends here: its goroutine has a larger stack than a waiting
+	// connection needs.
+	remote := r.RemoteAddr
+	ctx := context.WithoutCancel(r.Context())
+	t.running.Go(func() { t.greet(ctx, conn, p, remote) })
+}
+
+// admit says which cluster calls.
+func (t *Tunnels) admit(r *http.Request) (p identity.Principal, err error) {
+	t.mu.Lock()
+	stopping := t.stopping
+	t.mu.Unlock()
+	switch {
+	case r.Method != http.MethodGet:
+		return p, errcode.New(errcode.Invalid, "a tunnel begins with a GET request")
+	case stopping:
+		return p, errcode.New(errcode.Unavailable, "this replica stops; another takes the tunnel").After(time.Second)
+	case !t.accepts.Allow():
+		return p, errcode.New(errcode.Unavailable, "many agents dial at once; come again in a few seconds").After(2 * time.Second)
+	}
+	text := r.Header.Get("Authorization")
+	bearer, ok := strings.CutPrefix(text, "Bearer ")
+	if !ok || len(bearer) > maxBearerBytes {
+		bearer = ""
+	}
+	if p, err = t.Identity.Authenticate(r.Context(), bearer); err != nil {
+		return p, err
+	}
+	if p.Kind != identity.KindCluster {
+		return p, errcode.New(errcode.Forbidden, "this address is for agents; a token of kind %s does not work here", p.Kind)
+	}
+	seen, err := event.ParsePosition(r.Header.Get("Axle-Seen"))
+	if err != nil {
+		return p, err
+	}
+	if t.Feed.Position().Before(seen) {
+		if err := t.Feed.WaitFor(r.Context(), seen); err != nil {
+			return p, err
+		}
+		// What came meanwhile may be that the token was revoked.
+		return t.Identity.Authenticate(r.Context(), bearer)
+	}
+	return p, nil
+}
+
+// refuse answers with an error as the agents' edge does.
+func refuse(w http.ResponseWriter, err error) {
+	code := errcode.Of(err)
+	if after := errcode.RetryAfter(err); after > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int((after+time.Second-1)/time.Second)))
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(errcode.HTTPStatus(code))
+	// A client that went away does not need its error.
+	_ = json.NewEncoder(w).Encode(map[string]string{"code": string(code), "message": errcode.Message(err)})
+}
+
+// greet begins HTTP/2 and says hello; then the connection is the cluster's.
+func (t *Tunnels) greet(ctx context.Context, conn net.Conn, p identity.Principal, remote string) {
+	now := t.Clock.Now()
+	c := &connection{
+		clusterID: p.ID, clusterName: p.Name, tokenID: p.TokenID, remote: remote,
+		since: now, endsAt: now.Add(jitter.Add(t.MaxLife, t.LifeSpread)), users: map[string]int{},
+	}
+	c.raw = &heardConn{Conn: conn, ended: func() { t.ended(c) }}
+	cc, err := client(ctx, t.transport, c.raw)
+	if err == nil {
+		c.cc, c.agent = cc, controlOf(cc)
+		err = t.hello(ctx, c)
+	}
+	if err == nil {
+		err = t.hold(c)
+	}
+	if err != nil {
+		t.Log.Info("a tunnel was not taken", logkey.Cluster, p.Name, logkey.Address, remote, logkey.Error, err)
+		if c.cc != nil {
+			c.close()
+		}
+		return
+	}
+	t.metrics.accepted.Inc()
+	t.Log.Debug("a tunnel is up", logkey.Cluster, p.Name, logkey.Address, remote)
+	t.recheck(c)
+}
+
+func (t *Tunnels) hello(ctx context.Context, c *connection) error {
+	answer, err := c.say(ctx, t.HelloWithin, &agentv1.ControlRequest{Message: &agentv1.ControlRequest_Hello{Hello: &agentv1.TunnelHello{
+		ProtocolVersion: protocolVersion, Version: buildinfo.Version, ClusterId: c.clusterID,
+		MaxLifeMicros: t.MaxLife.Microseconds(), Replica: t.Replica,
+	}}})
+	if err != nil {
+		return err
+	}
+	c.version, c.proxy = answer.GetHello().GetVersion(), answer.GetHello().GetProxy()
+	return nil
+}
+
+// recheck looks whether something changed while the cluster had no tunnel, or
+// its token went while the connection began.
+func (t *Tunnels) recheck(c *connection) {
+	t.tokenGone(c)
+	t.news([]string{c.clusterID})
+}

@@ -1,0 +1,83 @@
+package authproxy
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/kubereq"
+)
+
+// reserved begins names of groups that only the hub gives.
+const reserved = "axle:"
+
+// admit finds out who asks, for which cluster, and whether he may.
+func (p *Proxy) admit(r *http.Request, a *asked) (err error) {
+	lines := r.Header["Authorization"]
+	if len(lines) == 0 {
+		return errcode.New(errcode.Unauthorized, "no token was sent; axle clusters kubeconfig makes a kubeconfig that sends one")
+	}
+	bearer, ok := cutBearer(lines[0])
+	if !ok || len(lines) > 1 {
+		return errcode.New(errcode.Unauthorized, "send one Authorization: Bearer <token>; nothing else is known here")
+	}
+	if a.cluster, err = p.authenticate(r.Context(), a, bearer); err != nil {
+		return err
+	}
+	return p.allow(r.Context(), a)
+}
+
+func cutBearer(line string) (string, bool) {
+	scheme, bearer, ok := strings.Cut(line, " ")
+	return strings.TrimSpace(bearer), ok && strings.EqualFold(scheme, "Bearer")
+}
+
+// authenticate fills the caller and returns the cluster. Nobody who is not
+// known learns which clusters there are.
+func (p *Proxy) authenticate(ctx context.Context, a *asked, bearer string) (Cluster, error) {
+	if sealed, ok := strings.CutPrefix(bearer, credentialPrefix); ok {
+		c, err := p.openCredential(ctx, a, sealed)
+		if err != nil {
+			return Cluster{}, err
+		}
+		cluster, err := p.cluster(ctx, a.handle)
+		if err == nil && cluster.ID != c.Cluster {
+			err = errcode.New(errcode.Forbidden, "this credential is for another cluster")
+		}
+		return cluster, err
+	}
+	var err error
+	if a.caller, err = p.Identity.Authenticate(ctx, bearer); err != nil {
+		return Cluster{}, err
+	}
+	return p.cluster(ctx, a.handle)
+}
+
+// allow asks whether the caller may use the cluster, and says as whom.
+func (p *Proxy) allow(ctx context.Context, a *asked) error {
+	if err := p.Identity.Authorize(ctx, a.caller, identity.ActionRead, a.cluster.scope()); err != nil {
+		return err
+	}
+	if !a.caller.HasScope(identity.ScopeWrite) && !a.info.Reads() {
+		return errcode.New(errcode.Forbidden, "this token has only the scope %q, which lets one get, list and watch; this is %s %s", identity.ScopeRead, a.info.Action(), a.info.Kind())
+	}
+	who, err := as(a.caller)
+	a.head.Identity = who
+	return err
+}
+
+// as is whom the cluster's API server shall see.
+func as(caller identity.Principal) (*agentv1.StreamIdentity, error) {
+	groups := slices.DeleteFunc(slices.Clone(caller.Groups), func(g string) bool { return strings.HasPrefix(g, reserved) })
+	if caller.Admin {
+		groups = append(groups, identity.AdminsGroup)
+	}
+	if err := kubereq.CheckIdentity(caller.Name, groups); err != nil {
+		return nil, errcode.New(errcode.Forbidden, "%s; rename it at the hub", err)
+	}
+	return &agentv1.StreamIdentity{User: caller.Name, Groups: groups}, nil
+}

@@ -1,0 +1,62 @@
+package authproxy
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/kubereq"
+)
+
+// harmless makes an answer one that a browser does nothing with: what a pod
+// serves must not run as if it were the hub's own page.
+func harmless(h http.Header) {
+	h["Content-Security-Policy"] = []string{"sandbox; default-src 'none'"}
+	h["X-Content-Type-Options"] = []string{"nosniff"}
+	h["Cache-Control"] = []string{"no-store"}
+}
+
+// lost are headers of an answer that would reach beyond it: into the browser's
+// store for this origin, or to its next request.
+var lost = map[string]bool{
+	"Set-Cookie": true, "Set-Cookie2": true, "Clear-Site-Data": true, "Service-Worker-Allowed": true, "Strict-Transport-Security": true,
+	"Content-Security-Policy": true, "Content-Security-Policy-Report-Only": true, "X-Content-Type-Options": true, "Cache-Control": true,
+	"Alt-Svc": true, "Public-Key-Pins": true, "Public-Key-Pins-Report-Only": true, "Expect-Ct": true, "Report-To": true, "Reporting-Endpoints": true,
+	"Nel": true, "Refresh": true, "Origin-Agent-Cluster": true, "Accept-Ch": true, "Critical-Ch": true, "Speculation-Rules": true, "Sourcemap": true,
+}
+
+// setHeaders writes an answer's headers over w's.
+func (a *asked) setHeaders(h http.Header, answer *agentv1.StreamAnswer) {
+	for _, header := range answer.GetHeaders() {
+		name := http.CanonicalHeaderKey(header.GetName())
+		if lost[name] || kubereq.HopHeader(name) && name != "Content-Length" {
+			continue
+		}
+		values := header.GetValues()
+		if name == "Location" && len(values) == 1 && strings.HasPrefix(values[0], "/") && !strings.HasPrefix(values[0], "//") && a.handle != "" {
+			values = []string{Prefix + a.handle + values[0]}
+		}
+		h[name] = append(h[name], values...)
+	}
+}
+
+// refuse answers with an error of ours, as an API server would.
+func refuse(w http.ResponseWriter, r *http.Request, err error) {
+	code, body, after := kubereq.Status(err)
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	if after > 0 {
+		h.Set("Retry-After", strconv.Itoa(after))
+	}
+	if code == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", `Bearer realm="axle"`)
+	}
+	if r.ProtoMajor == 1 && r.ContentLength != 0 {
+		// The rest of a body that nobody wants is not waited for.
+		h.Set("Connection", "close")
+	}
+	w.WriteHeader(code)
+	// Whoever asked may be gone.
+	_, _ = w.Write(body)
+}

@@ -1,0 +1,232 @@
+package authproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/relay"
+)
+
+// handshakeLimit bounds writing the head of an upgraded answer.
+const handshakeLimit = 10 * time.Second
+
+// carry takes an admitted request to its cluster and the answer back. It
+// returns an error only while nothing was answered; what breaks off later cuts
+// the connection, so that nobody takes half an answer for a whole one.
+func (p *Proxy) carry(w http.ResponseWriter, r *http.Request, a *asked) (err error) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	t, err := p.begin(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer func() { t.end(ctx, err) }()
+	stream, err := p.Open(ctx, a.cluster.ID, a.head)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	l := &live{tokenID: a.caller.TokenID, cluster: a.cluster, until: a.until, cancel: cancel}
+	p.streams.add(l)
+	defer p.streams.remove(l)
+	if a.head.GetUpgrade() != "" {
+		return p.upgraded(ctx, w, a, stream, l, t)
+	}
+	upload := sendBody(r, w, stream, t)
+	defer upload.stop()
+	answer, err := stream.Answer(ctx)
+	if err != nil {
+		return reasonOf(ctx, err)
+	}
+	return p.reply(ctx, w, a, answer, stream, l, t)
+}
+
+// reasonOf is why a stream was given up, when that is known better.
+func reasonOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return err
+}
+
+// reply hands an answer's head and body to the client.
+func (p *Proxy) reply(ctx context.Context, w http.ResponseWriter, a *asked, answer *agentv1.StreamAnswer, stream Stream, l *live, t *trail) error {
+	if s := answer.GetStatus(); s < 200 || s > 599 {
+		return errcode.New(errcode.Unavailable, "the cluster's agent answered with status %d, which is none", s)
+	}
+	a.setHeaders(w.Header(), answer)
+	t.status = int(answer.GetStatus())
+	control := http.NewResponseController(w)
+	// A deadline in the past unblocks a write that waits; a connection that
+	// knows none is cut by its own end.
+	l.setCut(func() { _ = control.SetWriteDeadline(time.Unix(1, 0)) })
+	w.WriteHeader(t.status)
+	var flush func() error
+	if w.Header().Get("Content-Length") == "" {
+		flush = control.Flush
+		if err := flush(); err != nil {
+			p.broken(ctx, a, t, err)
+		}
+	}
+	n, err := relay.Copy(meter{w, l, &p.streams.now}, stream, flush)
+	t.down.Add(n)
+	if err != nil {
+		p.broken(ctx, a, t, err)
+	}
+	return nil
+}
+
+// broken ends a connection whose answer has begun, after the record of it.
+func (p *Proxy) broken(ctx context.Context, a *asked, t *trail, err error) {
+	err = reasonOf(ctx, err)
+	p.log(ctx, a, err)
+	t.end(ctx, err)
+	panic(http.ErrAbortHandler)
+}
+
+func (p *Proxy) log(ctx context.Context, a *asked, err error) {
+	p.Log.LogAttrs(ctx, slog.LevelDebug, "a request to a cluster broke off", slog.String("request", a.head.GetRequestId()),
+		slog.String(logkey.Cluster, a.cluster.Name), slog.String(logkey.User, a.caller.Name), slog.Any(logkey.Error, err))
+}
+
+// upload is a request's body on its way.
+type upload struct {
+	done    chan struct{}
+	ended   atomic.Bool
+	control *http.ResponseController
+	stream  Stream
+}
+
+// sendBody sends the body beside the answer: an API server may answer before
+// it has all.
+func sendBody(r *http.Request, w http.ResponseWriter, stream Stream, t *trail) *upload {
+	u := &upload{done: make(chan struct{}), control: http.NewResponseController(w), stream: stream}
+	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
+		// A stream that is broken already says so when it answers.
+		_ = stream.CloseWrite()
+		u.ended.Store(true)
+		close(u.done)
+		return u
+	}
+	// HTTP/2 always can; HTTP/1.1 must be told.
+	_ = u.control.EnableFullDuplex()
+	go func() {
+		defer close(u.done)
+		n, err := relay.Copy(stream, r.Body, nil)
+		t.up.Add(n)
+		switch {
+		case err == nil:
+			u.ended.Store(true)
+			_ = stream.CloseWrite()
+		case !errors.Is(err, relay.ErrWrite):
+			// Half a body must not look like a whole one.
+			u.ended.Store(true)
+			stream.Close()
+		}
+	}()
+	return u
+}
+
+// stop waits for the end of the upload, which it brings about: a read that
+// waits for the client would hold the handler's end up.
+func (u *upload) stop() {
+	if !u.ended.Load() {
+		u.stream.Close()
+		_ = u.control.SetReadDeadline(time.Unix(1, 0))
+	}
+	<-u.done
+}
+
+// upgraded waits for the cluster to change protocols and then joins the two
+// connections.
+func (p *Proxy) upgraded(ctx context.Context, w http.ResponseWriter, a *asked, stream Stream, l *live, t *trail) error {
+	answer, err := stream.Answer(ctx)
+	if err != nil {
+		return reasonOf(ctx, err)
+	}
+	if answer.GetStatus() != http.StatusSwitchingProtocols {
+		_ = stream.CloseWrite()
+		return p.reply(ctx, w, a, answer, stream, l, t)
+	}
+	if answer.GetUpgrade() != a.head.GetUpgrade() {
+		return errcode.New(errcode.Unavailable, "the cluster changed to %.40q, which nobody asked for", answer.GetUpgrade())
+	}
+	conn, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return errcode.New(errcode.Invalid, "this connection cannot be upgraded: %w", err)
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	// The server's own deadlines were for the head alone.
+	_ = conn.SetDeadline(time.Time{})
+	t.status = http.StatusSwitchingProtocols
+	if err := a.writeSwitch(conn, w.Header(), answer); err != nil {
+		t.end(ctx, err)
+		return nil
+	}
+	if err := p.join(conn, buffered.Reader, stream, l, t); err != nil {
+		err = reasonOf(ctx, err)
+		p.log(ctx, a, err)
+		t.end(ctx, err)
+	}
+	return nil
+}
+
+// writeSwitch writes the head of the answer by hand.
+func (a *asked) writeSwitch(conn net.Conn, h http.Header, answer *agentv1.StreamAnswer) error {
+	a.setHeaders(h, answer)
+	h.Del("Content-Length")
+	h.Set("Connection", "Upgrade")
+	h.Set("Upgrade", answer.GetUpgrade())
+	if err := conn.SetWriteDeadline(time.Now().Add(handshakeLimit)); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\n"); err != nil {
+		return err
+	}
+	if err := h.Write(conn); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(conn, "\r\n"); err != nil {
+		return err
+	}
+	return conn.SetWriteDeadline(time.Time{})
+}
+
+// join carries raw bytes both ways until the cluster's side ends. The client's
+// end of its own direction is carried, and the other goes on.
+func (p *Proxy) join(conn net.Conn, buffered io.Reader, stream Stream, l *live, t *trail) error {
+	l.setCut(func() { conn.Close() })
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		n, err := relay.Copy(stream, buffered, nil)
+		t.up.Add(n)
+		if err != nil || stream.CloseWrite() != nil {
+			stream.Close()
+		}
+	}()
+	n, err := relay.Copy(meter{conn, l, &p.streams.now}, stream, nil)
+	t.down.Add(n)
+	if half, ok := conn.(interface{ CloseWrite() error }); ok && err == nil {
+		// The client may have gone first.
+		_ = half.CloseWrite()
+	}
+	stream.Close()
+	conn.Close()
+	<-sent
+	if err != nil {
+		return fmt.Errorf("after %d bytes: %w", n, err)
+	}
+	return nil
+}

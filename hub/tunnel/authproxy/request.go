@@ -1,0 +1,138 @@
+package authproxy
+
+import (
+	"crypto/rand"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/kubereq"
+)
+
+// asked is one request on its way.
+type asked struct {
+	head    *agentv1.StreamHead
+	info    kubereq.Info
+	handle  string
+	cluster Cluster
+	caller  identity.Principal
+	// until is when a short-lived credential ends, in microseconds; 0 is with
+	// the caller's token.
+	until int64
+	// source is the client's address.
+	source string
+}
+
+var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
+
+var errUpgradeOverHTTP2 = errcode.New(errcode.Invalid, "an upgrade is not possible on an HTTP/2 connection; ask for http/1.1 when you dial")
+
+// read takes a request apart and refuses what could be read in two ways, before
+// anybody is asked who sent it.
+func (p *Proxy) read(r *http.Request) (*asked, error) {
+	if err := kubereq.CheckPath(r.RequestURI); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(methods, r.Method) {
+		return nil, errcode.New(errcode.Invalid, "method %.20q is refused", r.Method)
+	}
+	a := &asked{source: sourceOf(r)}
+	if r.URL.Path != TicketPath {
+		rest, ok := strings.CutPrefix(r.RequestURI, Prefix)
+		if !ok {
+			return nil, errcode.New(errcode.NotFound, "nothing is here; a cluster's API is below %s<handle>", Prefix)
+		}
+		end := strings.IndexAny(rest, "/?")
+		if end < 0 {
+			end = len(rest)
+		}
+		a.handle, rest = rest[:end], rest[end:]
+		if rest == "" || rest[0] == '?' {
+			rest = "/" + rest
+		}
+		a.head = &agentv1.StreamHead{RequestUri: rest}
+	} else {
+		a.head = &agentv1.StreamHead{}
+	}
+	a.head.Method, a.head.ContentLength, a.head.RequestId = r.Method, r.ContentLength, strings.ToLower(rand.Text())
+	if err := a.readUpgrade(r); err != nil {
+		return nil, err
+	}
+	a.info = kubereq.Parse(r.Method, a.head.GetRequestUri())
+	return a, a.readHeaders(r)
+}
+
+// readUpgrade looks at what a connection is asked to become.
+func (a *asked) readUpgrade(r *http.Request) error {
+	upgrading := false
+	for _, line := range r.Header["Connection"] {
+		for name := range strings.SplitSeq(line, ",") {
+			switch strings.ToLower(strings.TrimSpace(name)) {
+			case "upgrade":
+				upgrading = true
+			case "keep-alive", "close", "":
+			default:
+				return errcode.New(errcode.Invalid, "Connection names %.40q; only upgrade, keep-alive and close are let through", strings.TrimSpace(name))
+			}
+		}
+	}
+	wanted := r.Header["Upgrade"]
+	switch {
+	case r.ProtoMajor >= 2 && (upgrading || len(wanted) > 0 || r.Header["Sec-Websocket-Key"] != nil || r.Header["X-Stream-Protocol-Version"] != nil || r.Method == http.MethodConnect):
+		return errUpgradeOverHTTP2
+	case !upgrading && len(wanted) == 0:
+		return nil
+	case !upgrading || len(wanted) != 1:
+		return errcode.New(errcode.Invalid, "an upgrade takes one header Upgrade and one Connection: Upgrade")
+	case r.ContentLength != 0 || len(r.TransferEncoding) > 0:
+		return errcode.New(errcode.Invalid, "an upgrade has no body")
+	}
+	protocol, err := kubereq.CheckUpgrade(wanted[0])
+	if err != nil {
+		return err
+	}
+	if r.Method != http.MethodGet && (protocol != kubereq.SPDY || r.Method != http.MethodPost) {
+		return errcode.New(errcode.Invalid, "an upgrade to %s by %s is refused", protocol, r.Method)
+	}
+	a.head.Upgrade = protocol
+	return nil
+}
+
+// dropped are headers that are not the API server's business, beside those of
+// one hop and those about identity.
+var dropped = map[string]bool{
+	"Forwarded": true, "X-Forwarded-For": true, "X-Forwarded-Host": true, "X-Forwarded-Proto": true, "X-Forwarded-Port": true,
+	"X-Forwarded-Uri": true, "X-Real-Ip": true, "X-Original-Url": true, "X-Rewrite-Url": true, "Audit-Id": true, "Origin": true, "Referer": true,
+}
+
+// readHeaders keeps what may go along. Asking in another's name is refused
+// rather than left out: the call would run with the caller's own rights, which
+// may be more than he meant to use.
+func (a *asked) readHeaders(r *http.Request) error {
+	for name, values := range r.Header {
+		switch {
+		case kubereq.Impersonation(name):
+			return errcode.New(errcode.Invalid, "%s is refused: through the hub you are who you are; leave --as away, or use a token of whom you mean", name)
+		case name == "Sec-Websocket-Protocol" && slices.ContainsFunc(values, kubereq.BearerProtocol):
+			return errcode.New(errcode.Invalid, "a token within the WebSocket's protocols is refused; send Authorization: Bearer, or take a ticket for %s", TicketPath)
+		case dropped[name] || kubereq.HopHeader(name) || kubereq.IdentityHeader(name):
+		default:
+			a.head.Headers = append(a.head.Headers, &agentv1.StreamHeader{Name: name, Values: values})
+		}
+	}
+	a.head.Headers = append(a.head.Headers, &agentv1.StreamHeader{Name: "X-Forwarded-For", Values: []string{a.source}})
+	return nil
+}
+
+// sourceOf is the address that a request came from.
+func sourceOf(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}

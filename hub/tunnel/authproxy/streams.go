@@ -1,0 +1,161 @@
+package authproxy
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const (
+	// lookEvery is how often streams are looked at.
+	lookEvery = time.Second
+	// slowAfter is how long bytes may wait for a client that reads nothing.
+	slowAfter = 30 * time.Second
+)
+
+var (
+	errSlow    = errcode.New(errcode.Unavailable, "the client read nothing for %d s while bytes waited", int(slowAfter.Seconds()))
+	errRevoked = errcode.New(errcode.Unauthorized, "the token was revoked or has expired, or its owner may not use the cluster any more")
+)
+
+// streams are those under way.
+type streams struct {
+	mu  sync.Mutex
+	all map[*live]struct{}
+	// now counts seconds, coarsely: a clock that costs nothing to read.
+	now atomic.Int64
+}
+
+// live is one stream that is looked at.
+type live struct {
+	tokenID string
+	cluster Cluster
+	until   int64
+	// waits is the second, plus one, since which a write to the client waits.
+	waits  atomic.Int64
+	cancel context.CancelCauseFunc
+	// cut unblocks a write to the client; set and called under mu.
+	mu    sync.Mutex
+	cut   func()
+	ended bool
+}
+
+func (s *streams) add(l *live) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all[l] = struct{}{}
+}
+
+func (s *streams) remove(l *live) {
+	s.mu.Lock()
+	delete(s.all, l)
+	s.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
+}
+
+// end gives a stream up. What cuts its client off is never called once the
+// stream was removed, since the connection may then be another request's.
+func (l *live) end(why error) {
+	l.cancel(why)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.ended && l.cut != nil {
+		l.cut()
+	}
+}
+
+// setCut says how to unblock a write from now on.
+func (l *live) setCut(cut func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut = cut
+}
+
+// Run looks at the streams under way until ctx ends, and then ends them.
+func (p *Proxy) Run(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			for _, l := range p.streams.list() {
+				l.end(errcode.New(errcode.Unavailable, "the hub is stopping; ask again"))
+			}
+			return nil
+		case <-p.Clock.After(lookEvery):
+		}
+		p.look(ctx)
+	}
+}
+
+func (s *streams) list() []*live {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*live, 0, len(s.all))
+	for l := range s.all {
+		all = append(all, l)
+	}
+	return all
+}
+
+// look ends streams whose client is slow or may not have them any more. Each
+// pair of token and cluster is asked about once, however many watches it has.
+func (p *Proxy) look(ctx context.Context) {
+	second := p.streams.now.Add(1)
+	now := clock.Micros(p.Clock.Now())
+	type pair struct{ token, cluster string }
+	asked := map[pair]error{}
+	for _, l := range p.streams.list() {
+		if w := l.waits.Load(); w != 0 && second-w >= int64(slowAfter/lookEvery) {
+			l.end(errSlow)
+			continue
+		}
+		if l.until != 0 && now >= l.until {
+			l.end(errRevoked)
+			continue
+		}
+		key := pair{l.tokenID, l.cluster.ID}
+		err, known := asked[key]
+		if !known {
+			err = p.still(ctx, l)
+			asked[key] = err
+		}
+		if err != nil {
+			l.end(err)
+		}
+	}
+}
+
+// still returns why a stream may not go on. That the hub cannot tell right now
+// is no reason.
+func (p *Proxy) still(ctx context.Context, l *live) error {
+	caller, err := p.Identity.Caller(ctx, l.tokenID)
+	if err == nil {
+		err = p.Identity.Authorize(ctx, caller, identity.ActionRead, l.cluster.scope())
+	}
+	switch errcode.Of(err) {
+	case errcode.Unauthorized, errcode.Forbidden, errcode.NotFound:
+		return errRevoked
+	}
+	return nil
+}
+
+// meter notes since when a write waits.
+type meter struct {
+	to   interface{ Write(p []byte) (int, error) }
+	live *live
+	now  *atomic.Int64
+}
+
+// Write implements io.Writer.
+func (m meter) Write(p []byte) (int, error) {
+	m.live.waits.Store(m.now.Load() + 1)
+	n, err := m.to.Write(p)
+	m.live.waits.Store(0)
+	return n, err
+}

@@ -1,0 +1,137 @@
+package tunnel
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/peer"
+	"github.com/axle-cd/axle/internal/clock"
+)
+
+const (
+	// maxPerCluster and maxPerHub bound streams.
+	maxPerCluster = 450
+	maxPerHub     = 20_000
+	// stallAfter is how long a client may read nothing while bytes wait.
+	stallAfter = 30 * time.Second
+	// helloWithin is how long the agent's first answer may take.
+	helloWithin = 10 * time.Second
+	// pingAfter is how long a connection may be silent before it is asked, and
+	// answerWithin how long the answer may take: a dead one is found within
+	// 45 s when it is idle.
+	pingAfter    = 25 * time.Second
+	answerWithin = 20 * time.Second
+	// doubtAfter is how long a stream waits for its answer before the agent is
+	// asked whether it lives, and proofWithin how long that may take.
+	doubtAfter  = 5 * time.Second
+	proofWithin = 4 * time.Second
+	// maxLife is how long a connection is used, with up to lifeSpread more;
+	// grace is how long its streams may go on afterwards.
+	maxLife    = 110 * time.Minute
+	lifeSpread = 10 * time.Minute
+	grace      = time.Hour
+	// hintRate and hintBurst bound hints, for each leads to a poll: a change of
+	// everything at once reaches 5,000 clusters within half a minute.
+	hintRate  = 200
+	hintBurst = 100
+	// acceptRate and acceptBurst bound new connections, each of which costs a
+	// handshake; who comes too early is told when to come again.
+	acceptRate  = 400
+	acceptBurst = 1000
+)
+
+// Identity says which cluster a token belongs to.
+type Identity interface {
+	Authenticate(ctx context.Context, bearer string) (identity.Principal, error)
+	// DeployToken reports whether a token is still good, and whether its
+	// cluster has any that is.
+	DeployToken(tokenID, clusterID string) (good, others bool)
+}
+
+// Desired names what a cluster's list means now.
+type Desired interface {
+	ETag(clusterID string) (string, error)
+}
+
+// Feed is where this replica is.
+type Feed interface {
+	Position() event.Position
+	Incarnation() event.Incarnation
+	WaitFor(ctx context.Context, p event.Position) error
+}
+
+// Replicas are the others of this hub.
+type Replicas interface {
+	Others() []peer.Replica
+	Named(name string) (peer.Replica, bool)
+}
+
+// Config of Tunnels. Those before the blank line are needed.
+type Config struct {
+	Identity Identity
+	Desired  Desired
+	Feed     Feed
+	// Replica names this replica.
+	Replica string
+
+	// Replicas are asked for the tunnels that are not here; nil is alone.
+	Replicas Replicas
+	// PeerKey signs what goes between replicas.
+	PeerKey []byte
+	// PeerClock is the replicas' common time; Clock when nil.
+	PeerClock clock.Clock
+	// Keeps reports whether a cluster's agent keeps a tunnel at all; nil knows
+	// of those alone that were here.
+	Keeps func(clusterID string) bool
+	// The limits and times above when zero; tests need others.
+	MaxPerCluster, MaxPerHub                            int
+	StallAfter, HelloWithin, PingAfter, AnswerWithin    time.Duration
+	DoubtAfter, ProofWithin, MaxLife, LifeSpread, Grace time.Duration
+	HintRate                                            float64
+	// Sweep is how often all connections are looked at; 1 s when zero.
+	Sweep time.Duration
+
+	Clock clock.Clock
+	Log   *slog.Logger
+	// Registerer takes the metrics; nil registers none.
+	Registerer prometheus.Registerer
+}
+
+func (c *Config) check() error {
+	if c.Identity == nil || c.Desired == nil || c.Feed == nil || c.Replica == "" {
+		return errors.New("tunnel: identity, desired lists, a feed and this replica's name are needed")
+	}
+	if c.Replicas != nil && len(c.PeerKey) == 0 {
+		return errors.New("tunnel: replicas need a key")
+	}
+	c.MaxPerCluster = cmp.Or(c.MaxPerCluster, maxPerCluster)
+	c.MaxPerHub = cmp.Or(c.MaxPerHub, maxPerHub)
+	c.StallAfter = cmp.Or(c.StallAfter, stallAfter)
+	c.HelloWithin = cmp.Or(c.HelloWithin, helloWithin)
+	c.PingAfter = cmp.Or(c.PingAfter, pingAfter)
+	c.AnswerWithin = cmp.Or(c.AnswerWithin, answerWithin)
+	c.DoubtAfter = cmp.Or(c.DoubtAfter, doubtAfter)
+	c.ProofWithin = cmp.Or(c.ProofWithin, proofWithin)
+	c.MaxLife = cmp.Or(c.MaxLife, maxLife)
+	c.LifeSpread = cmp.Or(c.LifeSpread, lifeSpread)
+	c.Grace = cmp.Or(c.Grace, grace)
+	c.HintRate = cmp.Or(c.HintRate, hintRate)
+	c.Sweep = cmp.Or(c.Sweep, time.Second)
+	if c.Clock == nil {
+		c.Clock = clock.Real{}
+	}
+	if c.PeerClock == nil {
+		c.PeerClock = c.Clock
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}

@@ -1,0 +1,228 @@
+package tunnel
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/frame"
+)
+
+const (
+	// streamPath is where streams are opened at the other end.
+	streamPath = "/stream"
+	// maxHead bounds a head.
+	maxHead = 1 << 20
+	// failureTrailer carries why an answer ended before its time.
+	failureTrailer = "Axle-Failure"
+)
+
+var (
+	errClosed  = errcode.New(errcode.Unavailable, "the request was given up")
+	errStalled = errcode.New(errcode.Unavailable, "the client read nothing for 30 s while an answer waited, so the request was closed")
+)
+
+// flow is one stream along a connection, to the agent or to another replica.
+type flow struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	clock  clock.Clock
+	// whose it is, for the limits; conn is nil at a replica that forwards.
+	conn *connection
+	user string
+	// to names the other end in errors.
+	to      string
+	doubted bool // guarded by Tunnels.mu
+
+	body  *io.PipeWriter // nil when the request has none
+	begun time.Time
+	// came is closed when response or broken is there.
+	came     chan struct{}
+	response *http.Response
+	broken   error
+	once     sync.Once
+	answered atomic.Bool
+	// given is when the caller got bytes that it has not come back from, in
+	// nanoseconds since 1970; 0 is while it waits for more.
+	given atomic.Int64
+}
+
+// newFlow makes a stream that is not begun.
+func newFlow(ctx context.Context, c clock.Clock, to, user string, conn *connection) *flow {
+	f := &flow{clock: c, conn: conn, user: user, to: to, came: make(chan struct{}), begun: c.Now()}
+	f.ctx, f.cancel = context.WithCancelCause(ctx)
+	return f
+}
+
+// hasBody reports whether bytes follow the head.
+func hasBody(h *agentv1.StreamHead) bool { return h.GetContentLength() != 0 || h.GetUpgrade() != "" }
+
+// encode returns a head as a frame.
+func encode(m proto.Message) ([]byte, error) {
+	buf, err := proto.MarshalOptions{}.MarshalAppend(make([]byte, 4, 512), m)
+	if err != nil || len(buf)-4 > maxHead {
+		return nil, errcode.New(errcode.Invalid, "the request's headers are too long")
+	}
+	binary.BigEndian.PutUint32(buf, uint32(len(buf)-4))
+	return buf, nil
+}
+
+// begin sends the head along a connection. Errors come with the answer.
+func (f *flow) begin(via http.RoundTripper, uri string, header http.Header, head []byte, more bool) {
+	var body io.Reader = bytes.NewReader(head)
+	length := int64(len(head))
+	if more {
+		r, w := io.Pipe()
+		f.body, length = w, -1
+		body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(body, r), r}
+		context.AfterFunc(f.ctx, func() { r.CloseWithError(context.Cause(f.ctx)) })
+	}
+	r, err := http.NewRequestWithContext(f.ctx, http.MethodPost, host+uri, body)
+	if err != nil {
+		f.ended(nil, err)
+		return
+	}
+	r.ContentLength = length
+	r.Header = header
+	go func() { f.ended(via.RoundTrip(r)) }()
+}
+
+func (f *flow) ended(r *http.Response, err error) {
+	if f.response = r; err != nil {
+		f.broken = f.explain(err)
+	} else {
+		context.AfterFunc(f.ctx, func() { r.Body.Close() })
+	}
+	close(f.came)
+}
+
+// explain says what broke, or why the stream was closed.
+func (f *flow) explain(err error) error {
+	if cause := context.Cause(f.ctx); cause != nil {
+		if errors.Is(cause, errClosed) || errors.Is(cause, errStalled) {
+			return cause
+		}
+		return errcode.Hide(errcode.Unavailable, cause, "the request to %s was given up: %v", f.to, cause)
+	}
+	return errcode.Hide(errcode.Unavailable, err, "the tunnel to %s broke off; try again", f.to)
+}
+
+func (f *flow) write(p []byte) (int, error) {
+	if f.body == nil {
+		return 0, errcode.New(errcode.Internal, "a request without a body was written to")
+	}
+	n, err := f.body.Write(p)
+	if err != nil {
+		err = f.explain(err)
+	}
+	return n, err
+}
+
+func (f *flow) closeWrite() error {
+	if f.body == nil {
+		return nil
+	}
+	return f.body.Close()
+}
+
+func (f *flow) answer(ctx context.Context) (*agentv1.StreamAnswer, error) {
+	select {
+	case <-f.came:
+	case <-ctx.Done():
+		return nil, errcode.Hide(errcode.Unavailable, ctx.Err(), "%s gave no answer in time", f.to)
+	}
+	if f.broken != nil {
+		return nil, f.broken
+	}
+	if err := refusedBy(f.response); err != nil {
+		return nil, err
+	}
+	a := &agentv1.StreamAnswer{}
+	if err := frame.ReadMax(f.response.Body, a, maxHead); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = cmp.Or(f.failure(), error(errcode.New(errcode.Unavailable, "%s gave no answer", f.to)))
+			return nil, err
+		}
+		return nil, f.explain(err)
+	}
+	f.answered.Store(true)
+	return a, nil
+}
+
+// failure is why the other end broke off, nil when it did not.
+func (f *flow) failure() error {
+	if why := f.response.Trailer.Get(failureTrailer); why != "" {
+		return errcode.New(errcode.Unavailable, "%s", why)
+	}
+	return nil
+}
+
+func (f *flow) read(p []byte) (int, error) {
+	f.given.Store(0)
+	n, err := f.response.Body.Read(p)
+	switch {
+	case errors.Is(err, io.EOF):
+		if why := f.failure(); why != nil {
+			err = why
+		}
+	case err != nil:
+		err = f.explain(err)
+	case n > 0:
+		f.given.Store(f.clock.Now().UnixNano())
+	}
+	return n, err
+}
+
+// stalledFor is how long the caller has had bytes that it did not get rid of.
+func (f *flow) stalledFor(now time.Time) time.Duration {
+	if at := f.given.Load(); at != 0 {
+		return time.Duration(now.UnixNano() - at)
+	}
+	return 0
+}
+
+// waitsFor is how long an answer is awaited.
+func (f *flow) waitsFor(now time.Time) time.Duration {
+	select {
+	case <-f.came:
+		return 0
+	default:
+		return now.Sub(f.begun)
+	}
+}
+
+// The codes of the other end's refusals travel in the status and this header.
+const codeHeader = "Axle-Code"
+
+// refusedBy returns the error that an answer other than a stream is.
+func refusedBy(r *http.Response) error {
+	if r.StatusCode == http.StatusOK {
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(r.Body, 4<<10))
+	if err != nil || len(text) == 0 {
+		text = fmt.Appendf(nil, "the other end of the tunnel answered HTTP %d", r.StatusCode)
+	}
+	code := cmp.Or(errcode.Code(r.Header.Get(codeHeader)), errcode.Unavailable)
+	refusal := errcode.New(code, "%s", bytes.TrimSpace(text))
+	if code == errcode.Exhausted {
+		return refusal.After(retryExhausted)
+	}
+	return refusal
+}

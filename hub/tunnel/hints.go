@@ -1,0 +1,236 @@
+package tunnel
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// The reasons of hints.
+const (
+	reasonDesired = "desired"
+	reasonToken   = "token"
+)
+
+// hinting is how many hints are on their way at once.
+const hinting = 64
+
+// hints are those that wait to be sent, one for each cluster, oldest first. A
+// change of the whole fleet fills it; the rate empties it.
+type hints struct {
+	t     *Tunnels
+	limit *rate.Limiter
+	wake  chan struct{}
+
+	mu     sync.Mutex
+	queue  []string
+	reason map[string]string // by cluster, of those in the queue
+	// named is the etag that each cluster was hinted last.
+	named map[string]string
+}
+
+func newHints(t *Tunnels) *hints {
+	return &hints{
+		t: t, limit: rate.NewLimiter(rate.Limit(t.HintRate), hintBurst), wake: make(chan struct{}, 1),
+		reason: map[string]string{}, named: map[string]string{},
+	}
+}
+
+func (h *hints) add(clusterID, reason string) {
+	h.mu.Lock()
+	if _, waits := h.reason[clusterID]; !waits {
+		h.queue = append(h.queue, clusterID)
+	}
+	if h.reason[clusterID] != reasonToken {
+		h.reason[clusterID] = reason
+	}
+	h.mu.Unlock()
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (h *hints) next() (clusterID, reason string, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.queue) == 0 {
+		h.queue = nil
+		return "", "", false
+	}
+	clusterID, h.queue = h.queue[0], h.queue[1:]
+	reason = h.reason[clusterID]
+	delete(h.reason, clusterID)
+	return clusterID, reason, true
+}
+
+// run sends hints at their rate.
+func (h *hints) run(ctx context.Context) error {
+	slots := make(chan struct{}, hinting)
+	for {
+		clusterID, reason, ok := h.next()
+		if !ok {
+			select {
+			case <-h.wake:
+				continue
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		if h.limit.Wait(ctx) != nil {
+			return nil
+		}
+		h.t.mu.Lock()
+		c := h.t.current[clusterID]
+		h.t.mu.Unlock()
+		if c == nil {
+			continue
+		}
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+		h.t.running.Go(func() {
+			defer func() { <-slots }()
+			h.send(ctx, c, reason)
+		})
+	}
+}
+
+func (h *hints) send(ctx context.Context, c *connection, reason string) {
+	at := h.t.Feed.Position()
+	_, err := c.say(ctx, h.t.HelloWithin, &agentv1.ControlRequest{Message: &agentv1.ControlRequest_Hint{Hint: &agentv1.TunnelHint{
+		Reason: reason, Position: &agentv1.Position{Incarnation: at.Incarnation, Sequence: at.Sequence},
+	}}})
+	if err != nil {
+		h.t.Log.Debug("a hint was not heard; the next poll finds out", logkey.Cluster, c.clusterName, logkey.Error, err)
+		return
+	}
+	h.t.metrics.hints.WithLabelValues(reason).Inc()
+}
+
+var _ event.Subscriber = (*Tunnels)(nil)
+
+// Apply hints the clusters whose lists changed and closes the tunnels whose
+// tokens are gone. It must be subscribed after those who keep both.
+func (t *Tunnels) Apply(_ context.Context, rows []event.Row) error {
+	clusters := map[string]bool{}
+	for _, r := range rows {
+		switch r.Kind {
+		case event.KindService:
+			clusters[r.Cluster] = true
+		case event.KindCluster:
+			clusters[r.Key] = true
+		case event.KindToken:
+			if r.Cluster != "" {
+				t.tokensGone(r.Cluster)
+			}
+		case event.KindSigningKey:
+			t.all(func(c *connection) { t.hints.add(c.clusterID, reasonToken) })
+		case event.KindIncarnation:
+			t.all(func(c *connection) { clusters[c.clusterID] = true })
+		}
+	}
+	ids := make([]string, 0, len(clusters))
+	for id := range clusters {
+		ids = append(ids, id)
+	}
+	t.news(ids)
+	return nil
+}
+
+// Rebuild looks at everything: what changed since is not known.
+func (t *Tunnels) Rebuild(context.Context) error {
+	var ids []string
+	t.all(func(c *connection) {
+		ids = append(ids, c.clusterID)
+		t.tokenGone(c)
+	})
+	t.news(ids)
+	return nil
+}
+
+// all calls fn for every connection that takes streams.
+func (t *Tunnels) all(fn func(*connection)) {
+	t.mu.Lock()
+	every := make([]*connection, 0, len(t.current))
+	for _, c := range t.current {
+		every = append(every, c)
+	}
+	t.mu.Unlock()
+	for _, c := range every {
+		fn(c)
+	}
+}
+
+// news hints those clusters of this replica whose lists are not what they were
+// hinted last.
+func (t *Tunnels) news(ids []string) {
+	for _, id := range ids {
+		t.mu.Lock()
+		_, here := t.current[id]
+		t.mu.Unlock()
+		if !here {
+			continue
+		}
+		etag, err := t.Desired.ETag(id)
+		if err != nil {
+			continue // no such cluster any more; its tunnel ends with its token
+		}
+		t.hints.mu.Lock()
+		same := t.hints.named[id] == etag
+		t.hints.named[id] = etag
+		t.hints.mu.Unlock()
+		if !same {
+			t.hints.add(id, reasonDesired)
+		}
+	}
+}
+
+// tokenSpread is how long an agent may wait before it dials with its new token;
+// twice as long the old connection still takes streams.
+const tokenSpread = 10 * time.Second
+
+// tokensGone looks at all connections of a cluster.
+func (t *Tunnels) tokensGone(clusterID string) {
+	var found []*connection
+	t.mu.Lock()
+	if c := t.current[clusterID]; c != nil {
+		found = append(found, c)
+	}
+	for c := range t.old {
+		if c.clusterID == clusterID {
+			found = append(found, c)
+		}
+	}
+	t.mu.Unlock()
+	for _, c := range found {
+		t.tokenGone(c)
+	}
+}
+
+// tokenGone closes a connection whose cluster has no good token any more. One
+// whose agent took a newer token is dialled anew, and its streams may end.
+func (t *Tunnels) tokenGone(c *connection) {
+	switch good, others := t.Identity.DeployToken(c.tokenID, c.clusterID); {
+	case good:
+	case others:
+		t.mu.Lock()
+		if c.retireAt.IsZero() {
+			c.retireAt = t.Clock.Now().Add(2 * tokenSpread)
+		}
+		t.mu.Unlock()
+		t.running.Go(func() { t.sendAway(c, "the token was replaced", tokenSpread) })
+	default:
+		t.metrics.revoked.Inc()
+		t.Log.Info("a tunnel is closed: its token was revoked", logkey.Cluster, c.clusterName)
+		c.close()
+	}
+}

@@ -1,0 +1,381 @@
+package tunnel
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/hub/peer"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/wsconn"
+)
+
+const (
+	// statePath takes what another replica says of its tunnels, LinkPath the
+	// connections along which it forwards streams.
+	statePath = peer.Path + "tunnels/state"
+	linkPath  = peer.Path + "tunnels/link"
+	// tellWithin bounds a word to another replica, and gather is how long
+	// changes are gathered before it.
+	tellWithin = 5 * time.Second
+	gather     = 200 * time.Millisecond
+	// tellAll is how often everything is told again, which mends what was
+	// lost. What a replica said counts while it is alive.
+	tellAll = 30 * time.Second
+	// perLink bounds streams along one connection between replicas.
+	perLink = 400
+	// linkIdle is how long one without streams is kept.
+	linkIdle = 5 * time.Minute
+)
+
+// peers are the other replicas: what they hold, and connections to them.
+type peers struct {
+	t      *Tunnels
+	http   *http.Client
+	signer *peer.Signer
+	dialer http.RoundTripper
+	wake   chan struct{}
+	server *peerServer
+
+	mu    sync.Mutex
+	dirty map[string]bool
+	there map[string]map[string]state // by replica, then cluster
+	links map[string][]*peerLink      // by replica
+}
+
+// told is what one replica says to another, times in microseconds since 1970.
+type told struct {
+	// Whole says that Up is all there is.
+	Whole bool             `json:"whole,omitempty"`
+	Up    map[string]int64 `json:"up,omitempty"`
+	Down  map[string]int64 `json:"down,omitempty"`
+}
+
+func newPeers(t *Tunnels) *peers {
+	p := &peers{t: t, wake: make(chan struct{}, 1), dirty: map[string]bool{}, there: map[string]map[string]state{}, links: map[string][]*peerLink{}}
+	like, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		like = &http.Transport{}
+	}
+	one := like.Clone()
+	one.ForceAttemptHTTP2, one.TLSNextProto = false, nil
+	one.Protocols = new(http.Protocols)
+	one.Protocols.SetHTTP1(true)
+	p.signer = &peer.Signer{Key: t.PeerKey, Replica: t.Replica, Clock: t.PeerClock, Next: one}
+	p.http = &http.Client{Transport: p.signer, Timeout: tellWithin}
+	p.dialer = p.signer
+	p.server = &peerServer{t: t, seen: map[string]time.Time{}}
+	return p
+}
+
+// changed notes that a tunnel came or went here. Tunnels.mu is held.
+func (p *peers) changed(clusterID string) {
+	if p.t.Replicas == nil {
+		return
+	}
+	p.mu.Lock()
+	p.dirty[clusterID] = true
+	p.mu.Unlock()
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run tells the others what is here.
+func (p *peers) run(ctx context.Context) error {
+	if p.t.Replicas == nil {
+		return nil
+	}
+	all := p.t.Clock.After(jitter.Full(tellAll))
+	for {
+		whole := false
+		select {
+		case <-all:
+			whole = true
+			all = p.t.Clock.After(jitter.Around(tellAll, tellAll/5))
+		case <-p.wake:
+			select {
+			case <-p.t.Clock.After(gather):
+			case <-ctx.Done():
+				return nil
+			}
+		case <-ctx.Done():
+			return nil
+		}
+		if said := p.news(whole); whole || len(said.Up)+len(said.Down) > 0 {
+			p.tell(ctx, said)
+		}
+		p.closeIdle()
+	}
+}
+
+// news is what the others have not heard, or everything.
+func (p *peers) news(whole bool) told {
+	said := told{Whole: whole, Up: map[string]int64{}, Down: map[string]int64{}}
+	p.t.mu.Lock()
+	defer p.t.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	add := func(id string) {
+		if s := p.t.since[id]; s.up {
+			said.Up[id] = s.at
+		} else {
+			said.Down[id] = s.at
+		}
+	}
+	if whole {
+		for id, s := range p.t.since {
+			if s.up {
+				add(id)
+			}
+		}
+	}
+	for id := range p.dirty {
+		add(id)
+	}
+	clear(p.dirty)
+	return said
+}
+
+func (p *peers) tell(ctx context.Context, said told) {
+	body, err := json.Marshal(said)
+	if err != nil {
+		return
+	}
+	var telling sync.WaitGroup
+	defer telling.Wait()
+	for _, other := range p.t.Replicas.Others() {
+		telling.Go(func() {
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, other.URL+statePath, bytes.NewReader(body))
+			if err != nil {
+				return
+			}
+			answer, err := p.http.Do(r)
+			if err != nil {
+				p.t.Log.Debug("a replica was not told of tunnels; it is told again", logkey.Replica, other.Name, logkey.Error, err)
+				return
+			}
+			_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 4<<10))
+			_ = answer.Body.Close()
+		})
+	}
+}
+
+// take notes what another replica said.
+func (p *peers) take(replica string, said told) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := p.there[replica]
+	if known == nil {
+		known = map[string]state{}
+		p.there[replica] = known
+	}
+	if said.Whole {
+		for id, s := range known {
+			if _, still := said.Up[id]; s.up && !still {
+				known[id] = state{false, clock.Micros(p.t.Clock.Now())}
+			}
+		}
+	}
+	for id, at := range said.Up {
+		known[id] = state{true, at}
+	}
+	for id, at := range said.Down {
+		known[id] = state{false, at}
+	}
+}
+
+// state is what the others have of a cluster's tunnel.
+func (p *peers) state(clusterID string) (found state, known bool) {
+	if p.t.Replicas == nil {
+		return state{}, false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for replica, has := range p.there {
+		s, ok := has[clusterID]
+		if !ok {
+			continue
+		}
+		known = true
+		if _, alive := p.t.Replicas.Named(replica); !alive {
+			s.up = false
+		}
+		if s.up && !found.up || s.up == found.up && s.at > found.at {
+			found = s
+		}
+	}
+	return found, known
+}
+
+// candidates are the replicas to ask for a cluster: who said that it has the
+// tunnel first, then all others, whose word may be under way.
+func (p *peers) candidates(clusterID string) []peer.Replica {
+	others := p.t.Replicas.Others()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	slices.SortStableFunc(others, func(a, b peer.Replica) int {
+		return order(p.there[b.Name][clusterID]) - order(p.there[a.Name][clusterID])
+	})
+	return others
+}
+
+func order(s state) int {
+	if s.up {
+		return 1
+	}
+	return 0
+}
+
+// open begins a stream at the replica that has the tunnel.
+func (p *peers) open(ctx context.Context, clusterID string, head *agentv1.StreamHead) (*flow, error) {
+	none := errcode.New(errcode.Unavailable, "cluster %s has no tunnel to this hub now; see that its agent runs and may open WebSockets to the hub: axle-agent doctor, or axle clusters get", clusterID).After(5 * time.Second)
+	if p.t.Replicas == nil {
+		return nil, none
+	}
+	var last error
+	for _, other := range p.candidates(clusterID) {
+		s, err := p.forward(ctx, other, clusterID, head)
+		if err == nil {
+			return s, nil
+		}
+		if !errcode.Is(err, errcode.NotFound) {
+			last = err
+		}
+		if errcode.Is(err, errcode.Exhausted) {
+			return nil, err
+		}
+	}
+	if last != nil {
+		return nil, last
+	}
+	return nil, none
+}
+
+// forward begins a stream at another replica; NotFound when the tunnel is not
+// there. The other replica says so before anything of the body was sent.
+func (p *peers) forward(ctx context.Context, to peer.Replica, clusterID string, head *agentv1.StreamHead) (*flow, error) {
+	raw, err := encode(head)
+	if err != nil {
+		return nil, err
+	}
+	l, err := p.link(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	uri := streamPath + "?" + url.Values{"cluster": {clusterID}, "nonce": {rand.Text()}}.Encode()
+	f := newFlow(ctx, p.t.Clock, "cluster "+clusterID+" by replica "+to.Name, head.GetIdentity().GetUser(), nil)
+	p.t.mu.Lock()
+	if err := p.t.room(nil); err != nil {
+		p.t.mu.Unlock()
+		f.cancel(errClosed)
+		return nil, err
+	}
+	p.t.count(f)
+	p.t.mu.Unlock()
+	p.t.metrics.forwarded.Inc()
+	f.begin(l.cc, uri, http.Header{peer.PartHeader: {p.signer.Part(http.MethodPost, uri, raw)}}, raw, hasBody(head))
+	// The other replica answers at once with headers, before the cluster does.
+	select {
+	case <-f.came:
+	case <-ctx.Done():
+		f.cancel(context.Cause(ctx))
+		return nil, errcode.Hide(errcode.Unavailable, ctx.Err(), "replica %s did not answer in time", to.Name)
+	}
+	if f.broken == nil {
+		f.broken = refusedBy(f.response)
+	}
+	if f.broken != nil {
+		f.cancel(errClosed)
+		return nil, f.broken
+	}
+	return f, nil
+}
+
+// peerLink is HTTP/2 to another replica.
+type peerLink struct {
+	cc   *http.ClientConn
+	used time.Time
+}
+
+// link returns a connection to a replica with room for a stream.
+func (p *peers) link(ctx context.Context, to peer.Replica) (*peerLink, error) {
+	if l := p.free(to.Name); l != nil {
+		return l, nil
+	}
+	dial, cancel := context.WithTimeout(ctx, tellWithin)
+	defer cancel()
+	r, err := http.NewRequestWithContext(dial, http.MethodGet, to.URL+linkPath, nil)
+	if err != nil {
+		return nil, errcode.New(errcode.Internal, "the address of replica %s: %w", to.Name, err)
+	}
+	conn, answer, err := wsconn.Dial(dial, p.dialer, r, protocol)
+	if answer != nil && conn == nil {
+		_ = answer.Body.Close()
+		err = refusedBy(answer)
+	}
+	if err != nil {
+		return nil, errcode.Hide(errcode.Unavailable, err, "replica %s cannot be reached", to.Name)
+	}
+	cc, err := client(context.WithoutCancel(ctx), p.t.transport, conn)
+	if err != nil {
+		return nil, err
+	}
+	l := &peerLink{cc: cc, used: p.t.Clock.Now()}
+	p.mu.Lock()
+	p.links[to.Name] = append(p.links[to.Name], l)
+	p.mu.Unlock()
+	return l, nil
+}
+
+func (p *peers) free(replica string) *peerLink {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.links[replica] = slices.DeleteFunc(p.links[replica], func(l *peerLink) bool { return l.cc.Err() != nil })
+	for _, l := range p.links[replica] {
+		if l.cc.InFlight() < perLink {
+			l.used = p.t.Clock.Now()
+			return l
+		}
+	}
+	return nil
+}
+
+func (p *peers) closeIdle() {
+	now := p.t.Clock.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, links := range p.links {
+		p.links[name] = slices.DeleteFunc(links, func(l *peerLink) bool {
+			if l.cc.InFlight() > 0 || now.Sub(l.used) < linkIdle {
+				return false
+			}
+			_ = l.cc.Close()
+			return true
+		})
+	}
+}
+
+func (p *peers) close() {
+	p.mu.Lock()
+	for _, links := range p.links {
+		for _, l := range links {
+			_ = l.cc.Close()
+		}
+	}
+	clear(p.links)
+	p.mu.Unlock()
+	p.server.close()
+}

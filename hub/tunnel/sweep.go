@@ -1,0 +1,117 @@
+package tunnel
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// sweep looks at every connection and stream once a second, which costs less
+// than a timer and a goroutine for each of ten thousand.
+func (t *Tunnels) sweep(ctx context.Context) error {
+	for {
+		select {
+		case <-t.Clock.After(t.Sweep):
+		case <-ctx.Done():
+			return nil
+		}
+		now := t.Clock.Now()
+		t.sweepStreams(ctx, now)
+		t.sweepConnections(now)
+	}
+}
+
+// sweepStreams closes streams whose client does not read, and doubts
+// connections on which an answer is awaited for long.
+func (t *Tunnels) sweepStreams(ctx context.Context, now time.Time) {
+	var stalled []*flow
+	doubted := map[*connection]bool{}
+	t.mu.Lock()
+	for s := range t.streams {
+		switch {
+		case s.stalledFor(now) > t.StallAfter:
+			stalled = append(stalled, s)
+		case s.conn != nil && !s.doubted && !s.conn.doubted && s.waitsFor(now) > t.DoubtAfter:
+			s.doubted, s.conn.doubted = true, true
+			doubted[s.conn] = true
+		}
+	}
+	t.mu.Unlock()
+	for _, s := range stalled {
+		t.metrics.stalled.Inc()
+		s.cancel(errStalled)
+	}
+	for c := range doubted {
+		t.running.Go(func() { t.prove(ctx, c) })
+	}
+}
+
+// prove closes a connection that does not answer at once.
+func (t *Tunnels) prove(ctx context.Context, c *connection) {
+	asked := time.Now()
+	_, err := c.say(ctx, t.ProofWithin, &agentv1.ControlRequest{Message: &agentv1.ControlRequest_Ping{Ping: &agentv1.TunnelPing{Number: uint64(asked.UnixNano())}}})
+	t.mu.Lock()
+	c.doubted = false
+	t.mu.Unlock()
+	if err == nil || ctx.Err() != nil || c.raw.heard.Load() > asked.UnixNano() {
+		return // slow is not dead: something came
+	}
+	t.metrics.dead.Inc()
+	t.Log.Info("a tunnel is closed: a request waits and the agent does not answer", logkey.Cluster, c.clusterName)
+	c.close()
+}
+
+// sweepConnections lets long used ones be dialled anew, and closes those that
+// have nothing more to do.
+func (t *Tunnels) sweepConnections(now time.Time) {
+	var leave, end []*connection
+	t.mu.Lock()
+	for _, c := range t.current {
+		if !c.retireAt.IsZero() && now.After(c.retireAt) {
+			t.retire(c)
+			t.since[c.clusterID] = state{false, clock.Micros(now)}
+			t.peers.changed(c.clusterID)
+			continue
+		}
+		if now.After(c.endsAt) {
+			// Until the next connection comes this one goes on.
+			c.endsAt = now.Add(t.LifeSpread)
+			leave = append(leave, c)
+		}
+	}
+	for c := range t.old {
+		if c.streams == 0 || now.After(c.closeAt) {
+			end = append(end, c)
+		}
+	}
+	t.mu.Unlock()
+	for _, c := range leave {
+		t.running.Go(func() { t.sendAway(c, "the connection is old", 0) })
+	}
+	for _, c := range end {
+		c.close()
+	}
+}
+
+// top names those who hold most streams.
+func top(users map[string]int) string {
+	names := slices.SortedFunc(maps.Keys(users), func(a, b string) int {
+		return cmp.Or(cmp.Compare(users[b], users[a]), strings.Compare(a, b))
+	})
+	var parts []string
+	for _, name := range names[:min(3, len(names))] {
+		parts = append(parts, fmt.Sprintf("%s %d", name, users[name]))
+	}
+	if len(names) > 3 {
+		parts = append(parts, fmt.Sprintf("%d others", len(names)-3))
+	}
+	return strings.Join(parts, ", ")
+}

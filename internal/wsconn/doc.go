@@ -1,0 +1,14 @@
+// Package wsconn makes a plain connection of bytes out of a WebSocket, so that
+// another protocol can run inside it: Accept is the server's end, Dial the
+// client's. Both ends of the agents' tunnel use it, and replicas among
+// themselves.
+//
+// It knows binary frames and nothing more: no extensions, no texts, no
+// messages; where a frame ends means nothing. Programs whose messages matter
+// need a library for WebSockets instead.
+//
+// Invariants: a Write becomes frames of at most 32 KiB, each in one Write of
+// the connection beneath, so that TLS makes one record of it where it can; an
+// idle connection holds no buffer; a client masks with a random key, as proxies
+// expect; a frame that the protocol forbids ends the connection.
+package wsconn
