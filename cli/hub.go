@@ -204,7 +204,7 @@ the services that are Held, then confirm once.`,
 			return err
 		},
 	}
-	return noun("hub", "The hub itself", nil, a.hubStatus(), a.hubDrain(), a.hubRotateSigningKey(), confirm)
+	return noun("hub", "The hub itself", nil, a.hubStatus(), a.hubDrain(), a.hubRotateSigningKey(), a.hubSyncWindows(), confirm)
 }
 
 type eventView struct {

@@ -18,20 +18,23 @@ type projectView struct {
 	CreatedAt   string `json:"createdAt"`
 	CreatedAge  string `json:"createdAge"`
 	ID          string `json:"id"`
+
+	Limits limitsView `json:"limits"`
 }
 
 func (a *app) projectView(p *hubv1.Project) projectView {
-	return projectView{p.GetName(), p.GetDescription(), p.GetClusters(), p.GetServices(), stamp(p.GetCreatedAt()), a.age(p.GetCreatedAt()), p.GetId()}
+	return projectView{p.GetName(), p.GetDescription(), p.GetClusters(), p.GetServices(), stamp(p.GetCreatedAt()), a.age(p.GetCreatedAt()), p.GetId(), limitsOf(p.GetLimits())}
 }
 
 func (a *app) printProject(p *hubv1.Project) error {
-	return printOne(a, a.projectView(p), func(v projectView) string { return v.Name },
-		column[projectView]{"Name", func(v projectView) string { return v.Name }},
-		column[projectView]{"Description", func(v projectView) string { return v.Description }},
-		column[projectView]{"Clusters", func(v projectView) string { return strconv.Itoa(int(v.Clusters)) }},
-		column[projectView]{"Services", func(v projectView) string { return strconv.Itoa(int(v.Services)) }},
-		column[projectView]{"Created", func(v projectView) string { return ago(v.CreatedAge) }},
-	)
+	rows := []column[projectView]{
+		{"Name", func(v projectView) string { return v.Name }},
+		{"Description", func(v projectView) string { return v.Description }},
+		{"Clusters", func(v projectView) string { return strconv.Itoa(int(v.Clusters)) }},
+		{"Services", func(v projectView) string { return strconv.Itoa(int(v.Services)) }},
+		{"Created", func(v projectView) string { return ago(v.CreatedAge) }},
+	}
+	return printOne(a, a.projectView(p), func(v projectView) string { return v.Name }, append(rows, limitColumns(p.GetLimits())...)...)
 }
 
 func (a *app) projects() *cobra.Command {
@@ -60,7 +63,7 @@ func (a *app) projects() *cobra.Command {
 		},
 	}
 	get := &cobra.Command{
-		Use: "get NAME", Short: "Show one project", Args: exactly(1),
+		Use: "get NAME", Short: "Show one project", Args: exactly(1), ValidArgsFunction: a.completeProjects,
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -74,14 +77,24 @@ func (a *app) projects() *cobra.Command {
 		},
 	}
 	var description string
+	var declared limitFlags
 	create := &cobra.Command{
 		Use: "create NAME", Short: "Make a project", Args: exactly(1),
+		Long: `Make a project. What its services may touch is limited by the rights of the
+account that acts for them on the cluster and, beside that, by the limits given
+here: agents refuse what was rendered and is not allowed.`,
+		Example: `  axle projects create shop --allow-namespace 'shop-*' --service-account deployer
+  axle projects create infra --allow-kind 'Deployment.apps' --allow-kind 'Config*' --cluster-scoped`,
 		RunE: func(c *cobra.Command, args []string) error {
+			limits, err := declared.change(c, nil)
+			if err != nil {
+				return err
+			}
 			client, err := a.client()
 			if err != nil {
 				return err
 			}
-			p, err := client.Projects.Create(c.Context(), connect.NewRequest(&hubv1.CreateProjectRequest{Name: args[0], Description: description}))
+			p, err := client.Projects.Create(c.Context(), connect.NewRequest(&hubv1.CreateProjectRequest{Name: args[0], Description: description, Limits: limits}))
 			if err != nil {
 				return err
 			}
@@ -89,8 +102,9 @@ func (a *app) projects() *cobra.Command {
 		},
 	}
 	create.Flags().StringVar(&description, "description", "", "what it is for")
+	declared.register(create)
 	remove := &cobra.Command{
-		Use: "delete NAME", Short: "Delete a project that holds nothing", Args: exactly(1),
+		Use: "delete NAME", Short: "Delete a project that holds nothing", Args: exactly(1), ValidArgsFunction: a.completeProjects,
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -103,5 +117,66 @@ func (a *app) projects() *cobra.Command {
 			return err
 		},
 	}
-	return noun("projects", "Projects group clusters, repositories and services", []string{"project"}, list, get, create, remove)
+	return noun("projects", "Projects group clusters, repositories and services", []string{"project"}, list, get, create, a.projectsUpdate(), remove)
+}
+
+func (a *app) projectsUpdate() *cobra.Command {
+	var description string
+	var declared limitFlags
+	c := &cobra.Command{
+		Use: "update NAME", Short: "Change what a project is for, or what its services may touch", Args: exactly(1), ValidArgsFunction: a.completeProjects,
+		Long: `Change a project. A flag replaces the limit that it names, the others stay. The
+services of the project take new limits with their next poll. Namespaces in which
+services are now cannot be left out.`,
+		Example: `  axle projects update shop --allow-namespace 'shop-*,shared' --allow-kind 'Deployment.apps,Service,ConfigMap'
+  axle projects update shop --sync-window 'allow:0 9 * * mon-fri:8h:Europe/Berlin' --sync-window 'deny:0 12 * * *:1h'
+  axle projects update shop --allow-namespace ''`,
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			before, err := client.Projects.Get(c.Context(), connect.NewRequest(&hubv1.GetProjectRequest{Name: args[0]}))
+			if err != nil {
+				return err
+			}
+			request := &hubv1.UpdateProjectRequest{Name: args[0]}
+			if request.Limits, err = declared.change(c, before.Msg.GetLimits()); err != nil {
+				return err
+			}
+			if c.Flags().Changed("description") {
+				request.Description = &description
+			}
+			if request.Limits == nil && request.Description == nil {
+				return usagef("say what to change; axle projects update --help lists it")
+			}
+			p, err := client.Projects.Update(c.Context(), connect.NewRequest(request))
+			if err != nil {
+				return err
+			}
+			return a.printProject(p.Msg)
+		},
+	}
+	c.Flags().StringVar(&description, "description", "", "what it is for")
+	declared.register(c)
+	return c
+}
+
+func (a *app) completeProjects(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	client, err := a.client()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	all, err := client.Projects.List(c.Context(), connect.NewRequest(&hubv1.ListProjectsRequest{}))
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, p := range all.Msg.GetProjects() {
+		names = append(names, p.GetName())
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }

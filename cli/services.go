@@ -394,7 +394,10 @@ func (a *app) serviceVerb(verb, about, done string, call func(context.Context, *
 }
 
 // completeServices offers CLUSTER/NAME.
-func (a *app) completeServices(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (a *app) completeServices(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
 	client, err := a.client()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

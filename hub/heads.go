@@ -30,14 +30,17 @@ const (
 type headFleet interface {
 	HeadMoved(ctx context.Context, sourceID string) error
 	ReconcileHeads(ctx context.Context) error
+	SettleLimits(ctx context.Context) error
 }
 
 // heads follows moved heads up: each gives the services that follow it a
-// revision. All replicas take notes and one works, under a lease; the next one
-// begins by looking at everything, so a killed replica loses nothing.
+// revision. Changed limits of projects reach their services in the same way.
+// All replicas take notes and one works, under a lease; the next one begins by
+// looking at everything, so a killed replica loses nothing.
 //
 //	feed row "head" -> waiting -> fleet.HeadMoved
-//	start, overflow, every 10 min -> fleet.ReconcileHeads
+//	feed row "project" -> limits -> fleet.SettleLimits
+//	start, overflow, every 10 min -> fleet.SettleLimits, fleet.ReconcileHeads
 type heads struct {
 	fleet   headFleet
 	changed func(repositoryID string)
@@ -48,6 +51,7 @@ type heads struct {
 	mu      sync.Mutex
 	waiting map[string]bool
 	all     bool
+	limits  bool
 	wake    chan struct{}
 }
 
@@ -59,7 +63,7 @@ func newHeads(f headFleet, changed func(string), look func(), c clock.Clock, log
 // may have lost heads with them: upstreams are looked at now, not at the next
 // poll, so that agents are not given older content for longer than that takes.
 func (h *heads) Rebuild(context.Context) error {
-	h.add(nil, true)
+	h.add(nil, true, true)
 	h.changed("")
 	h.look()
 	return nil
@@ -69,8 +73,11 @@ func (h *heads) Rebuild(context.Context) error {
 // wait for writes that end up in it.
 func (h *heads) Apply(_ context.Context, rows []event.Row) error {
 	var moved []string
+	limits := false
 	for _, r := range rows {
 		switch r.Kind {
+		case event.KindProject:
+			limits = true
 		case event.KindHead:
 			moved = append(moved, r.Key)
 		case event.KindRepository:
@@ -79,16 +86,17 @@ func (h *heads) Apply(_ context.Context, rows []event.Row) error {
 			h.changed("")
 		}
 	}
-	h.add(moved, false)
+	h.add(moved, false, limits)
 	return nil
 }
 
-func (h *heads) add(moved []string, all bool) {
-	if len(moved) == 0 && !all {
+func (h *heads) add(moved []string, all, limits bool) {
+	if len(moved) == 0 && !all && !limits {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.limits = h.limits || limits
 	h.all = h.all || all || len(h.waiting)+len(moved) > headQueue
 	if h.all {
 		clear(h.waiting)
@@ -103,13 +111,13 @@ func (h *heads) add(moved []string, all bool) {
 	}
 }
 
-func (h *heads) take() (moved []string, all bool) {
+func (h *heads) take() (moved []string, all, limits bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	moved, all = slices.Sorted(maps.Keys(h.waiting)), h.all
+	moved, all, limits = slices.Sorted(maps.Keys(h.waiting)), h.all, h.limits
 	clear(h.waiting)
-	h.all = false
-	return moved, all
+	h.all, h.limits = false, false
+	return moved, all, limits
 }
 
 // size is how many moved sources wait; -1 is all of them.
@@ -132,27 +140,32 @@ func (h *heads) Run(ctx context.Context) error {
 		case <-h.wake:
 		case <-periodic:
 			periodic = h.clock.After(jitter.Around(reconcileEvery, reconcileEvery/5))
-			h.add(nil, true)
+			h.add(nil, true, true)
 		case <-ctx.Done():
 			return nil
 		}
-		moved, all := h.take()
-		if err := h.work(ctx, moved, all); err != nil {
+		moved, all, limits := h.take()
+		if err := h.work(ctx, moved, all, limits); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
-			h.log.Warn("moved heads were not followed up; trying again", logkey.Error, err)
+			h.log.Warn("moved heads or changed limits were not followed up; trying again", logkey.Error, err)
 			if jitter.Wait(ctx, backoff.Next()) != nil {
 				return nil
 			}
-			h.add(moved, all)
+			h.add(moved, all, limits)
 			continue
 		}
 		backoff.Reset()
 	}
 }
 
-func (h *heads) work(ctx context.Context, moved []string, all bool) error {
+func (h *heads) work(ctx context.Context, moved []string, all, limits bool) error {
+	if limits {
+		if err := h.settle(ctx); err != nil {
+			return err
+		}
+	}
 	if all {
 		ctx, cancel := context.WithTimeout(ctx, 10*headTimeout)
 		defer cancel()
@@ -164,6 +177,12 @@ func (h *heads) work(ctx context.Context, moved []string, all bool) error {
 		}
 	}
 	return nil
+}
+
+func (h *heads) settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*headTimeout)
+	defer cancel()
+	return h.fleet.SettleLimits(ctx)
 }
 
 func (h *heads) moved(ctx context.Context, sourceID string) error {

@@ -37,6 +37,7 @@ func (h *Hub) Run(ctx context.Context) (err error) {
 		{Name: "replicas", Run: h.replicas.Run},
 		{Name: "heads", Run: h.followHeads},
 		{Name: "setup", Run: h.setup.Run},
+		{Name: "tunnels", Run: h.tunnels.Run},
 		{Name: "readiness", Run: h.readiness.Run},
 		{Name: "server", Run: h.server().Run},
 	}
@@ -55,7 +56,7 @@ func (h *Hub) Run(ctx context.Context) (err error) {
 // elsewhere and for the agents' upgrades; whoever begins looks at everything once.
 func (h *Hub) followHeads(ctx context.Context) error {
 	return h.replicas.lead(ctx, func(ctx context.Context) error {
-		h.heads.add(nil, true)
+		h.heads.add(nil, true, true)
 		return lifecycle.Run(ctx,
 			lifecycle.Part{Name: "heads", Run: h.heads.Run},
 			lifecycle.Part{Name: "values", Run: func(ctx context.Context) error { return h.values.Lead(ctx, h.fleet) }},

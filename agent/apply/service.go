@@ -110,7 +110,7 @@ func FromSpec(spec *agentv1.ServiceSpec, tarballDigest string) Service {
 func windowsOf(spec *agentv1.ServiceSpec) []syncwindow.Window {
 	var all []syncwindow.Window
 	for _, m := range spec.GetSyncWindows() {
-		w, err := syncwindow.Parse(syncwindow.Spec{Kind: m.GetKind(), Schedule: m.GetSchedule(), Duration: m.GetDuration(), TimeZone: m.GetTimeZone(), Manual: m.GetManualSync()})
+		w, err := syncwindow.Parse(syncwindow.Spec{Kind: m.GetKind(), Schedule: m.GetSchedule(), Duration: m.GetDuration(), TimeZone: m.GetTimeZone(), Manual: m.GetManualSync(), Level: m.GetLevel()})
 		if err != nil {
 			w, _ = syncwindow.Parse(syncwindow.Spec{Kind: syncwindow.Deny, Schedule: "* * * * *", Duration: "1m", Manual: true})
 		}

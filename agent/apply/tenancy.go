@@ -27,11 +27,14 @@ type Tenancy struct {
 	// ClusterScoped allows objects of the whole cluster outside of the admin
 	// project.
 	ClusterScoped bool
+	// Closed refuses the service's own namespace, too, when it is none of
+	// Namespaces.
+	Closed bool
 }
 
 func tenancyOf(spec *agentv1.ServiceSpec) Tenancy {
 	t := spec.GetTenancy()
-	return Tenancy{Project: spec.GetProject(), Namespaces: t.GetNamespaces(), Kinds: t.GetKinds(), ClusterScoped: t.GetClusterScoped()}
+	return Tenancy{Project: spec.GetProject(), Namespaces: t.GetNamespaces(), Kinds: t.GetKinds(), ClusterScoped: t.GetClusterScoped(), Closed: t.GetClosed()}
 }
 
 // guest reports whether the service is none of the administrators'.
@@ -63,7 +66,11 @@ func (s Service) permits(kind kubeobj.Kind, ref kubeobj.Ref) error {
 		}
 	}
 	if kind.Namespaced && !t.allowsNamespace(s, ref.Namespace) {
-		return errcode.New(errcode.Forbidden, "namespace %s is none of those that the service may write to (%s)", ref.Namespace, strings.Join(append([]string{s.Namespace}, t.Namespaces...), ", "))
+		allowed := t.Namespaces
+		if !t.Closed {
+			allowed = append([]string{s.Namespace}, allowed...)
+		}
+		return errcode.New(errcode.Forbidden, "namespace %s is none of those that the service may write to (%s)", ref.Namespace, strings.Join(allowed, ", "))
 	}
 	if len(t.Kinds) > 0 && !slices.ContainsFunc(t.Kinds, func(pattern string) bool {
 		return like(pattern, ref.Kind) || like(pattern, strings.TrimSuffix(ref.Kind+"."+ref.Group, "."))
@@ -74,7 +81,7 @@ func (s Service) permits(kind kubeobj.Kind, ref kubeobj.Ref) error {
 }
 
 func (t Tenancy) allowsNamespace(s Service, namespace string) bool {
-	return len(t.Namespaces) == 0 || namespace == s.Namespace || t.names(namespace)
+	return len(t.Namespaces) == 0 || namespace == s.Namespace && !t.Closed || t.names(namespace)
 }
 
 func (t Tenancy) names(namespace string) bool {

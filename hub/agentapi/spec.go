@@ -1,6 +1,9 @@
 package agentapi
 
 import (
+	"cmp"
+	"slices"
+
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/hub/fleet"
 )
@@ -16,13 +19,13 @@ func specMessage(a fleet.AgentSpec) *agentv1.ServiceSpec {
 			Id: a.Cluster.ID, Handle: a.Cluster.Handle, Name: a.Cluster.Name, Tags: a.Cluster.Tags,
 			Metadata: a.Cluster.Metadata, Distro: a.Cluster.Distro, KubernetesMinor: a.Cluster.KubernetesMinor,
 		},
-		Adopt: spec.Adopt, Protect: spec.Protect, Drift: spec.Drift, ServiceAccount: spec.ServiceAccount,
+		Adopt: spec.Adopt, Protect: spec.Protect, Drift: spec.Drift, ServiceAccount: cmp.Or(spec.ServiceAccount, v.Limits.ServiceAccount),
 		Display: &agentv1.Display{
 			Revision: v.Revision, SourceRevision: v.Desired.SourceRevision, Message: v.Desired.Message,
 			Author: v.Desired.Author, CommittedAt: v.Desired.CommittedAt, CreatedAt: a.RevisionCreatedAt,
 		},
 		PruneApproval: v.PruneApproval, SyncRequest: v.SyncRequest, SyncResources: v.SyncResources,
-		DryRun: spec.DryRun, DiffRequest: v.DiffRequest, SyncWindows: windowMessages(spec.SyncWindows),
+		DryRun: spec.DryRun, DiffRequest: v.DiffRequest, SyncWindows: allWindows(spec, v.Limits), Tenancy: tenancyMessage(v.Limits),
 	}
 }
 
@@ -92,10 +95,23 @@ func syncMessage(c *fleet.SyncConfig) *agentv1.SyncConfig {
 	return out
 }
 
-func windowMessages(all []fleet.SyncWindow) []*agentv1.SyncWindow {
+// tenancyMessage is nil where nothing is limited, as the agent's default is.
+func tenancyMessage(l fleet.Limits) *agentv1.Tenancy {
+	if len(l.Namespaces)+len(l.Kinds) == 0 && !l.ClusterScoped {
+		return nil
+	}
+	return &agentv1.Tenancy{Namespaces: l.Namespaces, Kinds: l.Kinds, ClusterScoped: l.ClusterScoped, Closed: len(l.Namespaces) > 0}
+}
+
+// allWindows are a service's windows with those of its project and of the hub.
+func allWindows(spec fleet.Spec, l fleet.Limits) []*agentv1.SyncWindow {
+	return slices.Concat(windowMessages("", spec.SyncWindows), windowMessages("project", l.SyncWindows), windowMessages("hub", l.HubWindows))
+}
+
+func windowMessages(level string, all []fleet.SyncWindow) []*agentv1.SyncWindow {
 	out := make([]*agentv1.SyncWindow, 0, len(all))
 	for _, w := range all {
-		out = append(out, &agentv1.SyncWindow{Kind: w.Kind, Schedule: w.Schedule, Duration: w.Duration, TimeZone: w.TimeZone, ManualSync: w.ManualSync})
+		out = append(out, &agentv1.SyncWindow{Kind: w.Kind, Schedule: w.Schedule, Duration: w.Duration, TimeZone: w.TimeZone, ManualSync: w.ManualSync, Level: level})
 	}
 	return out
 }

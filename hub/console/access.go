@@ -38,6 +38,7 @@ var access = map[string]identity.Action{
 	hubv1connect.ProjectsListProcedure:          identity.ActionRead,
 	hubv1connect.ProjectsGetProcedure:           identity.ActionRead,
 	hubv1connect.ProjectsCreateProcedure:        identity.ActionAdmin,
+	hubv1connect.ProjectsUpdateProcedure:        identity.ActionAdmin,
 	hubv1connect.ProjectsDeleteProcedure:        identity.ActionAdmin,
 	hubv1connect.ClustersListProcedure:          identity.ActionRead,
 	hubv1connect.ClustersGetProcedure:           identity.ActionRead,
@@ -94,6 +95,8 @@ var access = map[string]identity.Action{
 	hubv1connect.HubStatusProcedure:             identity.ActionRead,
 	hubv1connect.HubConfirmRestoreProcedure:     identity.ActionAdmin,
 	hubv1connect.HubDrainProcedure:              identity.ActionAdmin,
+	hubv1connect.HubGetSyncWindowsProcedure:     identity.ActionRead,
+	hubv1connect.HubSetSyncWindowsProcedure:     identity.ActionAdmin,
 	hubv1connect.HubRotateSigningKeyProcedure:   identity.ActionAdmin,
 }
 

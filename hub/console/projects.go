@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/internal/errcode"
 )
 
 type projects struct{ *Server }
@@ -24,11 +26,23 @@ func (s *Server) project(ctx context.Context, name string) (fleet.Project, error
 }
 
 func project(p fleet.Project) *hubv1.Project {
-	return &hubv1.Project{Id: p.ID, Name: p.Name, Description: p.Description, CreatedAt: p.CreatedAt, Clusters: int32(p.Clusters), Services: int32(p.Services)}
+	out := &hubv1.Project{Id: p.ID, Name: p.Name, Description: p.Description, CreatedAt: p.CreatedAt, Clusters: int32(p.Clusters), Services: int32(p.Services)}
+	if l := p.Limits; !l.Zero() {
+		out.Limits = &hubv1.ProjectLimits{
+			Namespaces: l.Namespaces, Kinds: l.Kinds, ClusterScoped: l.ClusterScoped, ServiceAccount: l.ServiceAccount, SyncWindows: windowMessages(l.SyncWindows),
+		}
+	}
+	return out
+}
+
+func limits(m *hubv1.ProjectLimits) fleet.Limits {
+	return fleet.Limits{
+		Namespaces: m.GetNamespaces(), Kinds: m.GetKinds(), ClusterScoped: m.GetClusterScoped(), ServiceAccount: m.GetServiceAccount(), SyncWindows: windows(m.GetSyncWindows()),
+	}
 }
 
 func (s *projects) List(ctx context.Context, _ *connect.Request[hubv1.ListProjectsRequest]) (*connect.Response[hubv1.ListProjectsResponse], error) {
-	all, err := s.Fleet.Projects(ctx)
+	all, err := s.seen(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -40,15 +54,43 @@ func (s *projects) List(ctx context.Context, _ *connect.Request[hubv1.ListProjec
 }
 
 func (s *projects) Get(ctx context.Context, r *connect.Request[hubv1.GetProjectRequest]) (*connect.Response[hubv1.Project], error) {
-	p, err := s.Fleet.Project(ctx, r.Msg.GetName())
+	all, err := s.seen(ctx)
+	if err != nil {
+		return nil, err
+	}
+	name := cmp.Or(r.Msg.GetName(), fleet.DefaultProject)
+	for _, p := range all {
+		if p.Name == name {
+			return connect.NewResponse(project(p)), nil
+		}
+	}
+	return nil, errcode.New(errcode.NotFound, "project %.80q does not exist", name)
+}
+
+// seen are the projects that the caller may see, or something in them.
+func (s *projects) seen(ctx context.Context) ([]fleet.Project, error) {
+	reach, err := s.sight(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.Fleet.ProjectsWithin(ctx, reach)
+}
+
+func (s *projects) Create(ctx context.Context, r *connect.Request[hubv1.CreateProjectRequest]) (*connect.Response[hubv1.Project], error) {
+	p, err := s.Fleet.CreateProject(ctx, caller(ctx).By(), fleet.NewProject{Name: r.Msg.GetName(), Description: r.Msg.GetDescription(), Limits: limits(r.Msg.GetLimits())})
 	if err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(project(p)), nil
 }
 
-func (s *projects) Create(ctx context.Context, r *connect.Request[hubv1.CreateProjectRequest]) (*connect.Response[hubv1.Project], error) {
-	p, err := s.Fleet.CreateProject(ctx, caller(ctx).By(), r.Msg.GetName(), r.Msg.GetDescription())
+func (s *projects) Update(ctx context.Context, r *connect.Request[hubv1.UpdateProjectRequest]) (*connect.Response[hubv1.Project], error) {
+	change := fleet.ProjectChange{Description: r.Msg.Description}
+	if r.Msg.GetLimits() != nil {
+		l := limits(r.Msg.GetLimits())
+		change.Limits = &l
+	}
+	p, err := s.Fleet.UpdateProject(ctx, caller(ctx).By(), r.Msg.GetName(), change)
 	if err != nil {
 		return nil, err
 	}
@@ -60,4 +102,33 @@ func (s *projects) Delete(ctx context.Context, r *connect.Request[hubv1.DeletePr
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.DeleteProjectResponse{}), nil
+}
+
+func windows(all []*hubv1.SyncWindow) (out []fleet.SyncWindow) {
+	for _, w := range all {
+		out = append(out, fleet.SyncWindow{Kind: w.GetKind(), Schedule: w.GetSchedule(), Duration: w.GetDuration(), TimeZone: w.GetTimeZone(), ManualSync: w.GetManualSync()})
+	}
+	return out
+}
+
+func windowMessages(all []fleet.SyncWindow) (out []*hubv1.SyncWindow) {
+	for _, w := range all {
+		out = append(out, &hubv1.SyncWindow{Kind: w.Kind, Schedule: w.Schedule, Duration: w.Duration, TimeZone: w.TimeZone, ManualSync: w.ManualSync})
+	}
+	return out
+}
+
+func (s *hub) GetSyncWindows(ctx context.Context, _ *connect.Request[hubv1.GetSyncWindowsRequest]) (*connect.Response[hubv1.SyncWindowList], error) {
+	all, err := s.Fleet.SyncWindows(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&hubv1.SyncWindowList{SyncWindows: windowMessages(all)}), nil
+}
+
+func (s *hub) SetSyncWindows(ctx context.Context, r *connect.Request[hubv1.SyncWindowList]) (*connect.Response[hubv1.SyncWindowList], error) {
+	if err := s.Fleet.SetSyncWindows(ctx, caller(ctx).By(), windows(r.Msg.GetSyncWindows())); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(r.Msg), nil
 }

@@ -25,6 +25,12 @@ const (
 	KindIncarnation Kind = "incarnation"
 	KindContext     Kind = "context"
 	KindOutputs     Kind = "outputs"
+	// KindProjectMember says that something came to the project of the key.
+	KindProjectMember Kind = "project_member"
+	// KindUser is a user or service account with his groups and bindings,
+	// KindGroup a group with its bindings.
+	KindUser  Kind = "user"
+	KindGroup Kind = "group"
 )
 
 // Change is one feed row: what to read again. It carries no data, so a row can

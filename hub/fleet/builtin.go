@@ -57,9 +57,12 @@ func (f *Fleet) PutBuiltin(ctx context.Context, clusterID string, b Builtin) err
 		if fresh {
 			s = StoredService{Service: Service{
 				ID: newID("svc-"), ClusterID: cluster.ID, Cluster: cluster.Name, Name: b.Name,
-				ProjectID: cluster.ProjectID, Project: cluster.Project, ParentID: builtinParent, CreatedAt: f.now(),
+				ParentID: builtinParent, CreatedAt: f.now(),
 			}}
 		}
+		// Whatever project the cluster is in: of any other the agent would want
+		// an account, and refuse what belongs to the whole cluster.
+		s.ProjectID, s.Project = DefaultProjectID, DefaultProject
 		noNamespace := false
 		spec := Spec{
 			Namespace: b.Namespace, Configuration: b.Configuration, Protect: true, Adopt: true, Version: b.Version,

@@ -1,6 +1,10 @@
 package fleet
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/axle-cd/axle/hub/identity"
+)
 
 // Cluster is a place where services run.
 type Cluster struct {
@@ -78,6 +82,8 @@ type ClusterFilter struct {
 	// Project is a name.
 	Project string
 	Tags    map[string]string
+	// Reach leaves out what the caller may not see; nil leaves out nothing.
+	Reach *identity.Reach
 }
 
 // ClusterPing is what an agent knows of its cluster.

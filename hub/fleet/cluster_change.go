@@ -73,7 +73,7 @@ func (f *Fleet) CreateCluster(ctx context.Context, by string, n NewCluster) (Clu
 			return err
 		}
 		c.ProjectID, c.Project = project.ID, project.Name
-		if err := f.store.InsertCluster(ctx, c); err != nil {
+		if err := f.insertCluster(ctx, c); err != nil {
 			return err
 		}
 		return recordCluster(ctx, c, "cluster.created", by, "")
@@ -82,6 +82,17 @@ func (f *Fleet) CreateCluster(ctx context.Context, by string, n NewCluster) (Clu
 		return Cluster{}, err
 	}
 	return c, nil
+}
+
+// insertCluster stores a new cluster, whose project must still be there.
+func (f *Fleet) insertCluster(ctx context.Context, c Cluster) error {
+	if _, err := f.project(ctx, c.ProjectID); err != nil {
+		return err
+	}
+	if err := f.store.InsertCluster(ctx, c); err != nil {
+		return err
+	}
+	return joined(ctx, c.ProjectID)
 }
 
 // UpdateCluster changes a cluster, and the spec digests of its services when
@@ -252,7 +263,7 @@ func (f *Fleet) enrollNew(ctx context.Context, e identity.Enrollment) (identity.
 	if err := c.check(); err != nil {
 		return identity.Enrolled{}, err
 	}
-	if err := f.store.InsertCluster(ctx, c); err != nil {
+	if err := f.insertCluster(ctx, c); err != nil {
 		return identity.Enrolled{}, err
 	}
 	err := recordCluster(ctx, c, "cluster.registered", e.By, "by uid "+e.ClusterUID)

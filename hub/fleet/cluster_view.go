@@ -52,7 +52,7 @@ func (f *Fleet) Clusters(ctx context.Context, filter ClusterFilter) ([]ClusterVi
 	}
 	views := make([]ClusterView, 0, len(clusters))
 	for _, c := range clusters {
-		if c.has(filter.Tags) {
+		if c.has(filter.Tags) && (filter.Reach == nil || filter.Reach.Covers(c.Scope())) {
 			views = append(views, f.clusterView(c, tallies[c.ID]))
 		}
 	}

@@ -2,6 +2,9 @@ package fleet
 
 import (
 	"context"
+	"maps"
+	"reflect"
+	"slices"
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -19,6 +22,10 @@ type Project struct {
 	ID          string
 	Name        string
 	Description string
+	// Limits are what its services may touch, as it is declared; Delivered is
+	// that with the windows of the hub, as services are given it.
+	Limits    Limits
+	Delivered Limits
 	// CreatedAt is microseconds since 1970 UTC, as every time in this package.
 	CreatedAt int64
 	// Clusters and Services are counts, filled by reads.
@@ -26,25 +33,123 @@ type Project struct {
 	Services int
 }
 
+// NewProject is a project that is to be made.
+type NewProject struct {
+	Name        string
+	Description string
+	Limits      Limits
+}
+
+// ProjectChange holds what UpdateProject changes; nil stays as it is.
+type ProjectChange struct {
+	Description *string
+	Limits      *Limits
+}
+
 // CreateProject makes a project. Conflict when the name is taken.
-func (f *Fleet) CreateProject(ctx context.Context, by, name, description string) (Project, error) {
-	if err := checkLabel("name", name); err != nil {
+func (f *Fleet) CreateProject(ctx context.Context, by string, n NewProject) (Project, error) {
+	if err := checkLabel("name", n.Name); err != nil {
 		return Project{}, err
 	}
-	p := Project{ID: newID("prj_"), Name: name, Description: description, CreatedAt: f.now()}
+	if err := n.Limits.check(); err != nil {
+		return Project{}, err
+	}
+	p := Project{ID: newID("prj_"), Name: n.Name, Description: n.Description, Limits: n.Limits, CreatedAt: f.now()}
 	err := f.writer.Write(ctx, func(ctx context.Context) error {
+		// The windows of the hub are given to the projects of a moment ago.
+		if err := event.Rely(ctx, event.Change{Kind: event.KindProject}); err != nil {
+			return err
+		}
+		windows, err := f.store.HubWindows(ctx)
+		if err != nil {
+			return err
+		}
+		p.Delivered = p.deliver(windows)
 		if err := f.store.InsertProject(ctx, p); err != nil {
 			return err
 		}
-		if err := event.Append(ctx, event.Change{Kind: event.KindProject, Key: p.ID}); err != nil {
-			return err
-		}
-		return event.Record(ctx, event.Entry{Kind: "project.created", Object: "project " + name, By: by})
+		return recordProject(ctx, p, "project.created", by, "")
 	})
 	if err != nil {
 		return Project{}, err
 	}
 	return p, nil
+}
+
+func recordProject(ctx context.Context, p Project, kind, by, message string) error {
+	if err := event.Append(ctx, event.Change{Kind: event.KindProject, Key: p.ID}); err != nil {
+		return err
+	}
+	return event.Record(ctx, event.Entry{Kind: kind, Object: "project " + p.Name, By: by, Message: message})
+}
+
+// UpdateProject changes a project. Its services take new limits within moments
+// (SettleLimits). Conflict when one of them is in a namespace that new limits
+// leave out: it would fail from then on.
+func (f *Fleet) UpdateProject(ctx context.Context, by, name string, change ProjectChange) (Project, error) {
+	if change.Limits != nil {
+		if err := change.Limits.check(); err != nil {
+			return Project{}, err
+		}
+	}
+	var p Project
+	err := f.writer.Write(ctx, func(ctx context.Context) error {
+		before, err := f.Project(ctx, name)
+		if err != nil {
+			return err
+		}
+		p = before
+		if change.Description != nil {
+			p.Description = *change.Description
+		}
+		if change.Limits != nil {
+			if p.Limits = *change.Limits; !slices.Equal(p.Limits.Namespaces, before.Limits.Namespaces) {
+				if err := f.fits(ctx, p); err != nil {
+					return err
+				}
+			}
+		}
+		if reflect.DeepEqual(p, before) {
+			return nil
+		}
+		if err := f.relyOnProject(ctx, p); err != nil {
+			return err
+		}
+		windows, err := f.store.HubWindows(ctx)
+		if err != nil {
+			return err
+		}
+		p.Delivered = p.deliver(windows)
+		if err := f.store.UpdateProject(ctx, p); err != nil {
+			return err
+		}
+		return recordProject(ctx, p, "project.updated", by, "")
+	})
+	if err != nil {
+		return Project{}, err
+	}
+	return p, nil
+}
+
+// relyOnProject makes the transaction run again when the project was changed,
+// or something came to it, after the transaction's view began.
+func (f *Fleet) relyOnProject(ctx context.Context, p Project) error {
+	return event.Rely(ctx, event.Change{Kind: event.KindProject, Key: p.ID}, event.Change{Kind: event.KindProjectMember, Key: p.ID})
+}
+
+// fits returns Conflict when services are where the project's limits do not
+// let them be.
+func (f *Fleet) fits(ctx context.Context, p Project) error {
+	used, err := f.store.NamespacesOfProject(ctx, p.ID)
+	if err != nil {
+		return err
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(used)) {
+		if !p.Limits.allowsNamespace(namespace) {
+			return errcode.New(errcode.Conflict, "service %s is in namespace %s; allow it, or move or delete the service first", used[namespace], namespace)
+		}
+	}
+	return nil
 }
 
 // Project returns a project by name; empty is the default one. NotFound.
@@ -69,15 +174,15 @@ func (f *Fleet) DeleteProject(ctx context.Context, by, name string) error {
 		if p.ID == DefaultProjectID {
 			return errcode.New(errcode.Conflict, "project %s stays: it stands in where none is named", name)
 		}
+		if err := f.relyOnProject(ctx, p); err != nil {
+			return err
+		}
 		if p.Clusters > 0 || p.Services > 0 {
 			return errcode.New(errcode.Conflict, "project %s has %d clusters and %d services; delete or move them first", name, p.Clusters, p.Services)
 		}
 		if err := f.store.DeleteProject(ctx, p.ID); err != nil {
 			return err
 		}
-		if err := event.Append(ctx, event.Change{Kind: event.KindProject, Key: p.ID}); err != nil {
-			return err
-		}
-		return event.Record(ctx, event.Entry{Kind: "project.deleted", Object: "project " + name, By: by})
+		return recordProject(ctx, p, "project.deleted", by, "")
 	})
 }

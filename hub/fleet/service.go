@@ -1,5 +1,7 @@
 package fleet
 
+import "github.com/axle-cd/axle/hub/identity"
+
 // Ref names a service for people: by cluster and name.
 type Ref struct {
 	Cluster string
@@ -29,6 +31,9 @@ type Service struct {
 	ProjectID string
 	// Project is the project's name, filled by reads.
 	Project string
+	// Limits are what the cluster is told of the project's. They follow it
+	// within moments, and never apart from SpecDigest.
+	Limits Limits
 	// Spec has its secrets' keys with empty values.
 	Spec Spec
 	// SourceID names the source that is followed, of several the first;
@@ -152,6 +157,8 @@ type ServiceFilter struct {
 	// PageSize defaults to 100, at most 500.
 	PageSize  int
 	PageToken string
+	// Reach leaves out what the caller may not see; nil leaves out nothing.
+	Reach *identity.Reach
 }
 
 // ServicePage is one page of services in order of cluster and name.

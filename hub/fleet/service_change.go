@@ -125,7 +125,7 @@ func (f *Fleet) create(ctx context.Context, by string, r ServiceRequest) (Stored
 		ProjectID: cluster.ProjectID, Project: cluster.Project, Spec: r.Spec, ParentID: r.ParentID,
 		CreatedAt: f.now(), UpdatedAt: f.now(),
 	}}
-	if err := f.declare(ctx, &s, Spec{}, r.Project, cluster); err != nil {
+	if err := f.declare(ctx, &s, Service{}, r.Project, cluster); err != nil {
 		return StoredService{}, err
 	}
 	// Whoever changes or deletes the cluster looks at the services it has.
@@ -170,7 +170,7 @@ func (f *Fleet) update(ctx context.Context, by string, before StoredService, r S
 	if r.ParentID != "" {
 		s.ParentID = r.ParentID
 	}
-	if err := f.declare(ctx, &s, before.Spec, r.Project, cluster); err != nil {
+	if err := f.declare(ctx, &s, before.Service, r.Project, cluster); err != nil {
 		return before, false, err
 	}
 	if reflect.DeepEqual(s, before) {
@@ -179,6 +179,12 @@ func (f *Fleet) update(ctx context.Context, by string, before StoredService, r S
 	s.UpdatedAt = f.now()
 	if s.PinnedRevision == 0 {
 		if err := f.redeliver(ctx, &s, before, cluster, CauseUpdate, by); err != nil {
+			return before, false, err
+		}
+	}
+	if s.ProjectID != before.ProjectID && (s.PinnedRevision != 0 || s.Undelivered) {
+		// The project does not wait with the spec.
+		if err := f.resettle(ctx, &s, cluster); err != nil {
 			return before, false, err
 		}
 	}
@@ -224,7 +230,7 @@ func (f *Fleet) redeliver(ctx context.Context, s *StoredService, before StoredSe
 
 // declare checks s.Spec and fills what follows from it: project, source,
 // configuration.
-func (f *Fleet) declare(ctx context.Context, s *StoredService, before Spec, project string, cluster Cluster) error {
+func (f *Fleet) declare(ctx context.Context, s *StoredService, before Service, project string, cluster Cluster) error {
 	spec, err := s.Spec.normal()
 	if err != nil {
 		return err
@@ -236,14 +242,10 @@ func (f *Fleet) declare(ctx context.Context, s *StoredService, before Spec, proj
 	if err := f.checkCycles(ctx, cluster, s.Name, s.Spec); err != nil {
 		return err
 	}
-	if project != "" {
-		p, err := f.store.ProjectByName(ctx, project)
-		if err != nil {
-			return err
-		}
-		s.ProjectID, s.Project = p.ID, p.Name
+	if err := f.enter(ctx, s, before, project); err != nil {
+		return err
 	}
-	if err := f.takeConfiguration(ctx, s, before); err != nil {
+	if err := f.takeConfiguration(ctx, s, before.Spec); err != nil {
 		return err
 	}
 	var places []Place
@@ -256,6 +258,30 @@ func (f *Fleet) declare(ctx context.Context, s *StoredService, before Spec, proj
 	}
 	s.follow(places)
 	return nil
+}
+
+// enter puts a service into the named project, or leaves it in its own, and
+// checks that it may be there as it is declared.
+func (f *Fleet) enter(ctx context.Context, s *StoredService, before Service, project string) error {
+	if project != "" {
+		p, err := f.store.ProjectByName(ctx, project)
+		if err != nil {
+			return err
+		}
+		s.ProjectID = p.ID
+	}
+	p, err := f.project(ctx, s.ProjectID)
+	if err != nil {
+		return err
+	}
+	if err := p.admits(s.Name, s.Spec); err != nil {
+		return err
+	}
+	if s.Project = p.Name; s.ProjectID == before.ProjectID {
+		return nil
+	}
+	s.Limits = p.Delivered
+	return joined(ctx, p.ID)
 }
 
 // presentContent returns what the sources of a service point at, for a

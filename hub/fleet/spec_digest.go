@@ -59,6 +59,11 @@ func specDigest(key []byte, in specInputs) (string, error) {
 			fields[at+pathPart(name)] = text(id)
 		}
 	}
+	if !in.service.Limits.Zero() {
+		if err := flatten(fields, "limits", in.service.Limits); err != nil {
+			return "", err
+		}
+	}
 	covered := in.spec.covered()
 	covered.Secrets = in.secrets
 	if err := flatten(fields, "spec", covered); err != nil {

@@ -85,6 +85,9 @@ func TestSpecDigestCoversWhatActs(t *testing.T) {
 		"prune approval": {func(in *specInputs) { in.service.PruneApproval = 1 }, true},
 		"tag":            {func(in *specInputs) { in.cluster.Tags = map[string]string{"tier": "prod"} }, true},
 		"minor":          {func(in *specInputs) { in.cluster.KubernetesMinor = "1.35" }, true},
+		"no limits":      {func(in *specInputs) { in.service.Limits = Limits{Kinds: []string{}} }, false},
+		"limits":         {func(in *specInputs) { in.service.Limits = Limits{Kinds: []string{"Secret"}} }, true},
+		"hub's windows":  {func(in *specInputs) { in.service.Limits = Limits{HubWindows: []SyncWindow{{Kind: "deny"}}} }, true},
 		"metadata":       {func(in *specInputs) { in.cluster.Metadata = `{"a":1}` }, true},
 	}
 	base := digestOf(t, "key", func(*specInputs) {})

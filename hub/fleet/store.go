@@ -17,16 +17,36 @@ type Store interface {
 	StatusStore
 	TestRunStore
 	DiffStore
+	ReachReader
 }
 
 // ProjectStore keeps projects.
 type ProjectStore interface {
 	InsertProject(ctx context.Context, p Project) error
+	// UpdateProject writes the description and the limits.
+	UpdateProject(ctx context.Context, p Project) error
 	DeleteProject(ctx context.Context, id string) error
 	// ProjectByName fills the counts.
 	ProjectByName(ctx context.Context, name string) (Project, error)
 	// Projects returns all in order of name, with counts.
 	Projects(ctx context.Context) ([]Project, error)
+	// ProjectsByID returns those of the ids that exist, without counts.
+	ProjectsByID(ctx context.Context, ids []string) ([]Project, error)
+	LimitStore
+}
+
+// LimitStore keeps what limits services beside their own specs.
+type LimitStore interface {
+	// HubWindows are the sync windows of the hub as a whole.
+	HubWindows(ctx context.Context) ([]SyncWindow, error)
+	SetHubWindows(ctx context.Context, windows []SyncWindow) error
+	// NamespacesOfProject returns where its services are, each with one of
+	// them, but the hub's own.
+	NamespacesOfProject(ctx context.Context, projectID string) (map[string]Ref, error)
+	// ServicesToLimit returns up to limit services after an id, in order of
+	// id, whose limits are not what their project delivers; never the hub's
+	// own.
+	ServicesToLimit(ctx context.Context, after string, limit int) ([]StoredService, error)
 }
 
 // ClusterStore keeps clusters.

@@ -21,16 +21,18 @@ type SyncWindow struct {
 	ManualSync bool `json:"manualSync,omitempty"`
 }
 
-// maxWindows bounds the windows of a service.
+// maxWindows bounds the windows of a service, a project and the hub.
 const maxWindows = 20
 
-func checkWindows(_ string, s Spec) error {
-	if len(s.SyncWindows) > maxWindows {
-		return field("syncWindows", "lists more than %d", maxWindows)
+func checkWindows(_ string, s Spec) error { return checkWindowList("syncWindows", s.SyncWindows) }
+
+func checkWindowList(at string, windows []SyncWindow) error {
+	if len(windows) > maxWindows {
+		return field(at, "lists more than %d", maxWindows)
 	}
-	for i, w := range s.SyncWindows {
+	for i, w := range windows {
 		if _, err := syncwindow.Parse(syncwindow.Spec{Kind: w.Kind, Schedule: w.Schedule, Duration: w.Duration, TimeZone: w.TimeZone}); err != nil {
-			return field(fmt.Sprintf("syncWindows[%d]", i), "%s", err)
+			return field(fmt.Sprintf("%s[%d]", at, i), "%s", err)
 		}
 	}
 	return nil

@@ -14,19 +14,33 @@ var _ fleet.Store = (*Store)(nil)
 // source_revision, digest) and revisions (repository_id, source_revision,
 // digest) name.
 
-const projectColumns = `SELECT p.id, p.name, p.description, p.created_at,
+const projectColumns = `SELECT p.id, p.name, p.description, p.created_at, p.limits, p.delivered,
 	(SELECT count(*) FROM clusters c WHERE c.project_id = p.id),
 	(SELECT count(*) FROM services s WHERE s.project_id = p.id) FROM projects p `
 
 func scanProject(row scan) (p fleet.Project, err error) {
-	err = row(&p.ID, &p.Name, &p.Description, &p.CreatedAt, &p.Clusters, &p.Services)
-	return p, err
+	var limits, delivered string
+	if err := row(&p.ID, &p.Name, &p.Description, &p.CreatedAt, &limits, &delivered, &p.Clusters, &p.Services); err != nil {
+		return p, err
+	}
+	if err := fromJSON(limits, &p.Limits); err != nil {
+		return p, err
+	}
+	return p, fromJSON(delivered, &p.Delivered)
 }
 
 // InsertProject is fleet.Store.
 func (s *Store) InsertProject(ctx context.Context, p fleet.Project) error {
-	inserted, err := s.execOne(ctx, `INSERT INTO projects (id, name, description, created_at)
-		VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`, p.ID, p.Name, p.Description, p.CreatedAt)
+	limits, err := limitsText(p.Limits)
+	if err != nil {
+		return err
+	}
+	delivered, err := limitsText(p.Delivered)
+	if err != nil {
+		return err
+	}
+	inserted, err := s.execOne(ctx, `INSERT INTO projects (id, name, description, created_at, limits, delivered)
+		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`, p.ID, p.Name, p.Description, p.CreatedAt, limits, delivered)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "project %s exists already", p.Name)
 	}

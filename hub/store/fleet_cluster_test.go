@@ -156,7 +156,7 @@ func TestServicesAreListedInPages(t *testing.T) {
 func TestProjectsHoldOnToWhatIsInThem(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		y := newYard(t, p)
-		if _, err := y.CreateProject(t.Context(), "ann", "shop", "the shop"); err != nil {
+		if _, err := y.CreateProject(t.Context(), "ann", fleet.NewProject{Name: "shop", Description: "the shop"}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := y.CreateCluster(t.Context(), "ann", fleet.NewCluster{Name: "edge-1", Project: "shop"}); err != nil {

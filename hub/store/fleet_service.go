@@ -13,19 +13,22 @@ const serviceColumns = `SELECT s.id, s.cluster_id, COALESCE(c.name, ''), s.name,
 	s.spec, s.secrets, s.source_id, s.repository_id, s.revision, s.content_repository, s.source_revision, s.digest,
 	s.entry, s.size, s.message, s.author, s.committed_at, s.spec_digest, s.paused, s.pinned_revision, s.undelivered, s.deleting,
 	s.tombstone_id, s.sync_request, s.prune_approval, s.parent_id, s.revised_at, s.created_at, s.updated_at, s.places, s.parts,
-	s.diff_request, s.sync_resources
+	s.diff_request, s.sync_resources, s.limits
 	FROM services s LEFT JOIN clusters c ON c.id = s.cluster_id LEFT JOIN projects p ON p.id = s.project_id `
 
 func scanService(row scan) (v fleet.StoredService, err error) {
-	var spec, places, parts, resources string
+	var spec, places, parts, resources, limits string
 	err = row(&v.ID, &v.ClusterID, &v.Cluster, &v.Name, &v.Namespace, &v.ProjectID, &v.Project,
 		&spec, &v.Secrets, &v.SourceID, &v.RepositoryID, &v.Revision, &v.Desired.RepositoryID, &v.Desired.SourceRevision, &v.Desired.Digest,
 		&v.Desired.Entry, &v.Desired.Size, &v.Desired.Message, &v.Desired.Author, &v.Desired.CommittedAt, &v.SpecDigest, &v.Paused, &v.PinnedRevision, &v.Undelivered, &v.Deleting,
-		&v.TombstoneID, &v.SyncRequest, &v.PruneApproval, &v.ParentID, &v.RevisedAt, &v.CreatedAt, &v.UpdatedAt, &places, &parts, &v.DiffRequest, &resources)
+		&v.TombstoneID, &v.SyncRequest, &v.PruneApproval, &v.ParentID, &v.RevisedAt, &v.CreatedAt, &v.UpdatedAt, &places, &parts, &v.DiffRequest, &resources, &limits)
 	if err != nil {
 		return v, err
 	}
 	if err := fromJSON(spec, &v.Spec); err != nil {
+		return v, err
+	}
+	if err := fromJSON(limits, &v.Limits); err != nil {
 		return v, err
 	}
 	if err := listFromText(places, &v.Places); err != nil {
@@ -37,7 +40,7 @@ func scanService(row scan) (v fleet.StoredService, err error) {
 	return v, listFromText(parts, &v.Parts)
 }
 
-// serviceArgs are the columns that both INSERT and UPDATE write, $2 to $31.
+// serviceArgs are the columns that both INSERT and UPDATE write, $2 to $32.
 func serviceArgs(v fleet.StoredService) ([]any, error) {
 	spec, err := jsonText(v.Spec)
 	if err != nil {
@@ -55,12 +58,16 @@ func serviceArgs(v fleet.StoredService) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	limits, err := limitsText(v.Limits)
+	if err != nil {
+		return nil, err
+	}
 	return []any{
 		v.ID, v.Namespace, v.ProjectID, spec, v.Secrets, v.SourceID, v.RepositoryID, v.Revision, v.Desired.RepositoryID,
 		v.Desired.SourceRevision, v.Desired.Digest, v.Desired.Entry, v.Desired.Size, v.Desired.Message, v.Desired.Author,
 		v.Desired.CommittedAt, v.SpecDigest, v.Paused, v.PinnedRevision, v.Deleting, v.TombstoneID, v.SyncRequest,
 		v.PruneApproval, v.ParentID, v.RevisedAt, v.UpdatedAt, v.Undelivered, places, parts,
-		v.DiffRequest, resources,
+		v.DiffRequest, resources, limits,
 	}, nil
 }
 
@@ -74,7 +81,7 @@ func (s *Store) InsertService(ctx context.Context, v fleet.StoredService) error 
 	inserted, err := s.execOne(ctx, `INSERT INTO services (id, namespace, project_id, spec, secrets, source_id, repository_id,
 		revision, content_repository, source_revision, digest, entry, size, message, author, committed_at, spec_digest,
 		paused, pinned_revision, deleting, tombstone_id, sync_request, prune_approval, parent_id, revised_at, updated_at,
-		undelivered, places, parts, diff_request, sync_resources, cluster_id, name, created_at) VALUES (`+placeholders(1, len(args))+`) ON CONFLICT DO NOTHING`, args...)
+		undelivered, places, parts, diff_request, sync_resources, limits, cluster_id, name, created_at) VALUES (`+placeholders(1, len(args))+`) ON CONFLICT DO NOTHING`, args...)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "service %s exists already", v.Ref())
 	}
@@ -95,7 +102,7 @@ func (s *Store) UpdateService(ctx context.Context, v fleet.StoredService) error 
 		entry = $12, size = $13, message = $14, author = $15, committed_at = $16, spec_digest = $17, paused = $18,
 		pinned_revision = $19, deleting = $20, tombstone_id = $21, sync_request = $22, prune_approval = $23,
 		parent_id = $24, revised_at = $25, updated_at = $26, undelivered = $27, places = $28, parts = $29,
-		diff_request = $30, sync_resources = $31 WHERE id = $1`, args...)
+		diff_request = $30, sync_resources = $31, limits = $32 WHERE id = $1`, args...)
 	if err == nil && !changed {
 		return noService(v.ID)
 	}
@@ -178,6 +185,11 @@ func (s *Store) ListServices(ctx context.Context, f fleet.ServiceFilter, after f
 			args = append(args, wanted)
 			where = append(where, fmt.Sprintf("%s = $%d", column, len(args)))
 		}
+	}
+	if f.Reach != nil && !everything(*f.Reach) {
+		var condition string
+		condition, args = within(*f.Reach, "c", "s", args)
+		where = append(where, condition)
 	}
 	args = append(args, limit)
 	stored, err := rowsOf(ctx, s, scanService, serviceColumns+"WHERE "+strings.Join(where, " AND ")+

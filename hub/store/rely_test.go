@@ -268,6 +268,95 @@ func TestServiceIsCreatedWhileItsClusterGoes(t *testing.T) {
 	}
 }
 
+// A project that goes and something that comes to it: one of the two is told.
+func TestProjectGoesWhileSomethingComesToIt(t *testing.T) {
+	drop := func(c *crossing) func(ctx context.Context) error {
+		return func(ctx context.Context) error { return c.DeleteProject(ctx, "ann", "shop") }
+	}
+	for name, come := range map[string]func(c *crossing) func(ctx context.Context) error{
+		"a service": func(c *crossing) func(ctx context.Context) error {
+			return func(ctx context.Context) error {
+				r := creation("web", "web")
+				r.Project = "shop"
+				_, err := c.CreateService(ctx, "ann", r)
+				return err
+			}
+		},
+		"a service of another project": func(c *crossing) func(ctx context.Context) error {
+			c.must(c.CreateService(c.t.Context(), "ann", creation("web", "web")))
+			return func(ctx context.Context) error {
+				r := creation("web", "web")
+				r.Project = "shop"
+				_, _, err := c.ApplyService(ctx, "ann", r)
+				return err
+			}
+		},
+		"a cluster": func(c *crossing) func(ctx context.Context) error {
+			return func(ctx context.Context) error {
+				_, err := c.CreateCluster(ctx, "ann", fleet.NewCluster{Name: "edge-9", Project: "shop"})
+				return err
+			}
+		},
+	} {
+		for order, want := range map[string]errcode.Code{"comes last": errcode.NotFound, "goes last": errcode.Conflict} {
+			t.Run(name+" "+order, func(t *testing.T) {
+				c := newCrossing(t)
+				if _, err := c.CreateProject(t.Context(), "ann", fleet.NewProject{Name: "shop"}); err != nil {
+					t.Fatal(err)
+				}
+				first, second := drop(c), come(c)
+				if order == "goes last" {
+					first, second = second, first
+				}
+				_, err := c.overtaken(second, func() {
+					if err := first(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				})
+				if !errcode.Is(err, want) {
+					t.Errorf("%v, want %s", err, want)
+				}
+			})
+		}
+	}
+}
+
+// Limits that narrow look at the services that are there; one that comes
+// meanwhile looks at the limits of a moment ago.
+func TestServiceIsCreatedWhileItsProjectNarrows(t *testing.T) {
+	narrow := func(c *crossing) func(ctx context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := c.UpdateProject(ctx, "ann", "default", fleet.ProjectChange{Limits: &fleet.Limits{Namespaces: []string{"other"}}})
+			return err
+		}
+	}
+	create := func(c *crossing) func(ctx context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := c.CreateService(ctx, "ann", creation("web", "web"))
+			return err
+		}
+	}
+	for name, tc := range map[string]struct {
+		first, second func(c *crossing) func(ctx context.Context) error
+		want          errcode.Code
+	}{
+		"created last":  {narrow, create, errcode.Forbidden},
+		"narrowed last": {create, narrow, errcode.Conflict},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCrossing(t)
+			_, err := c.overtaken(tc.second(c), func() {
+				if err := tc.first(c)(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			})
+			if !errcode.Is(err, tc.want) {
+				t.Errorf("%v, want %s", err, tc.want)
+			}
+		})
+	}
+}
+
 func TestOnlyWhatATransactionReliesOnMakesItRunAgain(t *testing.T) {
 	c := newCrossing(t)
 	create := func(ctx context.Context) error {

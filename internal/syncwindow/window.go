@@ -6,7 +6,8 @@
 // hold while the hub is away.
 //
 // Rules: a deny window that is open wins; where there are allow windows, one of
-// them must be open. Minutes count as the wall clock of the window's time zone
+// them must be open, of each level that has some: a service's own window does
+// not open what its project keeps closed. Minutes count as the wall clock of the window's time zone
 // shows them: one that a change to summer time leaves out begins no window, one
 // that comes twice begins two. A window lasts at least a minute and at most 31
 // days.
@@ -41,6 +42,9 @@ type Spec struct {
 	TimeZone string
 	// Manual lets what a person asks for through.
 	Manual bool
+	// Level says whose window it is, such as "project"; empty is the
+	// service's own.
+	Level string
 }
 
 // Window is a Spec that was read.
@@ -74,7 +78,11 @@ func Parse(s Spec) (Window, error) {
 
 // String is the window in words.
 func (w Window) String() string {
-	return fmt.Sprintf("%s window %q for %s in %s", w.spec.Kind, w.spec.Schedule, w.spec.Duration, w.zone)
+	text := fmt.Sprintf("%s window %q for %s in %s", w.spec.Kind, w.spec.Schedule, w.spec.Duration, w.zone)
+	if w.spec.Level != "" {
+		text = w.spec.Level + "'s " + text
+	}
+	return text
 }
 
 // Open reports whether a moment lies in the window.
@@ -118,22 +126,25 @@ func Judge(windows []Window, at time.Time, manual bool) Verdict {
 }
 
 func judge(windows []Window, at time.Time, manual bool) (held bool, why string) {
-	allows, open := 0, false
+	open, closed := map[string]bool{}, map[string]Window{}
 	for _, w := range windows {
-		if w.spec.Kind == Allow {
-			allows++
-			open = open || w.Open(at) || manual && w.spec.Manual
-			continue
-		}
-		if w.Open(at) && !(manual && w.spec.Manual) {
-			return true, "the " + w.String() + " is open"
+		through := manual && w.spec.Manual
+		switch inside := w.Open(at); {
+		case w.spec.Kind == Deny:
+			if inside && !through {
+				return true, "the " + w.String() + " is open"
+			}
+		case inside || through:
+			open[w.spec.Level] = true
+		default:
+			if _, first := closed[w.spec.Level]; !first {
+				closed[w.spec.Level] = w
+			}
 		}
 	}
-	if allows > 0 && !open {
-		for _, w := range windows {
-			if w.spec.Kind == Allow {
-				return true, "no allow window is open; the first is the " + w.String()
-			}
+	for _, w := range windows {
+		if first, ok := closed[w.spec.Level]; ok && !open[w.spec.Level] {
+			return true, "no allow window is open; the first is the " + first.String()
 		}
 	}
 	return false, ""

@@ -35,6 +35,9 @@ func TestWindowsHoldAndRelease(t *testing.T) {
 	berlin := syncwindow.Spec{Kind: "deny", Schedule: "0 22 * * *", Duration: "8h", TimeZone: "Europe/Berlin"}
 	work := syncwindow.Spec{Kind: "allow", Schedule: "0 9 * * mon-fri", Duration: "8h"}
 	manual := syncwindow.Spec{Kind: "deny", Schedule: "@daily", Duration: "24h", Manual: true}
+	project := syncwindow.Spec{Kind: "allow", Schedule: "0 9 * * mon-fri", Duration: "8h", Level: "project"}
+	weekend := syncwindow.Spec{Kind: "allow", Schedule: "0 0 * * sat", Duration: "48h"}
+	monday := syncwindow.Spec{Kind: "allow", Schedule: "0 10 * * mon", Duration: "1h", Manual: true}
 	for name, test := range map[string]struct {
 		windows []syncwindow.Spec
 		at      string
@@ -56,6 +59,13 @@ func TestWindowsHoldAndRelease(t *testing.T) {
 		"a person asks":               {[]syncwindow.Spec{manual}, "2026-01-05T12:00:00Z", true, false, ""},
 		"a person asks in vain":       {[]syncwindow.Spec{night}, "2026-01-05T23:00:00Z", true, true, "2026-01-06T06:00:00Z"},
 		"a person outside of allow":   {[]syncwindow.Spec{{Kind: "allow", Schedule: "0 9 * * 1", Duration: "1h", Manual: true}}, "2026-01-03T12:00:00Z", true, false, ""},
+		// Each level must let a sync through.
+		"its own window does not open the project's": {[]syncwindow.Spec{weekend, project}, "2026-01-03T12:00:00Z", false, true, ""},
+		"the project's does not open its own":        {[]syncwindow.Spec{weekend, project}, "2026-01-05T12:00:00Z", false, true, ""},
+		"both are open":                              {[]syncwindow.Spec{monday, project}, "2026-01-05T10:30:00Z", false, false, ""},
+		"one after the other":                        {[]syncwindow.Spec{monday, project}, "2026-01-03T12:00:00Z", false, true, "2026-01-05T10:00:00Z"},
+		"a person passes his own level alone":        {[]syncwindow.Spec{monday, project}, "2026-01-03T12:00:00Z", true, true, "2026-01-05T09:00:00Z"},
+		"two of one level":                           {[]syncwindow.Spec{work, weekend}, "2026-01-03T12:00:00Z", false, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := syncwindow.Judge(parse(t, test.windows...), at(t, test.at), test.asked)

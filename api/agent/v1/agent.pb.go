@@ -1515,11 +1515,14 @@ func (x *ServiceSpec) GetTenancy() *Tenancy {
 // unless allowed here.
 type Tenancy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Beside the service's own, with * and ?; empty leaves it to the account.
+	// With * and ?, beside the service's own unless closed; empty leaves it to
+	// the account.
 	Namespaces []string `protobuf:"bytes,1,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
 	// Kind or Kind.group, with * and ?; empty is all.
 	Kinds         []string `protobuf:"bytes,2,rep,name=kinds,proto3" json:"kinds,omitempty"`
 	ClusterScoped bool     `protobuf:"varint,3,opt,name=cluster_scoped,json=clusterScoped,proto3" json:"cluster_scoped,omitempty"`
+	// The service's own namespace must be one of namespaces, too.
+	Closed        bool `protobuf:"varint,4,opt,name=closed,proto3" json:"closed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1571,6 +1574,13 @@ func (x *Tenancy) GetKinds() []string {
 func (x *Tenancy) GetClusterScoped() bool {
 	if x != nil {
 		return x.ClusterScoped
+	}
+	return false
+}
+
+func (x *Tenancy) GetClosed() bool {
+	if x != nil {
+		return x.Closed
 	}
 	return false
 }
@@ -4022,7 +4032,10 @@ type SyncWindow struct {
 	// IANA name; empty is UTC.
 	TimeZone string `protobuf:"bytes,4,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
 	// A person's request for a sync is not held by it.
-	ManualSync    bool `protobuf:"varint,5,opt,name=manual_sync,json=manualSync,proto3" json:"manual_sync,omitempty"`
+	ManualSync bool `protobuf:"varint,5,opt,name=manual_sync,json=manualSync,proto3" json:"manual_sync,omitempty"`
+	// Whose window it is: empty for the service's own, "project" or "hub". The
+	// windows of each are judged by themselves, and all must let a sync through.
+	Level         string `protobuf:"bytes,6,opt,name=level,proto3" json:"level,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4090,6 +4103,13 @@ func (x *SyncWindow) GetManualSync() bool {
 		return x.ManualSync
 	}
 	return false
+}
+
+func (x *SyncWindow) GetLevel() string {
+	if x != nil {
+		return x.Level
+	}
+	return ""
 }
 
 // ReportDiffRequest is what applying one service would change.
@@ -4576,13 +4596,14 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
 	"\vHiddenEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"f\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"~\n" +
 	"\aTenancy\x12\x1e\n" +
 	"\n" +
 	"namespaces\x18\x01 \x03(\tR\n" +
 	"namespaces\x12\x14\n" +
 	"\x05kinds\x18\x02 \x03(\tR\x05kinds\x12%\n" +
-	"\x0ecluster_scoped\x18\x03 \x01(\bR\rclusterScoped\"\xc2\x01\n" +
+	"\x0ecluster_scoped\x18\x03 \x01(\bR\rclusterScoped\x12\x16\n" +
+	"\x06closed\x18\x04 \x01(\bR\x06closed\"\xc2\x01\n" +
 	"\aDisplay\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x03R\brevision\x12'\n" +
 	"\x0fsource_revision\x18\x02 \x01(\tR\x0esourceRevision\x12\x18\n" +
@@ -4823,7 +4844,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05image\x18\x02 \x01(\tR\x05image\x12\x12\n" +
 	"\x04args\x18\x03 \x03(\tR\x04args\"\x0e\n" +
-	"\fPingResponse\"\x96\x01\n" +
+	"\fPingResponse\"\xac\x01\n" +
 	"\n" +
 	"SyncWindow\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x1a\n" +
@@ -4831,7 +4852,8 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\bduration\x18\x03 \x01(\tR\bduration\x12\x1b\n" +
 	"\ttime_zone\x18\x04 \x01(\tR\btimeZone\x12\x1f\n" +
 	"\vmanual_sync\x18\x05 \x01(\bR\n" +
-	"manualSync\"\xc3\x02\n" +
+	"manualSync\x12\x14\n" +
+	"\x05level\x18\x06 \x01(\tR\x05level\"\xc3\x02\n" +
 	"\x11ReportDiffRequest\x12\x17\n" +
 	"\aboot_id\x18\x01 \x01(\tR\x06bootId\x12\x1d\n" +
 	"\n" +

@@ -76,6 +76,8 @@ const (
 	ProjectsGetProcedure = "/axle.hub.v1.Projects/Get"
 	// ProjectsCreateProcedure is the fully-qualified name of the Projects's Create RPC.
 	ProjectsCreateProcedure = "/axle.hub.v1.Projects/Create"
+	// ProjectsUpdateProcedure is the fully-qualified name of the Projects's Update RPC.
+	ProjectsUpdateProcedure = "/axle.hub.v1.Projects/Update"
 	// ProjectsDeleteProcedure is the fully-qualified name of the Projects's Delete RPC.
 	ProjectsDeleteProcedure = "/axle.hub.v1.Projects/Delete"
 	// ClustersListProcedure is the fully-qualified name of the Clusters's List RPC.
@@ -190,6 +192,10 @@ const (
 	HubDrainProcedure = "/axle.hub.v1.Hub/Drain"
 	// HubRotateSigningKeyProcedure is the fully-qualified name of the Hub's RotateSigningKey RPC.
 	HubRotateSigningKeyProcedure = "/axle.hub.v1.Hub/RotateSigningKey"
+	// HubGetSyncWindowsProcedure is the fully-qualified name of the Hub's GetSyncWindows RPC.
+	HubGetSyncWindowsProcedure = "/axle.hub.v1.Hub/GetSyncWindows"
+	// HubSetSyncWindowsProcedure is the fully-qualified name of the Hub's SetSyncWindows RPC.
+	HubSetSyncWindowsProcedure = "/axle.hub.v1.Hub/SetSyncWindows"
 )
 
 // SessionsClient is a client for the axle.hub.v1.Sessions service.
@@ -295,6 +301,9 @@ type ProjectsClient interface {
 	List(context.Context, *connect.Request[v1.ListProjectsRequest]) (*connect.Response[v1.ListProjectsResponse], error)
 	Get(context.Context, *connect.Request[v1.GetProjectRequest]) (*connect.Response[v1.Project], error)
 	Create(context.Context, *connect.Request[v1.CreateProjectRequest]) (*connect.Response[v1.Project], error)
+	// Update changes what is set. Conflict when services of the project are in
+	// namespaces that the new limits leave out.
+	Update(context.Context, *connect.Request[v1.UpdateProjectRequest]) (*connect.Response[v1.Project], error)
 	Delete(context.Context, *connect.Request[v1.DeleteProjectRequest]) (*connect.Response[v1.DeleteProjectResponse], error)
 }
 
@@ -327,6 +336,12 @@ func NewProjectsClient(httpClient connect.HTTPClient, baseURL string, opts ...co
 			connect.WithSchema(projectsMethods.ByName("Create")),
 			connect.WithClientOptions(opts...),
 		),
+		update: connect.NewClient[v1.UpdateProjectRequest, v1.Project](
+			httpClient,
+			baseURL+ProjectsUpdateProcedure,
+			connect.WithSchema(projectsMethods.ByName("Update")),
+			connect.WithClientOptions(opts...),
+		),
 		delete: connect.NewClient[v1.DeleteProjectRequest, v1.DeleteProjectResponse](
 			httpClient,
 			baseURL+ProjectsDeleteProcedure,
@@ -341,6 +356,7 @@ type projectsClient struct {
 	list   *connect.Client[v1.ListProjectsRequest, v1.ListProjectsResponse]
 	get    *connect.Client[v1.GetProjectRequest, v1.Project]
 	create *connect.Client[v1.CreateProjectRequest, v1.Project]
+	update *connect.Client[v1.UpdateProjectRequest, v1.Project]
 	delete *connect.Client[v1.DeleteProjectRequest, v1.DeleteProjectResponse]
 }
 
@@ -359,6 +375,11 @@ func (c *projectsClient) Create(ctx context.Context, req *connect.Request[v1.Cre
 	return c.create.CallUnary(ctx, req)
 }
 
+// Update calls axle.hub.v1.Projects.Update.
+func (c *projectsClient) Update(ctx context.Context, req *connect.Request[v1.UpdateProjectRequest]) (*connect.Response[v1.Project], error) {
+	return c.update.CallUnary(ctx, req)
+}
+
 // Delete calls axle.hub.v1.Projects.Delete.
 func (c *projectsClient) Delete(ctx context.Context, req *connect.Request[v1.DeleteProjectRequest]) (*connect.Response[v1.DeleteProjectResponse], error) {
 	return c.delete.CallUnary(ctx, req)
@@ -369,6 +390,9 @@ type ProjectsHandler interface {
 	List(context.Context, *connect.Request[v1.ListProjectsRequest]) (*connect.Response[v1.ListProjectsResponse], error)
 	Get(context.Context, *connect.Request[v1.GetProjectRequest]) (*connect.Response[v1.Project], error)
 	Create(context.Context, *connect.Request[v1.CreateProjectRequest]) (*connect.Response[v1.Project], error)
+	// Update changes what is set. Conflict when services of the project are in
+	// namespaces that the new limits leave out.
+	Update(context.Context, *connect.Request[v1.UpdateProjectRequest]) (*connect.Response[v1.Project], error)
 	Delete(context.Context, *connect.Request[v1.DeleteProjectRequest]) (*connect.Response[v1.DeleteProjectResponse], error)
 }
 
@@ -397,6 +421,12 @@ func NewProjectsHandler(svc ProjectsHandler, opts ...connect.HandlerOption) (str
 		connect.WithSchema(projectsMethods.ByName("Create")),
 		connect.WithHandlerOptions(opts...),
 	)
+	projectsUpdateHandler := connect.NewUnaryHandler(
+		ProjectsUpdateProcedure,
+		svc.Update,
+		connect.WithSchema(projectsMethods.ByName("Update")),
+		connect.WithHandlerOptions(opts...),
+	)
 	projectsDeleteHandler := connect.NewUnaryHandler(
 		ProjectsDeleteProcedure,
 		svc.Delete,
@@ -411,6 +441,8 @@ func NewProjectsHandler(svc ProjectsHandler, opts ...connect.HandlerOption) (str
 			projectsGetHandler.ServeHTTP(w, r)
 		case ProjectsCreateProcedure:
 			projectsCreateHandler.ServeHTTP(w, r)
+		case ProjectsUpdateProcedure:
+			projectsUpdateHandler.ServeHTTP(w, r)
 		case ProjectsDeleteProcedure:
 			projectsDeleteHandler.ServeHTTP(w, r)
 		default:
@@ -432,6 +464,10 @@ func (UnimplementedProjectsHandler) Get(context.Context, *connect.Request[v1.Get
 
 func (UnimplementedProjectsHandler) Create(context.Context, *connect.Request[v1.CreateProjectRequest]) (*connect.Response[v1.Project], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Projects.Create is not implemented"))
+}
+
+func (UnimplementedProjectsHandler) Update(context.Context, *connect.Request[v1.UpdateProjectRequest]) (*connect.Response[v1.Project], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Projects.Update is not implemented"))
 }
 
 func (UnimplementedProjectsHandler) Delete(context.Context, *connect.Request[v1.DeleteProjectRequest]) (*connect.Response[v1.DeleteProjectResponse], error) {
@@ -2284,6 +2320,10 @@ type HubClient interface {
 	// RotateSigningKey makes a new key for what agents are told. It signs once
 	// every agent that is on has learned of it. Conflict while one is announced.
 	RotateSigningKey(context.Context, *connect.Request[v1.RotateSigningKeyRequest]) (*connect.Response[v1.RotateSigningKeyResponse], error)
+	// GetSyncWindows returns the windows that hold for every service.
+	GetSyncWindows(context.Context, *connect.Request[v1.GetSyncWindowsRequest]) (*connect.Response[v1.SyncWindowList], error)
+	// SetSyncWindows replaces them.
+	SetSyncWindows(context.Context, *connect.Request[v1.SyncWindowList]) (*connect.Response[v1.SyncWindowList], error)
 }
 
 // NewHubClient constructs a client for the axle.hub.v1.Hub service. By default, it uses the Connect
@@ -2321,6 +2361,18 @@ func NewHubClient(httpClient connect.HTTPClient, baseURL string, opts ...connect
 			connect.WithSchema(hubMethods.ByName("RotateSigningKey")),
 			connect.WithClientOptions(opts...),
 		),
+		getSyncWindows: connect.NewClient[v1.GetSyncWindowsRequest, v1.SyncWindowList](
+			httpClient,
+			baseURL+HubGetSyncWindowsProcedure,
+			connect.WithSchema(hubMethods.ByName("GetSyncWindows")),
+			connect.WithClientOptions(opts...),
+		),
+		setSyncWindows: connect.NewClient[v1.SyncWindowList, v1.SyncWindowList](
+			httpClient,
+			baseURL+HubSetSyncWindowsProcedure,
+			connect.WithSchema(hubMethods.ByName("SetSyncWindows")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -2330,6 +2382,8 @@ type hubClient struct {
 	confirmRestore   *connect.Client[v1.ConfirmRestoreRequest, v1.ConfirmRestoreResponse]
 	drain            *connect.Client[v1.DrainRequest, v1.DrainResponse]
 	rotateSigningKey *connect.Client[v1.RotateSigningKeyRequest, v1.RotateSigningKeyResponse]
+	getSyncWindows   *connect.Client[v1.GetSyncWindowsRequest, v1.SyncWindowList]
+	setSyncWindows   *connect.Client[v1.SyncWindowList, v1.SyncWindowList]
 }
 
 // Status calls axle.hub.v1.Hub.Status.
@@ -2352,6 +2406,16 @@ func (c *hubClient) RotateSigningKey(ctx context.Context, req *connect.Request[v
 	return c.rotateSigningKey.CallUnary(ctx, req)
 }
 
+// GetSyncWindows calls axle.hub.v1.Hub.GetSyncWindows.
+func (c *hubClient) GetSyncWindows(ctx context.Context, req *connect.Request[v1.GetSyncWindowsRequest]) (*connect.Response[v1.SyncWindowList], error) {
+	return c.getSyncWindows.CallUnary(ctx, req)
+}
+
+// SetSyncWindows calls axle.hub.v1.Hub.SetSyncWindows.
+func (c *hubClient) SetSyncWindows(ctx context.Context, req *connect.Request[v1.SyncWindowList]) (*connect.Response[v1.SyncWindowList], error) {
+	return c.setSyncWindows.CallUnary(ctx, req)
+}
+
 // HubHandler is an implementation of the axle.hub.v1.Hub service.
 type HubHandler interface {
 	Status(context.Context, *connect.Request[v1.HubStatusRequest]) (*connect.Response[v1.HubStatus], error)
@@ -2362,6 +2426,10 @@ type HubHandler interface {
 	// RotateSigningKey makes a new key for what agents are told. It signs once
 	// every agent that is on has learned of it. Conflict while one is announced.
 	RotateSigningKey(context.Context, *connect.Request[v1.RotateSigningKeyRequest]) (*connect.Response[v1.RotateSigningKeyResponse], error)
+	// GetSyncWindows returns the windows that hold for every service.
+	GetSyncWindows(context.Context, *connect.Request[v1.GetSyncWindowsRequest]) (*connect.Response[v1.SyncWindowList], error)
+	// SetSyncWindows replaces them.
+	SetSyncWindows(context.Context, *connect.Request[v1.SyncWindowList]) (*connect.Response[v1.SyncWindowList], error)
 }
 
 // NewHubHandler builds an HTTP handler from the service implementation. It returns the path on
@@ -2395,6 +2463,18 @@ func NewHubHandler(svc HubHandler, opts ...connect.HandlerOption) (string, http.
 		connect.WithSchema(hubMethods.ByName("RotateSigningKey")),
 		connect.WithHandlerOptions(opts...),
 	)
+	hubGetSyncWindowsHandler := connect.NewUnaryHandler(
+		HubGetSyncWindowsProcedure,
+		svc.GetSyncWindows,
+		connect.WithSchema(hubMethods.ByName("GetSyncWindows")),
+		connect.WithHandlerOptions(opts...),
+	)
+	hubSetSyncWindowsHandler := connect.NewUnaryHandler(
+		HubSetSyncWindowsProcedure,
+		svc.SetSyncWindows,
+		connect.WithSchema(hubMethods.ByName("SetSyncWindows")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/axle.hub.v1.Hub/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case HubStatusProcedure:
@@ -2405,6 +2485,10 @@ func NewHubHandler(svc HubHandler, opts ...connect.HandlerOption) (string, http.
 			hubDrainHandler.ServeHTTP(w, r)
 		case HubRotateSigningKeyProcedure:
 			hubRotateSigningKeyHandler.ServeHTTP(w, r)
+		case HubGetSyncWindowsProcedure:
+			hubGetSyncWindowsHandler.ServeHTTP(w, r)
+		case HubSetSyncWindowsProcedure:
+			hubSetSyncWindowsHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -2428,4 +2512,12 @@ func (UnimplementedHubHandler) Drain(context.Context, *connect.Request[v1.DrainR
 
 func (UnimplementedHubHandler) RotateSigningKey(context.Context, *connect.Request[v1.RotateSigningKeyRequest]) (*connect.Response[v1.RotateSigningKeyResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Hub.RotateSigningKey is not implemented"))
+}
+
+func (UnimplementedHubHandler) GetSyncWindows(context.Context, *connect.Request[v1.GetSyncWindowsRequest]) (*connect.Response[v1.SyncWindowList], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Hub.GetSyncWindows is not implemented"))
+}
+
+func (UnimplementedHubHandler) SetSyncWindows(context.Context, *connect.Request[v1.SyncWindowList]) (*connect.Response[v1.SyncWindowList], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Hub.SetSyncWindows is not implemented"))
 }

@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+)
+
+// limitsView are a project's limits as -o json shows them.
+type limitsView struct {
+	Namespaces     []string     `json:"namespaces"`
+	Kinds          []string     `json:"kinds"`
+	ClusterScoped  bool         `json:"clusterScoped"`
+	ServiceAccount string       `json:"serviceAccount"`
+	SyncWindows    []windowView `json:"syncWindows"`
+}
+
+func limitsOf(l *hubv1.ProjectLimits) limitsView {
+	return limitsView{
+		append([]string{}, l.GetNamespaces()...), append([]string{}, l.GetKinds()...), l.GetClusterScoped(), l.GetServiceAccount(), windowViews(l.GetSyncWindows()),
+	}
+}
+
+// limitColumns are the lines of a project that tell its limits; what is not
+// limited has none.
+func limitColumns(l *hubv1.ProjectLimits) []column[projectView] {
+	line := func(title, text string) column[projectView] {
+		return column[projectView]{title, func(projectView) string { return text }}
+	}
+	scoped := ""
+	if l.GetClusterScoped() {
+		scoped = "allowed"
+	}
+	var windows []string
+	for _, w := range l.GetSyncWindows() {
+		windows = append(windows, windowText(w))
+	}
+	return []column[projectView]{
+		line("Namespaces", strings.Join(l.GetNamespaces(), ", ")),
+		line("Kinds", strings.Join(l.GetKinds(), ", ")),
+		line("Cluster-scoped", scoped),
+		line("Service account", l.GetServiceAccount()),
+		line("Sync windows", strings.Join(windows, "\n")),
+	}
+}
+
+// limitFlags are the flags that declare limits.
+type limitFlags struct {
+	namespaces, kinds, windows []string
+	clusterScoped              bool
+	account                    string
+}
+
+func (l *limitFlags) register(c *cobra.Command) {
+	f := c.Flags()
+	f.StringSliceVar(&l.namespaces, "allow-namespace", nil, "only these namespaces, with * and ?; may be repeated, an empty one lifts the limit")
+	f.StringSliceVar(&l.kinds, "allow-kind", nil, "only these kinds, as Kind or Kind.group with * and ?; may be repeated, an empty one lifts the limit")
+	f.BoolVar(&l.clusterScoped, "cluster-scoped", false, "allow objects of the whole cluster")
+	f.StringVar(&l.account, "service-account", "", "who acts for services that name no account: NAME or NAMESPACE/NAME")
+	f.StringArrayVar(&l.windows, "sync-window", nil, windowForm+"; may be repeated, an empty one removes all")
+}
+
+// change applies the flags that were given to limits; it returns nil when none
+// was.
+func (l *limitFlags) change(c *cobra.Command, limits *hubv1.ProjectLimits) (*hubv1.ProjectLimits, error) {
+	if limits == nil {
+		limits = &hubv1.ProjectLimits{}
+	}
+	f, changed := c.Flags(), false
+	given := func(name string) bool {
+		changed = changed || f.Changed(name)
+		return f.Changed(name)
+	}
+	if given("allow-namespace") {
+		limits.Namespaces = withoutEmpty(l.namespaces)
+	}
+	if given("allow-kind") {
+		limits.Kinds = withoutEmpty(l.kinds)
+	}
+	if given("cluster-scoped") {
+		limits.ClusterScoped = l.clusterScoped
+	}
+	if given("service-account") {
+		limits.ServiceAccount = l.account
+	}
+	if given("sync-window") {
+		windows, err := parseWindows(l.windows)
+		if err != nil {
+			return nil, err
+		}
+		limits.SyncWindows = windows
+	}
+	if !changed {
+		return nil, nil
+	}
+	return limits, nil
+}
+
+func withoutEmpty(all []string) (kept []string) {
+	for _, text := range all {
+		if text != "" {
+			kept = append(kept, text)
+		}
+	}
+	return kept
+}

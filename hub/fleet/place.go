@@ -1,0 +1,79 @@
+package fleet
+
+import (
+	"context"
+
+	"github.com/axle-cd/axle/hub/identity"
+)
+
+// ProjectScope returns where a project is for access; empty is the default
+// one. NotFound.
+func (f *Fleet) ProjectScope(ctx context.Context, name string) (identity.Scope, error) {
+	p, err := f.Project(ctx, name)
+	return identity.Scope{Project: p.ID}, err
+}
+
+// ClusterScope returns where a cluster is for access. NotFound.
+func (f *Fleet) ClusterScope(ctx context.Context, name string) (identity.Scope, error) {
+	c, err := f.store.ClusterByName(ctx, name)
+	return c.Scope(), err
+}
+
+// ServiceScope returns where a service is for access. NotFound.
+func (f *Fleet) ServiceScope(ctx context.Context, ref Ref) (identity.Scope, error) {
+	s, err := f.store.ServiceByRef(ctx, ref)
+	if err != nil {
+		return identity.Scope{}, err
+	}
+	c, err := f.store.ClusterByID(ctx, s.ClusterID)
+	return s.Scope(c), err
+}
+
+// Scope is where a cluster is for access.
+func (c Cluster) Scope() identity.Scope {
+	return identity.Scope{Project: c.ProjectID, Cluster: c.ID}
+}
+
+// Scope is where a service on a cluster is for access.
+func (s Service) Scope(c Cluster) identity.Scope {
+	scope := identity.Scope{Project: s.ProjectID, Cluster: c.ID, Service: s.ID}
+	if c.ProjectID != s.ProjectID {
+		scope.ClusterProject = c.ProjectID
+	}
+	return scope
+}
+
+// Extent is how many things of a project a caller may see.
+type Extent struct {
+	Clusters int
+	Services int
+}
+
+// ReachReader counts what is within a caller's reach.
+type ReachReader interface {
+	// CountsWithin counts clusters and services by project id. Projects in
+	// which nothing is within reach are not there.
+	CountsWithin(ctx context.Context, r identity.Reach) (map[string]Extent, error)
+}
+
+// ProjectsWithin returns the projects that are within reach, or have something
+// in them that is, in order of name and with counts of what is.
+func (f *Fleet) ProjectsWithin(ctx context.Context, r identity.Reach) ([]Project, error) {
+	all, err := f.store.Projects(ctx)
+	if err != nil || r.Everywhere && r.Only == "" {
+		return all, err
+	}
+	counts, err := f.store.CountsWithin(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	var seen []Project
+	for _, p := range all {
+		of, some := counts[p.ID]
+		if some || r.Covers(identity.Scope{Project: p.ID}) {
+			p.Clusters, p.Services = of.Clusters, of.Services
+			seen = append(seen, p)
+		}
+	}
+	return seen, nil
+}

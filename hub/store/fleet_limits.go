@@ -1,0 +1,88 @@
+package store
+
+import (
+	"context"
+
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// settingWindows are the sync windows of the hub as a whole.
+const settingWindows = "sync_windows"
+
+// limitsText is JSON, empty where nothing is limited. Equal limits have equal
+// texts, which ServicesToLimit compares.
+func limitsText(l fleet.Limits) (string, error) {
+	if l.Zero() {
+		return "", nil
+	}
+	return jsonText(l)
+}
+
+// HubWindows is fleet.LimitStore.
+func (s *Store) HubWindows(ctx context.Context) (windows []fleet.SyncWindow, err error) {
+	text, err := s.Setting(ctx, settingWindows)
+	if err != nil {
+		return nil, err
+	}
+	return windows, fromJSON(text, &windows)
+}
+
+// SetHubWindows is fleet.LimitStore.
+func (s *Store) SetHubWindows(ctx context.Context, windows []fleet.SyncWindow) error {
+	text, err := listText(windows)
+	if err != nil {
+		return err
+	}
+	return s.SetSetting(ctx, settingWindows, text)
+}
+
+// UpdateProject is fleet.ProjectStore.
+func (s *Store) UpdateProject(ctx context.Context, p fleet.Project) error {
+	limits, err := limitsText(p.Limits)
+	if err != nil {
+		return err
+	}
+	delivered, err := limitsText(p.Delivered)
+	if err != nil {
+		return err
+	}
+	changed, err := s.execOne(ctx, "UPDATE projects SET description = $2, limits = $3, delivered = $4 WHERE id = $1", p.ID, p.Description, limits, delivered)
+	if err == nil && !changed {
+		return errcode.New(errcode.NotFound, "project %s does not exist any more", p.Name)
+	}
+	return err
+}
+
+// ProjectsByID is fleet.ProjectStore.
+func (s *Store) ProjectsByID(ctx context.Context, ids []string) (all []fleet.Project, err error) {
+	err = chunks(ids, func(args []any) error {
+		part, err := rowsOf(ctx, s, scanProject, "SELECT p.id, p.name, p.description, p.created_at, p.limits, p.delivered, 0, 0 FROM projects p WHERE p.id IN ("+placeholders(1, len(args))+")", args...)
+		all = append(all, part...)
+		return err
+	})
+	return all, err
+}
+
+// NamespacesOfProject is fleet.LimitStore.
+func (s *Store) NamespacesOfProject(ctx context.Context, projectID string) (map[string]fleet.Ref, error) {
+	used := map[string]fleet.Ref{}
+	return used, s.each(ctx, `SELECT s.namespace, COALESCE(c.name, ''), s.name FROM services s LEFT JOIN clusters c ON c.id = s.cluster_id
+		WHERE s.project_id = $1 AND NOT (s.parent_id = 'hub' AND s.source_id = '') ORDER BY c.name, s.name`, []any{projectID}, func(row scan) error {
+		var namespace string
+		var ref fleet.Ref
+		if err := row(&namespace, &ref.Cluster, &ref.Name); err != nil {
+			return err
+		}
+		if _, known := used[namespace]; !known {
+			used[namespace] = ref
+		}
+		return nil
+	})
+}
+
+// ServicesToLimit is fleet.LimitStore.
+func (s *Store) ServicesToLimit(ctx context.Context, after string, limit int) ([]fleet.StoredService, error) {
+	return rowsOf(ctx, s, scanService, serviceColumns+`WHERE s.id > $1 AND s.limits <> COALESCE(p.delivered, '')
+		AND NOT (s.parent_id = 'hub' AND s.source_id = '') ORDER BY s.id LIMIT $2`, after, limit)
+}

@@ -1,0 +1,254 @@
+package store_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/axle-cd/axle/hub/fanout"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+var (
+	night   = fleet.SyncWindow{Kind: "deny", Schedule: "0 22 * * *", Duration: "8h"}
+	holiday = fleet.SyncWindow{Kind: "deny", Schedule: "0 0 24 12 *", Duration: "72h", ManualSync: true}
+)
+
+// told is what the agent of a service's cluster is told.
+func (y *yard) told(cluster, name string) fleet.Service {
+	y.t.Helper()
+	s, err := y.store.ServiceByRef(y.t.Context(), fleet.Ref{Cluster: cluster, Name: name})
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	specs, missing, err := y.AgentSpecs(y.t.Context(), s.ClusterID, []string{s.ID})
+	if err != nil || len(missing) > 0 || len(specs) != 1 {
+		y.t.Fatalf("%v, %v, %v", specs, missing, err)
+	}
+	return specs[0].Service
+}
+
+func (y *yard) limit(project string, l fleet.Limits) {
+	y.t.Helper()
+	if _, err := y.UpdateProject(y.t.Context(), "ann", project, fleet.ProjectChange{Limits: &l}); err != nil {
+		y.t.Fatal(err)
+	}
+}
+
+func (y *yard) settle() {
+	y.t.Helper()
+	if err := y.SettleLimits(y.t.Context()); err != nil {
+		y.t.Fatal(err)
+	}
+}
+
+func TestLimitsOfAProjectReachItsServices(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		y := newYard(t, p)
+		if _, err := y.CreateProject(t.Context(), "ann", fleet.NewProject{Name: "shop", Limits: fleet.Limits{Kinds: []string{"Deployment.apps"}}}); err != nil {
+			t.Fatal(err)
+		}
+		y.cluster("edge-1")
+		y.service("edge-1", "other")
+		untouched := y.told("edge-1", "other")
+		if !untouched.Limits.Zero() {
+			t.Errorf("a project without limits: %+v", untouched.Limits)
+		}
+		r := fleet.ServiceRequest{Ref: fleet.Ref{Cluster: "edge-1", Name: "web"}, Spec: spec("web"), Project: "shop"}
+		y.must(y.CreateService(t.Context(), "ann", r))
+		born := y.told("edge-1", "web")
+		if diff := cmp.Diff(fleet.Limits{Kinds: []string{"Deployment.apps"}}, born.Limits); diff != "" {
+			t.Errorf("as it is made (-want +got):\n%s", diff)
+		}
+
+		// What a killed process began, the next one ends: until then the digest
+		// and what is told stay those of before, together.
+		y.limit("shop", fleet.Limits{Namespaces: []string{"web", "shop-*"}, ServiceAccount: "deployer", SyncWindows: []fleet.SyncWindow{night}})
+		if err := y.SetSyncWindows(t.Context(), "ann", []fleet.SyncWindow{holiday}); err != nil {
+			t.Fatal(err)
+		}
+		if now := y.told("edge-1", "web"); now.SpecDigest != born.SpecDigest || !cmp.Equal(now.Limits, born.Limits) {
+			t.Errorf("half of a change: %+v", now.Limits)
+		}
+		y.settle()
+		limited := y.told("edge-1", "web")
+		want := fleet.Limits{Namespaces: []string{"web", "shop-*"}, ServiceAccount: "deployer", SyncWindows: []fleet.SyncWindow{night}, HubWindows: []fleet.SyncWindow{holiday}}
+		if diff := cmp.Diff(want, limited.Limits); diff != "" || limited.SpecDigest == born.SpecDigest {
+			t.Errorf("digest %s, before %s; limits (-want +got):\n%s", limited.SpecDigest, born.SpecDigest, diff)
+		}
+		if other := y.told("edge-1", "other"); !cmp.Equal(other.Limits, fleet.Limits{HubWindows: []fleet.SyncWindow{holiday}}) {
+			t.Errorf("windows of the hub hold for every project: %+v", other.Limits)
+		}
+		if limited.Revision != born.Revision {
+			t.Errorf("limits made revision %d of %d", limited.Revision, born.Revision)
+		}
+
+		y.limit("shop", fleet.Limits{Kinds: []string{"Deployment.apps"}})
+		if err := y.SetSyncWindows(t.Context(), "ann", nil); err != nil {
+			t.Fatal(err)
+		}
+		y.settle()
+		for name, before := range map[string]fleet.Service{"web": born, "other": untouched} {
+			if now := y.told("edge-1", name); now.SpecDigest != before.SpecDigest {
+				t.Errorf("%s: digest %s, at first %s", name, now.SpecDigest, before.SpecDigest)
+			}
+		}
+	})
+}
+
+// A project takes windows of the hub that were there before it.
+func TestNewProjectHasTheWindowsOfTheHub(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		y := newYard(t, p)
+		if err := y.SetSyncWindows(t.Context(), "ann", []fleet.SyncWindow{holiday}); err != nil {
+			t.Fatal(err)
+		}
+		made, err := y.CreateProject(t.Context(), "ann", fleet.NewProject{Name: "shop"})
+		if err != nil || !cmp.Equal(made.Delivered.HubWindows, []fleet.SyncWindow{holiday}) || !made.Limits.Zero() {
+			t.Errorf("%+v, %v", made, err)
+		}
+	})
+}
+
+func TestServiceMovesToAProjectWithLimits(t *testing.T) {
+	for name, before := range map[string]func(y *yard, web fleet.ServiceView){
+		"as it is": func(*yard, fleet.ServiceView) {},
+		"pinned": func(y *yard, web fleet.ServiceView) {
+			y.move(web, 1)
+			y.move(web, 2)
+			y.must(y.RollbackService(y.t.Context(), "ann", fleet.Ref{Cluster: "edge-1", Name: "web"}, 0))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, p place) {
+				y := newYard(t, p)
+				limits := fleet.Limits{Kinds: []string{"ConfigMap"}}
+				if _, err := y.CreateProject(t.Context(), "ann", fleet.NewProject{Name: "shop", Limits: limits}); err != nil {
+					t.Fatal(err)
+				}
+				y.cluster("edge-1")
+				before(y, y.service("edge-1", "web"))
+				was := y.told("edge-1", "web")
+				_, _, err := y.ApplyService(t.Context(), "ann", fleet.ServiceRequest{Ref: fleet.Ref{Cluster: "edge-1", Name: "web"}, Spec: spec("web"), Project: "shop"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if now := y.told("edge-1", "web"); now.SpecDigest == was.SpecDigest || !cmp.Equal(now.Limits, limits) || now.Project != "shop" {
+					t.Errorf("digest %s, was %s; %+v of %s", now.SpecDigest, was.SpecDigest, now.Limits, now.Project)
+				}
+			})
+		})
+	}
+}
+
+func TestLimitsAreRefusedWhereTheyCannotHold(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		y := newYard(t, p)
+		y.cluster("edge-1")
+		y.service("edge-1", "web")
+		for name, tc := range map[string]struct {
+			limits fleet.Limits
+			code   errcode.Code
+			says   string
+		}{
+			"a service is elsewhere": {fleet.Limits{Namespaces: []string{"shop-*"}}, errcode.Conflict, "edge-1/web is in namespace web"},
+			"a pattern":              {fleet.Limits{Namespaces: []string{"web", "[a"}}, errcode.Invalid, "limits.namespaces[1]"},
+			"an empty pattern":       {fleet.Limits{Kinds: []string{""}}, errcode.Invalid, "limits.kinds[0]"},
+			"a window":               {fleet.Limits{SyncWindows: []fleet.SyncWindow{{Kind: "deny"}}}, errcode.Invalid, "limits.syncWindows[0]"},
+			"an account":             {fleet.Limits{ServiceAccount: "a/b/c"}, errcode.Invalid, "limits.serviceAccount"},
+			"an account of elsewhere": {fleet.Limits{Namespaces: []string{"web"}, ServiceAccount: "kube-system/admin"}, errcode.Invalid,
+				"namespace kube-system is none of limits.namespaces"},
+			"an account of anywhere": {fleet.Limits{ServiceAccount: "ops/admin"}, errcode.Invalid, "limits.serviceAccount"},
+		} {
+			_, err := y.UpdateProject(t.Context(), "ann", "default", fleet.ProjectChange{Limits: &tc.limits})
+			if !errcode.Is(err, tc.code) || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("%s: %v, want %s with %q", name, err, tc.code, tc.says)
+			}
+		}
+		wantCode(t, y.SetSyncWindows(t.Context(), "ann", []fleet.SyncWindow{{Kind: "maybe"}}), errcode.Invalid)
+
+		y.limit("default", fleet.Limits{Namespaces: []string{"web", "team-?"}})
+		create := func(namespace string) error {
+			s := spec("web")
+			s.Namespace = namespace
+			_, err := y.CreateService(t.Context(), "ann", fleet.ServiceRequest{Ref: fleet.Ref{Cluster: "edge-1", Name: "new"}, Spec: s, DryRun: true})
+			return err
+		}
+		wantCode(t, create("team-10"), errcode.Forbidden)
+		wantCode(t, create(""), errcode.Forbidden)
+		if err := create("team-1"); err != nil {
+			t.Error(err)
+		}
+		moved := spec("web")
+		moved.Namespace = "kube-system"
+		_, err := y.UpdateService(t.Context(), "ann", fleet.Ref{Cluster: "edge-1", Name: "web"}, moved, nil, false)
+		wantCode(t, err, errcode.Forbidden)
+	})
+}
+
+// The agents' own service is limited by nobody: it belongs to the whole
+// cluster, and mends the agents that obey limits.
+func TestLimitsLeaveTheHubsOwnServiceAlone(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		y := newYard(t, p)
+		if _, err := y.CreateProject(t.Context(), "ann", fleet.NewProject{Name: "shop"}); err != nil {
+			t.Fatal(err)
+		}
+		c, err := y.CreateCluster(t.Context(), "ann", fleet.NewCluster{Name: "edge-1", Project: "shop"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		y.enroll(c.ID)
+		y.ping(c.ID, "1.0.0")
+		agents := fanout.Agents{Fleet: y.Fleet}
+		if refused := y.place(agents, "1.1.0", c.ID); len(refused) > 0 {
+			t.Fatal(refused)
+		}
+		was := y.told("edge-1", "axle-agent")
+		for _, project := range []string{"default", "shop"} {
+			y.limit(project, fleet.Limits{Namespaces: []string{"a"}, Kinds: []string{"ConfigMap"}})
+		}
+		if err := y.SetSyncWindows(t.Context(), "ann", []fleet.SyncWindow{night}); err != nil {
+			t.Fatal(err)
+		}
+		y.settle()
+		if now := y.told("edge-1", "axle-agent"); now.SpecDigest != was.SpecDigest || !now.Limits.Zero() || now.Project != fleet.DefaultProject {
+			t.Errorf("digest %s, was %s; %+v of project %s", now.SpecDigest, was.SpecDigest, now.Limits, now.Project)
+		}
+	})
+}
+
+// More services than one transaction takes.
+func TestLimitsReachManyServices(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		y := newYard(t, p)
+		c := y.cluster("edge-1")
+		const n = 501
+		err := y.store.Write(t.Context(), func(ctx context.Context) error {
+			for i := range n {
+				s := fleet.StoredService{Service: fleet.Service{ID: "svc-" + label(i), ClusterID: c.ID, Name: "s" + label(i), Namespace: "web", ProjectID: fleet.DefaultProjectID, SourceID: "src"}}
+				if err := y.store.InsertService(ctx, s); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		y.limit("default", fleet.Limits{Kinds: []string{"ConfigMap"}})
+		y.settle()
+		behind, err := y.store.ServicesToLimit(t.Context(), "", 10)
+		if err != nil || len(behind) != 0 {
+			t.Errorf("%d are behind, %v", len(behind), err)
+		}
+		if s := y.told("edge-1", "s"+label(n-1)); len(s.Limits.Kinds) != 1 {
+			t.Errorf("the last: %+v", s.Limits)
+		}
+	})
+}
+
+func label(i int) string { return string([]byte{'a' + byte(i/100), 'a' + byte(i/10%10), 'a' + byte(i%10)}) }
