@@ -79,6 +79,12 @@ bench-fleet-all: ## record all runs of bench-fleet, 45 minutes (ONLY='budget gro
 soak: deps ## the delivery at its full size, and an agent killed at each of its calls (RUN=scale_1_3_5_2 plays one)
 	AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/world -v -run '$(if $(RUN),TestCDN/$(RUN),TestCDN|TestKillAtEveryCall)'
 
+conformance-suite: ## build Kubernetes' end-to-end tests (once, cached by content)
+	@./test/conformance/build.sh
+
+conformance: deps kubedev conformance-suite ## Kubernetes' conformance tests directly and through the hub (ARGS=--help tells more)
+	@go run ./cmd/dev conformance $(ARGS)
+
 goldens: ## let the real helm and kustomize write test/goldens anew (some minutes)
 	go test -count=1 ./render -run 'TestGoldens$$' -update
 
@@ -88,4 +94,4 @@ fuzz: ## run every fuzz test for FUZZTIME (30s)
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo test build images deps kubedev generate lint check-generated bench bench-apply bench-fleet bench-fleet-all goldens fuzz clean
+.PHONY: help demo test build images deps kubedev generate lint check-generated bench bench-apply bench-fleet bench-fleet-all conformance conformance-suite goldens fuzz clean
