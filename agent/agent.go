@@ -44,6 +44,7 @@ type Agent struct {
 	registry *prometheus.Registry
 	measured atomic.Pointer[prometheus.Registry]
 	loop     atomic.Pointer[poll.Loop]
+	tunnel   atomic.Pointer[tunnels]
 	// rules judge objects; users write them in the cluster.
 	rules  health.Rules
 	keeper *upgrade.Keeper // nil when the agent does not replace itself
@@ -133,6 +134,7 @@ func (a *Agent) work(ctx context.Context, renderer *render.Runner) error {
 		return err
 	}
 	a.loop.Store(p.loop)
+	a.tunnel.Store(p.tunnel)
 	conf := newConfiguration(a.kube, p.loop)
 	rules := newHealthRules(a.kube, &a.rules, p.watcher.RulesChanged)
 	return lifecycle.Run(ctx,
@@ -144,6 +146,7 @@ func (a *Agent) work(ctx context.Context, renderer *render.Runner) error {
 		lifecycle.Part{Name: "configuration", Run: conf.run},
 		lifecycle.Part{Name: "health rules", Run: rules.run},
 		lifecycle.Part{Name: "tests", Run: p.tests.Run},
+		lifecycle.Part{Name: "tunnel", Run: p.tunnel.run},
 		lifecycle.Part{Name: "token", Run: p.session.run})
 }
 
@@ -154,6 +157,7 @@ type parts struct {
 	engine  *apply.Engine
 	session *session
 	tests   *testrun.Runner
+	tunnel  *tunnels
 }
 
 // assemble wires the parts; nothing is contacted yet.
@@ -197,7 +201,11 @@ func (a *Agent) assemble(id *identity, fresh bool, renderer *render.Runner) (*pa
 	if err != nil {
 		return nil, err
 	}
-	return &parts{loop, watcher, engine, session, tests}, nil
+	reach, err := a.newTunnel(session, loop, registry)
+	if err != nil {
+		return nil, err
+	}
+	return &parts{loop, watcher, engine, session, tests, reach}, nil
 }
 
 // connect makes the client, and believes the stored list only when a pinned

@@ -50,6 +50,8 @@ type Config struct {
 	// ProfileListen serves /debug/pprof/, on a loopback address alone; empty
 	// serves none there.
 	ProfileListen string
+	// Tunnel is TunnelOn when empty, or TunnelOff.
+	Tunnel string
 	// ClusterName is asked for at registration, when the token does not fix it.
 	ClusterName string
 	// SelfUpgrade: the agent was installed by its manifests, as Deployment
@@ -80,6 +82,12 @@ func (c *Config) check() error {
 	}
 	if c.PollInterval != 0 && c.PollInterval < poll.MinInterval {
 		return errcode.New(errcode.Invalid, "--poll-interval %v is shorter than %v", c.PollInterval, poll.MinInterval)
+	}
+	if c.Tunnel == "" {
+		c.Tunnel = TunnelOn
+	}
+	if c.Tunnel != TunnelOn && c.Tunnel != TunnelOff {
+		return errcode.New(errcode.Invalid, "--tunnel %q; it is %s or %s", c.Tunnel, TunnelOn, TunnelOff)
 	}
 	if c.ProfileListen != "" && !loopback(c.ProfileListen) {
 		return errcode.New(errcode.Invalid, "--pprof-listen %q is not a loopback address; profiles say much about a process, so only this machine gets them", c.ProfileListen)

@@ -108,11 +108,14 @@ func (p *page) metrics(w http.ResponseWriter, r *http.Request) {
 
 // healthAnswer is the body of /healthz.
 type healthAnswer struct {
-	Version  string            `json:"version"`
-	Cluster  string            `json:"cluster,omitempty"`
-	Services int               `json:"services"`
-	PolledAt *time.Time        `json:"polledAt,omitempty"`
-	Problems map[string]string `json:"problems,omitempty"`
+	Version  string     `json:"version"`
+	Cluster  string     `json:"cluster,omitempty"`
+	Services int        `json:"services"`
+	PolledAt *time.Time `json:"polledAt,omitempty"`
+	// Tunnel is Up, Down or Off, since TunnelSince.
+	Tunnel      string            `json:"tunnel,omitempty"`
+	TunnelSince *time.Time        `json:"tunnelSince,omitempty"`
+	Problems    map[string]string `json:"problems,omitempty"`
 }
 
 func (p *page) health(w http.ResponseWriter, _ *http.Request) {
@@ -136,6 +139,13 @@ func (p *page) health(w http.ResponseWriter, _ *http.Request) {
 		}
 		if state.Duplicate {
 			answer.Problems["identity"] = "another agent uses this cluster's identity"
+		}
+	}
+	if t := p.agent.tunnel.Load(); t != nil {
+		state, since, err := t.shown()
+		answer.Tunnel, answer.TunnelSince = state, &since
+		if err != nil {
+			answer.Problems["tunnel"] = errcode.Message(err)
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")

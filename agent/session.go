@@ -31,6 +31,9 @@ type session struct {
 	// frozen: the identity is another agent's that works, and stays as it is.
 	frozen bool
 
+	// asked wakes run: the hub said that renewing now is worth while.
+	asked chan struct{}
+
 	mu      sync.Mutex // held during a renewal
 	id      *identity
 	renewed time.Time
@@ -157,6 +160,10 @@ func (s *session) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-s.asked:
+			if err := s.renew(ctx, true); err != nil {
+				s.agent.cfg.Log.Warn("the deploy token is not renewed", logkey.Error, err)
+			}
 		case <-s.agent.cfg.Clock.After(wait):
 		}
 		if wait = s.untilRenewal(); wait > 0 {

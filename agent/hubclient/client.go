@@ -87,6 +87,24 @@ func (c *Client) SetToken(token string) {
 	c.token = []string{"Bearer " + token}
 }
 
+// Authorization is the header of the calls that start from now on.
+func (c *Client) Authorization() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.token[0]
+}
+
+// Expect makes the following calls ask for nothing older than a place that the
+// hub named: another replica than the one that did may answer, and be behind.
+// Places of another life of the hub's database are left to signed lists.
+func (c *Client) Expect(p Position) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p.Incarnation == c.seen.Incarnation && p.Sequence > c.seen.Sequence {
+		c.setSeen(p)
+	}
+}
+
 // Seen returns the highest position that was taken.
 func (c *Client) Seen() Position {
 	c.mu.Lock()

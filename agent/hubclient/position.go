@@ -11,6 +11,9 @@ type Position = position.Position
 // ParsePosition reads the form that headers carry. Errors are Invalid.
 func ParsePosition(text string) (Position, error) { return position.Parse(text) }
 
+// PositionOf is a place as messages carry it.
+func PositionOf(p *agentv1.Position) Position { return positionOf(p) }
+
 func positionOf(p *agentv1.Position) Position {
 	return Position{Incarnation: p.GetIncarnation(), Sequence: p.GetSequence()}
 }

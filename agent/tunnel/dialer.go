@@ -23,6 +23,9 @@ const (
 	protocol = "axle.tunnel.v1"
 	// dialTimeout bounds a dial with everything up to the upgrade.
 	dialTimeout = 30 * time.Second
+	// modeHeader says that there is no tunnel.
+	modeHeader = "Axle-Tunnel"
+	modeOff    = "off"
 	// noTunnels is how long an agent waits that meets a hub without tunnels.
 	noTunnels = 10 * time.Minute
 )
@@ -37,6 +40,9 @@ type Dialer struct {
 	// carry them; Seen may be nil.
 	Authorization func() string
 	Seen          func() string
+	// Off tells the hub that this agent keeps no tunnel; Dial then returns no
+	// connection and no error.
+	Off bool
 }
 
 // Transport returns a copy that can begin a WebSocket: HTTP/1.1 alone, with
@@ -75,6 +81,9 @@ func (d *Dialer) Dial(ctx context.Context) (net.Conn, error) {
 			r.Header.Set("Axle-Seen", seen)
 		}
 	}
+	if d.Off {
+		r.Header.Set(modeHeader, modeOff)
+	}
 	conn, answer, err := wsconn.Dial(ctx, d.Transport, r, protocol)
 	switch {
 	case errors.Is(err, wsconn.ErrProtocol):
@@ -83,6 +92,9 @@ func (d *Dialer) Dial(ctx context.Context) (net.Conn, error) {
 		return nil, errcode.New(errcode.Unavailable, "the hub at %s cannot be reached for a tunnel: %w", u.Host, err)
 	case conn == nil:
 		defer answer.Body.Close()
+		if d.Off && answer.StatusCode == http.StatusNoContent {
+			return nil, nil
+		}
 		return nil, refused(answer, u.Host)
 	}
 	return conn, nil

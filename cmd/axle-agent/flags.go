@@ -51,6 +51,7 @@ func (o *options) agent(flags *pflag.FlagSet) {
 	flags.StringVar(&c.RenderBinary, "render-binary", "", "axle-render (default: beside this program, then on $PATH)")
 	flags.StringVar(&c.ToolsDir, "tools-dir", "", "folder of the tools and WebAssembly modules that renderers of type EXEC and WASM may name")
 	flags.StringVar(&c.MetricsListen, "metrics-listen", "", "address of /healthz and /metrics, or \"off\" (default "+agent.DefaultMetricsListen+", any other port when it is taken)")
+	flags.StringVar(&c.Tunnel, "tunnel", agent.TunnelOn, "on keeps a connection to the hub, so that changes come at once and people reach the cluster through the hub; off polls alone")
 	flags.StringVar(&c.ProfileListen, "pprof-listen", "", "loopback address of /debug/pprof/, such as 127.0.0.1:6060 (default: none; --metrics-listen on a loopback address has it too)")
 	flags.BoolVar(&c.SelfUpgrade, "self-upgrade", false, "replace this agent, installed as Deployment axle-agent, by the versions that the hub names")
 	flags.DurationVar(&c.UpgradeWithin, "upgrade-within", 0, "how long a new version has to render everything, and again to be well, before it is taken back (default 15m)")

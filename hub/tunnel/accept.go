@@ -27,6 +27,9 @@ const (
 	// protocolVersion is the history number of what runs in the connection.
 	protocolVersion = 1
 	maxBearerBytes  = 512
+	// modeHeader is sent by agents that keep no tunnel.
+	modeHeader = "Axle-Tunnel"
+	modeOff    = "off"
 )
 
 // ServeHTTP takes an agent's connection over.
@@ -34,6 +37,11 @@ func (t *Tunnels) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p, err := t.admit(r)
 	if err != nil {
 		refuse(w, err)
+		return
+	}
+	if r.Header.Get(modeHeader) == modeOff {
+		t.off(p.ID)
+		w.WriteHeader(http.StatusNoContent)
 		return
 	}
 	conn, err := wsconn.Accept(w, r, protocol)

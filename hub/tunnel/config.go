@@ -87,9 +87,6 @@ type Config struct {
 	PeerKey []byte
 	// PeerClock is the replicas' common time; Clock when nil.
 	PeerClock clock.Clock
-	// Keeps reports whether a cluster's agent keeps a tunnel at all; nil knows
-	// of those alone that were here.
-	Keeps func(clusterID string) bool
 	// The limits and times above when zero; tests need others.
 	MaxPerCluster, MaxPerHub                            int
 	StallAfter, HelloWithin, PingAfter, AnswerWithin    time.Duration

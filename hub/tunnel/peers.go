@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -54,12 +55,11 @@ type peers struct {
 	links map[string][]*peerLink      // by replica
 }
 
-// told is what one replica says to another, times in microseconds since 1970.
+// told is what one replica says to another.
 type told struct {
-	// Whole says that Up is all there is.
-	Whole bool             `json:"whole,omitempty"`
-	Up    map[string]int64 `json:"up,omitempty"`
-	Down  map[string]int64 `json:"down,omitempty"`
+	// Whole says that no other cluster is Up there.
+	Whole    bool             `json:"whole,omitempty"`
+	Clusters map[string]state `json:"clusters,omitempty"`
 }
 
 func newPeers(t *Tunnels) *peers {
@@ -114,7 +114,7 @@ func (p *peers) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		if said := p.news(whole); whole || len(said.Up)+len(said.Down) > 0 {
+		if said := p.news(whole); whole || len(said.Clusters) > 0 {
 			p.tell(ctx, said)
 		}
 		p.closeIdle()
@@ -123,27 +123,20 @@ func (p *peers) run(ctx context.Context) error {
 
 // news is what the others have not heard, or everything.
 func (p *peers) news(whole bool) told {
-	said := told{Whole: whole, Up: map[string]int64{}, Down: map[string]int64{}}
+	said := told{Whole: whole, Clusters: map[string]state{}}
 	p.t.mu.Lock()
 	defer p.t.mu.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	add := func(id string) {
-		if s := p.t.since[id]; s.up {
-			said.Up[id] = s.at
-		} else {
-			said.Down[id] = s.at
-		}
-	}
 	if whole {
 		for id, s := range p.t.since {
-			if s.up {
-				add(id)
+			if s.State != Down {
+				said.Clusters[id] = s
 			}
 		}
 	}
 	for id := range p.dirty {
-		add(id)
+		said.Clusters[id] = p.t.since[id]
 	}
 	clear(p.dirty)
 	return said
@@ -184,23 +177,19 @@ func (p *peers) take(replica string, said told) {
 	}
 	if said.Whole {
 		for id, s := range known {
-			if _, still := said.Up[id]; s.up && !still {
-				known[id] = state{false, clock.Micros(p.t.Clock.Now())}
+			if _, still := said.Clusters[id]; s.State == Up && !still {
+				known[id] = state{Down, clock.Micros(p.t.Clock.Now())}
 			}
 		}
 	}
-	for id, at := range said.Up {
-		known[id] = state{true, at}
-	}
-	for id, at := range said.Down {
-		known[id] = state{false, at}
-	}
+	maps.Copy(known, said.Clusters)
 }
 
-// state is what the others have of a cluster's tunnel.
-func (p *peers) state(clusterID string) (found state, known bool) {
+// state is what the others have of a cluster's tunnel. A replica that died
+// has none.
+func (p *peers) state(clusterID string) (found state) {
 	if p.t.Replicas == nil {
-		return state{}, false
+		return found
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -209,15 +198,14 @@ func (p *peers) state(clusterID string) (found state, known bool) {
 		if !ok {
 			continue
 		}
-		known = true
-		if _, alive := p.t.Replicas.Named(replica); !alive {
-			s.up = false
+		if _, alive := p.t.Replicas.Named(replica); !alive && s.State == Up {
+			s.State = Down
 		}
-		if s.up && !found.up || s.up == found.up && s.at > found.at {
+		if isUp := s.State == Up; isUp != (found.State == Up) && isUp || isUp == (found.State == Up) && s.At > found.At {
 			found = s
 		}
 	}
-	return found, known
+	return found
 }
 
 // candidates are the replicas to ask for a cluster: who said that it has the
@@ -233,7 +221,7 @@ func (p *peers) candidates(clusterID string) []peer.Replica {
 }
 
 func order(s state) int {
-	if s.up {
+	if s.State == Up {
 		return 1
 	}
 	return 0

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
-	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
@@ -77,8 +76,7 @@ func (t *Tunnels) sweepConnections(now time.Time) {
 	for _, c := range t.current {
 		if !c.retireAt.IsZero() && now.After(c.retireAt) {
 			t.retire(c)
-			t.since[c.clusterID] = state{false, clock.Micros(now)}
-			t.peers.changed(c.clusterID)
+			t.now(c.clusterID, Down)
 			continue
 		}
 		if now.After(c.endsAt) {

@@ -21,7 +21,7 @@ const (
 	Up = "Up"
 	// Down: the agent keeps a tunnel and none is there.
 	Down = "Down"
-	// Off: the agent was told to keep none, or knows of no tunnels yet.
+	// Off: the agent was told to keep none, and says so.
 	Off = "Off"
 )
 
@@ -44,10 +44,12 @@ type Tunnels struct {
 	streams  map[*flow]bool
 }
 
-// state is when a cluster's tunnel here came or went.
+// state is when a cluster's tunnel came or went, or its agent said that it
+// keeps none.
 type state struct {
-	up bool
-	at int64
+	State string `json:"state"`
+	// At is microseconds since 1970 UTC.
+	At int64 `json:"at"`
 }
 
 // New returns Tunnels that hold nothing yet.
@@ -117,21 +119,37 @@ func (t *Tunnels) Open(ctx context.Context, clusterID string, head *agentv1.Stre
 // UTC; 0 is unknown.
 func (t *Tunnels) State(clusterID string) (string, int64) {
 	t.mu.Lock()
-	here, known := t.since[clusterID]
+	here := t.since[clusterID]
 	t.mu.Unlock()
-	if known && here.up {
-		return Up, here.at
+	if here.State == Up {
+		return Up, here.At
 	}
-	there, knownThere := t.peers.state(clusterID)
-	switch {
-	case knownThere && there.up:
-		return Up, there.at
-	case known || knownThere:
-		return Down, max(here.at, there.at)
-	case t.Keeps != nil && t.Keeps(clusterID):
+	there := t.peers.state(clusterID)
+	if there.State == Up || there.At > here.At {
+		here = there
+	}
+	if here.State == "" {
 		return Down, 0
 	}
-	return Off, 0
+	return here.State, here.At
+}
+
+// now notes what a cluster's tunnel here is. mu is held.
+func (t *Tunnels) now(clusterID, what string) {
+	if t.since[clusterID].State == what {
+		return
+	}
+	t.since[clusterID] = state{what, clock.Micros(t.Clock.Now())}
+	t.peers.changed(clusterID)
+}
+
+// off notes that an agent keeps no tunnel.
+func (t *Tunnels) off(clusterID string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.current[clusterID] == nil {
+		t.now(clusterID, Off)
+	}
 }
 
 // open begins a stream along a connection of this replica; nil without error
@@ -219,10 +237,7 @@ func (t *Tunnels) hold(c *connection) error {
 		t.retire(before)
 	}
 	t.current[c.clusterID] = c
-	if s := t.since[c.clusterID]; !s.up {
-		t.since[c.clusterID] = state{true, clock.Micros(t.Clock.Now())}
-		t.peers.changed(c.clusterID)
-	}
+	t.now(c.clusterID, Up)
 	return nil
 }
 
@@ -245,8 +260,7 @@ func (t *Tunnels) ended(c *connection) {
 		return
 	}
 	delete(t.current, c.clusterID)
-	t.since[c.clusterID] = state{false, clock.Micros(t.Clock.Now())}
-	t.peers.changed(c.clusterID)
+	t.now(c.clusterID, Down)
 	t.metrics.lost.Inc()
 	t.Log.Debug("a tunnel went down", logkey.Cluster, c.clusterName)
 }

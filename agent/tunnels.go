@@ -1,0 +1,123 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/axle-cd/axle/agent/hubclient"
+	"github.com/axle-cd/axle/agent/poll"
+	"github.com/axle-cd/axle/agent/tunnel"
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/buildinfo"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
+)
+
+// The words of Config.Tunnel.
+const (
+	// TunnelOn keeps a connection to the hub along which the hub asks.
+	TunnelOn = "on"
+	// TunnelOff keeps none: changes come with polls alone.
+	TunnelOff = "off"
+)
+
+// sayOffEvery is how often the hub is told that there is no tunnel, so that a
+// restarted one knows; it keeps that in memory alone.
+const sayOffEvery = 10 * time.Minute
+
+// tunnels is the connection along which the hub asks, with who dials it.
+type tunnels struct {
+	*tunnel.Tunnel
+	dialer  *tunnel.Dialer
+	session *session
+	off     bool
+	clock   clock.Clock
+}
+
+// newTunnel makes the tunnel of one identity; nothing is contacted yet.
+func (a *Agent) newTunnel(s *session, loop *poll.Loop, registry prometheus.Registerer) (*tunnels, error) {
+	t := &tunnels{session: s, off: a.cfg.Tunnel == TunnelOff, clock: a.cfg.Clock}
+	s.asked = make(chan struct{}, 1)
+	t.dialer = &tunnel.Dialer{
+		URL: a.cfg.HubURL, Transport: tunnel.Transport(a.transport), Authorization: s.client.Authorization,
+		Seen: func() string { return s.client.Seen().String() }, Off: t.off,
+	}
+	var err error
+	t.Tunnel, err = tunnel.New(tunnel.Config{
+		Dial: s.dial(t.dialer), Version: buildinfo.Version, Clock: a.cfg.Clock, Log: a.cfg.Log,
+		Hint: func(h *agentv1.TunnelHint) { a.hinted(s, loop, h) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "axle_agent_tunnel_up", Help: "1 while the hub can ask along the tunnel."}, func() float64 {
+			if t.Status().Up {
+				return 1
+			}
+			return 0
+		}),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "axle_agent_tunnel_dials_total", Help: "Times the hub was dialled for a tunnel."}, func() float64 { return float64(t.Status().Dials) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "axle_agent_tunnel_streams_total", Help: "Requests that came along the tunnel."}, func() float64 { return float64(t.Status().Streams) }))
+	return t, nil
+}
+
+// run keeps the tunnel, or tells the hub now and then that there is none.
+func (t *tunnels) run(ctx context.Context) error {
+	if !t.off {
+		return t.Run(ctx)
+	}
+	for {
+		// The hub only shows it; a failure is as good as the next time.
+		_, _ = t.session.dial(t.dialer)(ctx)
+		select {
+		case <-t.clock.After(jitter.Around(sayOffEvery, sayOffEvery/5)):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// shown is the tunnel's state for people: Up, Down or Off.
+func (t *tunnels) shown() (state string, since time.Time, err error) {
+	s := t.Status()
+	switch {
+	case t.off:
+		return "Off", s.Since, nil
+	case s.Up:
+		return "Up", s.Since, nil
+	}
+	return "Down", s.Since, s.Err
+}
+
+// dial dials, and once more with a new token when the hub does not know the
+// present one.
+func (s *session) dial(d *tunnel.Dialer) func(context.Context) (net.Conn, error) {
+	return func(ctx context.Context) (net.Conn, error) {
+		conn, err := d.Dial(ctx)
+		if !errcode.Is(err, errcode.Unauthorized) || s.frozen {
+			return conn, err
+		}
+		if renewal := s.renew(ctx, true); renewal != nil {
+			return nil, errors.Join(err, renewal)
+		}
+		return d.Dial(ctx)
+	}
+}
+
+// hinted polls at once, no earlier in the feed than the hint.
+func (a *Agent) hinted(s *session, loop *poll.Loop, h *agentv1.TunnelHint) {
+	s.client.Expect(hubclient.PositionOf(h.GetPosition()))
+	if h.GetReason() == "token" {
+		select {
+		case s.asked <- struct{}{}:
+		default:
+		}
+	}
+	loop.Poke()
+}
