@@ -305,18 +305,19 @@ func (d *drain) unmarkAll(ctx context.Context) error {
 func (e *Engine) forget(service string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if t := e.services[service]; t != nil {
-		e.countLocked(t, nil)
+	t := e.services[service]
+	if t == nil {
+		return
+	}
+	e.countLocked(t, nil)
+	e.claimLocked(t, nil)
+	if t.inventory != nil {
+		for ref := range t.inventory.entries {
+			e.disownLocked(ref, service)
+		}
+	}
+	for ref := range t.wants {
+		delete(e.wanted, ref)
 	}
 	delete(e.services, service)
-	for ref, owner := range e.owner {
-		if owner == service {
-			delete(e.owner, ref)
-		}
-	}
-	for ref, heir := range e.wanted {
-		if heir == service {
-			delete(e.wanted, ref)
-		}
-	}
 }

@@ -84,7 +84,11 @@ type Engine struct {
 	// owner says which service has an object in its inventory. While an object
 	// moves, the last one to write wins.
 	owner map[kubeobj.Ref]string
-	// inUse counts, by kind, the services whose inventory has it.
+	// shared are the services of objects that more than one inventory has: few,
+	// while they move.
+	shared map[kubeobj.Ref]map[string]bool
+	// inUse counts, by kind, the services whose inventory has it or whose pass
+	// under way does.
 	inUse map[kubeobj.Kind]int
 	// watching is held while the watches are told of kinds, so that an older
 	// set never follows a newer one.
@@ -117,6 +121,8 @@ type tenant struct {
 	has     map[kubeobj.Kind]bool
 	// targets are what the service's autoscalers scale.
 	targets map[kubeobj.Ref]bool
+	// wants are the objects that Engine.wanted has for this service.
+	wants map[kubeobj.Ref]bool
 	// rendered is what the last pass was asked for, for heals.
 	rendered rendered
 	service  Service
@@ -152,7 +158,7 @@ func New(cfg Config) (*Engine, error) {
 		cfg.NeedPass = func(string) {}
 	}
 	e := &Engine{cfg: cfg, gate: newGate(cfg.Concurrency), accounts: map[string]*client{}, services: map[string]*tenant{},
-		owner: map[kubeobj.Ref]string{}, inUse: map[kubeobj.Kind]int{}, wanted: map[kubeobj.Ref]string{}, spaces: map[string]string{}, diffKey: newDiffKey(),
+		owner: map[kubeobj.Ref]string{}, shared: map[kubeobj.Ref]map[string]bool{}, inUse: map[kubeobj.Kind]int{}, wanted: map[kubeobj.Ref]string{}, spaces: map[string]string{}, diffKey: newDiffKey(),
 		patience: map[string]time.Time{}}
 	var err error
 	if e.own, err = newClient(cfg.REST, "", e.gate); err != nil {
@@ -215,16 +221,21 @@ func (e *Engine) tenantLocked(id string) *tenant {
 
 // commitLocked makes i what is known of the tenant.
 func (e *Engine) commitLocked(t *tenant, i *inventory) {
+	var before map[kubeobj.Ref]entry
 	if t.inventory != nil {
-		for ref := range t.inventory.entries {
-			if _, still := i.entries[ref]; !still && e.owner[ref] == i.service {
-				delete(e.owner, ref)
-			}
-		}
+		before = t.inventory.entries
 	}
 	for ref, entry := range i.entries {
+		if _, had := before[ref]; !had {
+			e.shareLocked(ref, i.service)
+		}
 		if !entry.leaving || e.owner[ref] == "" {
 			e.owner[ref] = i.service
+		}
+	}
+	for ref := range before {
+		if _, still := i.entries[ref]; !still {
+			e.disownLocked(ref, i.service)
 		}
 	}
 	t.inventory = i
@@ -235,17 +246,89 @@ func (e *Engine) commitLocked(t *tenant, i *inventory) {
 	e.countLocked(t, has)
 }
 
+// shareLocked notes that one more inventory has an object.
+func (e *Engine) shareLocked(ref kubeobj.Ref, service string) {
+	owner := e.owner[ref]
+	if owner == "" || owner == service {
+		return
+	}
+	if e.shared[ref] == nil {
+		e.shared[ref] = map[string]bool{owner: true}
+	}
+	e.shared[ref][service] = true
+}
+
+// disownLocked notes that an inventory has an object no more. The one that is
+// left with it owns it.
+func (e *Engine) disownLocked(ref kubeobj.Ref, service string) {
+	left := e.shared[ref]
+	if delete(left, service); len(left) < 2 {
+		delete(e.shared, ref)
+	}
+	if e.owner[ref] != service {
+		return
+	}
+	delete(e.owner, ref)
+	for id := range left {
+		if e.hasLocked(id, ref) {
+			e.owner[ref] = id
+		}
+	}
+}
+
+func (e *Engine) hasLocked(service string, ref kubeobj.Ref) bool {
+	t := e.services[service]
+	if t == nil || t.inventory == nil {
+		return false
+	}
+	_, has := t.inventory.entries[ref]
+	return has
+}
+
+// othersLocked are the services beside one whose inventory has an object.
+func (e *Engine) othersLocked(ref kubeobj.Ref, service string) []string {
+	all := e.shared[ref]
+	if len(all) == 0 {
+		if owner := e.owner[ref]; owner != service && e.hasLocked(owner, ref) {
+			return []string{owner}
+		}
+		return nil
+	}
+	var others []string
+	for id := range all {
+		if id != service && e.hasLocked(id, ref) {
+			others = append(others, id)
+		}
+	}
+	return others
+}
+
 // countLocked notes which kinds a tenant has.
 func (e *Engine) countLocked(t *tenant, has map[kubeobj.Kind]bool) {
 	for kind := range has {
 		e.inUse[kind]++
 	}
 	for kind := range t.has {
-		if e.inUse[kind]--; e.inUse[kind] == 0 {
-			delete(e.inUse, kind)
-		}
+		e.unuseLocked(kind)
 	}
 	t.has = has
+}
+
+// claimLocked notes which kinds a tenant's pass has.
+func (e *Engine) claimLocked(t *tenant, claimed []kubeobj.Kind) {
+	for _, kind := range claimed {
+		e.inUse[kind]++
+	}
+	for _, kind := range t.claimed {
+		e.unuseLocked(kind)
+	}
+	t.claimed = claimed
+}
+
+func (e *Engine) unuseLocked(kind kubeobj.Kind) {
+	if e.inUse[kind]--; e.inUse[kind] == 0 {
+		delete(e.inUse, kind)
+	}
 }
 
 func (e *Engine) commit(t *tenant, i *inventory) {
@@ -261,11 +344,6 @@ func (e *Engine) watchedKinds() []kubeobj.Kind {
 	seen := map[kubeobj.Kind]bool{}
 	for kind := range e.inUse {
 		seen[kind] = true
-	}
-	for _, t := range e.services {
-		for _, kind := range t.claimed {
-			seen[kind] = true
-		}
 	}
 	return sortedKinds(seen)
 }

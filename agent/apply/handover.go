@@ -62,25 +62,42 @@ func (e *Engine) heir(service string, ref kubeobj.Ref) string {
 func (e *Engine) want(service string, before *inventory, p *plan) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.tenantLocked(service).targets = targetsOf(p)
-	for ref, heir := range e.wanted {
-		if heir == service && p.byRef[ref] == nil {
-			delete(e.wanted, ref)
+	t := e.tenantLocked(service)
+	t.targets = targetsOf(p)
+	for ref := range t.wants {
+		if p.byRef[ref] == nil {
+			e.unwantLocked(ref)
 		}
 	}
 	for ref := range p.byRef {
 		if had, ok := before.entries[ref]; ok && had.hash != 0 {
 			continue
 		}
-		for id, t := range e.services {
-			if id == service || t.inventory == nil {
-				continue
-			}
-			if theirs, ok := t.inventory.entries[ref]; ok && theirs.hash != 0 {
-				e.wanted[ref] = service
+		for _, id := range e.othersLocked(ref, service) {
+			if e.services[id].inventory.entries[ref].hash != 0 {
+				e.wantLocked(ref, service)
 			}
 		}
 	}
+}
+
+// wantLocked notes that a service renders an object that another one has.
+func (e *Engine) wantLocked(ref kubeobj.Ref, service string) {
+	e.unwantLocked(ref)
+	e.wanted[ref] = service
+	t := e.tenantLocked(service)
+	if t.wants == nil {
+		t.wants = map[kubeobj.Ref]bool{}
+	}
+	t.wants[ref] = true
+}
+
+// unwantLocked forgets it.
+func (e *Engine) unwantLocked(ref kubeobj.Ref) {
+	if t := e.services[e.wanted[ref]]; t != nil {
+		delete(t.wants, ref)
+	}
+	delete(e.wanted, ref)
 }
 
 // handOver gives an object to another service of ours, which applies it next.

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -185,7 +184,7 @@ func (i *inventory) sorted() []entry {
 	for _, e := range i.entries {
 		all = append(all, e)
 	}
-	slices.SortFunc(all, func(a, b entry) int { return cmp.Compare(a.ref.Tracking(), b.ref.Tracking()) })
+	slices.SortFunc(all, func(a, b entry) int { return a.ref.Compare(b.ref) })
 	return all
 }
 

@@ -91,7 +91,8 @@ func (e *Engine) begin(service Service) *tenant {
 
 func (e *Engine) end(t *tenant) {
 	e.mu.Lock()
-	t.running, t.claimed = false, nil
+	t.running = false
+	e.claimLocked(t, nil)
 	var refs []kubeobj.Ref
 	if t.inventory != nil {
 		for ref := range t.inventory.entries {
@@ -198,7 +199,7 @@ func (e *Engine) reload(ctx context.Context, t *tenant, service string) (*invent
 func (r *run) applyAll(ctx context.Context) error {
 	todo := r.claim()
 	r.mu.Lock()
-	r.tenant.claimed = kindsOf(r.next)
+	r.claimLocked(r.tenant, kindsOf(r.next))
 	r.mu.Unlock()
 	r.watch()
 	if len(r.before.entries) > 0 {
@@ -376,7 +377,7 @@ func (r *run) unchanged(it *item, had entry) bool {
 
 func (r *run) wrote(it *item, written entry) {
 	r.mu.Lock()
-	delete(r.wanted, it.ref)
+	r.unwantLocked(it.ref)
 	r.mu.Unlock()
 	r.next.entries[it.ref] = written
 	r.result.Applied++

@@ -88,7 +88,7 @@ func (p planner) plan(ctx context.Context, objects []*unstructured.Unstructured)
 	for _, list := range [][]*item{out.items, out.fail, out.farewell} {
 		slices.SortStableFunc(list, func(a, b *item) int {
 			return cmp.Or(cmp.Compare(a.place.Stage, b.place.Stage), cmp.Compare(a.place.Wave, b.place.Wave),
-				cmp.Compare(a.ref.Tracking(), b.ref.Tracking()))
+				a.ref.Compare(b.ref))
 		})
 	}
 	return out, nil

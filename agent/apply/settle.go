@@ -56,7 +56,7 @@ func (r *run) leaving() []entry {
 		if a.place.before(b.place) {
 			return 1
 		}
-		return strings.Compare(a.ref.Tracking(), b.ref.Tracking())
+		return a.ref.Compare(b.ref)
 	})
 	return all
 }
@@ -193,7 +193,7 @@ func (r *run) wait(ctx context.Context, before string, sick []string) error {
 
 func (r *run) saveIfDirty(ctx context.Context) error {
 	if !r.dirty {
-		r.commit(r.tenant, r.next)
+		r.commit(r.tenant, r.next.clone()) // the pass may go on with its own
 		return nil
 	}
 	return r.save(ctx)

@@ -30,6 +30,7 @@ type keeper struct {
 
 func (k *keeper) Expected(kubeobj.Ref) (kubeobj.Expected, bool) { return k.want, true }
 func (k *keeper) ExpectedOf(kubeobj.Kind) []kubeobj.Expected    { return []kubeobj.Expected{k.want} }
+func (k *keeper) Objects(string) []kubeobj.Expected             { return []kubeobj.Expected{k.want} }
 func (k *keeper) Heal(context.Context, string, []kubeobj.Ref) error {
 	k.heals++
 	if k.seen != nil {

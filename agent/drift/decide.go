@@ -100,9 +100,12 @@ func (w *Watcher) round(ctx context.Context) time.Duration {
 	w.mu.Lock()
 	dirty := w.dirty
 	w.dirty = map[kubeobj.Ref]bool{}
-	for ref, m := range w.marks {
-		if !m.queued && m.state != "" && !m.next.After(now) {
-			dirty[ref] = true
+	if !now.Before(w.marksDue) {
+		for ref, m := range w.marks {
+			w.looks++
+			if !m.queued && m.state != "" && !m.next.After(now) {
+				dirty[ref] = true
+			}
 		}
 	}
 	owner := w.owner
@@ -126,21 +129,47 @@ func (w *Watcher) round(ctx context.Context) time.Duration {
 	return wait
 }
 
-// nextLocked returns when the next object is due, and drops old history.
+// nextLocked returns when the next object is due, and drops old history. Events
+// come many times a second; the marks are looked through when one is due.
 func (w *Watcher) nextLocked(now time.Time) time.Duration {
-	wait := idle
-	for ref, m := range w.marks {
-		m.heals = recent(m.heals, now)
-		// A heal under way is not counted yet, although its effect may be seen.
-		if m.state == "" && len(m.heals) == 0 && !m.queued {
-			delete(w.marks, ref)
-			continue
-		}
-		if m.state != "" && !m.queued {
-			wait = min(wait, max(m.next.Sub(now), 10*time.Millisecond))
+	if !now.Before(w.marksDue) {
+		w.marksDue = now.Add(idle)
+		for ref, m := range w.marks {
+			w.looks++
+			m.heals = recent(m.heals, now)
+			// A heal under way is not counted yet, although its effect may be seen.
+			if m.state == "" && len(m.heals) == 0 && !m.queued {
+				w.unmarkLocked(ref, m)
+			} else if m.state != "" && !m.queued {
+				w.soonLocked(m)
+			}
 		}
 	}
-	return wait
+	return max(w.marksDue.Sub(now), 10*time.Millisecond)
+}
+
+// soonLocked makes sure that an object's mark is looked at when it is due.
+func (w *Watcher) soonLocked(m *mark) {
+	if m.next.Before(w.marksDue) {
+		w.marksDue = m.next
+	}
+}
+
+// markLocked gives an object's history to the service that it is of now.
+func (w *Watcher) markLocked(ref kubeobj.Ref, m *mark, service string) {
+	w.unmarkLocked(ref, m)
+	m.service = service
+	if w.marksOf[service] == nil {
+		w.marksOf[service] = map[kubeobj.Ref]*mark{}
+	}
+	w.marksOf[service][ref], w.marks[ref] = m, m
+}
+
+func (w *Watcher) unmarkLocked(ref kubeobj.Ref, m *mark) {
+	delete(w.marks, ref)
+	if delete(w.marksOf[m.service], ref); len(w.marksOf[m.service]) == 0 {
+		delete(w.marksOf, m.service)
+	}
 }
 
 func recent(times []time.Time, now time.Time) []time.Time {
@@ -160,6 +189,9 @@ func (w *Watcher) consider(now time.Time, ref kubeobj.Ref, want kubeobj.Expected
 	}
 	k := w.kinds[want.Kind.GroupKind()]
 	if want.Held || k == nil || k.state != synced {
+		if m := w.marks[ref]; m != nil && !m.next.After(now) {
+			m.next = now.Add(healMin) // nothing can be said now
+		}
 		return
 	}
 	live, found := k.objects[name{ref.Namespace, ref.Name}]
@@ -176,11 +208,11 @@ func (w *Watcher) concludeLocked(now time.Time, want kubeobj.Expected, live kube
 		return
 	}
 	if m == nil {
-		m = &mark{service: want.Service, backoff: jitter.Backoff{Min: healMin, Max: healMax}}
-		w.marks[want.Ref] = m
+		m = &mark{backoff: jitter.Backoff{Min: healMin, Max: healMax}}
 	}
 	if m.reason != reason || m.state == "" || m.service != want.Service {
-		m.reason, m.service = reason, want.Service
+		m.reason = reason
+		w.markLocked(want.Ref, m, want.Service)
 		w.tellLocked(m.service)
 	}
 	if m.state == "" {
@@ -201,6 +233,8 @@ func (w *Watcher) concludeLocked(now time.Time, want kubeobj.Expected, live kube
 		}
 		w.healing[m.service][want.Ref] = true
 		w.healPoke()
+	} else if !m.queued {
+		w.soonLocked(m)
 	}
 }
 

@@ -89,6 +89,7 @@ func (w *Watcher) healService(ctx context.Context, service string, refs []kubeob
 		default:
 			m.healedLocked(now)
 		}
+		w.soonLocked(m)
 		w.dirty[ref] = true
 	}
 	w.tellLocked(service)

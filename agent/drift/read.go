@@ -67,30 +67,30 @@ type Finding struct {
 func (w *Watcher) Findings(service string) []Finding {
 	w.mu.Lock()
 	var all []Finding
-	var blind []*kindWatch
-	for ref, m := range w.marks {
-		if m.service == service && m.state != "" {
+	blind := map[kubeobj.Kind]string{}
+	for ref, m := range w.marksOf[service] {
+		w.looks++
+		if m.state != "" {
 			all = append(all, Finding{Ref: ref, State: m.state, Message: m.message(ref)})
 		}
 	}
 	for _, k := range w.kinds {
 		if k.state == unknown {
-			copied := *k
-			blind = append(blind, &copied)
+			blind[k.kind] = k.kind.String() + ": " + k.message
 		}
 	}
 	owner := w.owner
 	w.mu.Unlock()
-	for _, k := range blind {
-		for _, want := range owner.ExpectedOf(k.kind) {
-			if want.Service == service {
-				all = append(all, Finding{Ref: want.Ref, State: Unknown, Message: k.kind.String() + ": " + k.message})
+	if len(blind) > 0 {
+		for _, want := range owner.Objects(service) {
+			if why, unknown := blind[want.Kind]; unknown {
+				all = append(all, Finding{Ref: want.Ref, State: Unknown, Message: why})
 			}
 		}
 	}
 	order := map[State]int{Contested: 0, Drifted: 1, Unknown: 2}
 	slices.SortFunc(all, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(order[a.State], order[b.State]), cmp.Compare(a.Ref.Tracking(), b.Ref.Tracking()))
+		return cmp.Or(cmp.Compare(order[a.State], order[b.State]), a.Ref.Compare(b.Ref))
 	})
 	return all
 }

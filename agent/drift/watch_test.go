@@ -3,6 +3,7 @@ package drift_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -42,6 +43,10 @@ func (o *owner) ExpectedOf(kubeobj.Kind) []kubeobj.Expected {
 		all = append(all, want)
 	}
 	return all
+}
+
+func (o *owner) Objects(service string) []kubeobj.Expected {
+	return slices.DeleteFunc(o.ExpectedOf(configMaps), func(want kubeobj.Expected) bool { return want.Service != service })
 }
 
 func (o *owner) Heal(_ context.Context, _ string, refs []kubeobj.Ref) error {

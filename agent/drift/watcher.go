@@ -21,8 +21,9 @@ type Owner interface {
 	// Expected returns an object as it was left by the last apply, false when
 	// no service has it.
 	Expected(ref kubeobj.Ref) (kubeobj.Expected, bool)
-	// ExpectedOf returns all objects of a kind.
+	// ExpectedOf returns all objects of a kind, Objects those of a service.
 	ExpectedOf(kind kubeobj.Kind) []kubeobj.Expected
+	Objects(service string) []kubeobj.Expected
 	// Heal applies some objects of a service again, as they were rendered
 	// last. NotFound: the rendered objects are not in memory (the agent has
 	// just started) and the service needs a pass. Conflict: the object is
@@ -68,6 +69,12 @@ type Watcher struct {
 	// dirty are objects to be judged; marks are those with a history.
 	dirty map[kubeobj.Ref]bool
 	marks map[kubeobj.Ref]*mark
+	// marksOf are the same by service, and marksDue is when they are looked
+	// through again.
+	marksOf  map[string]map[kubeobj.Ref]*mark
+	marksDue time.Time
+	// looks counts marks that were looked at, for a test.
+	looks int
 	// blames are what pods say of workloads that are not well.
 	blames map[kubeobj.Ref]blame
 	// healing are objects to be healed, by service.
@@ -126,7 +133,7 @@ func New(cfg Config) (*Watcher, error) {
 		return nil, err
 	}
 	return &Watcher{cfg: cfg, rest: client, heals: rate.NewLimiter(healRate, healRate), wake: make(chan struct{}, 1), healWake: make(chan struct{}, 1),
-		kinds: map[schema.GroupKind]*kindWatch{}, dirty: map[kubeobj.Ref]bool{}, marks: map[kubeobj.Ref]*mark{}, blames: map[kubeobj.Ref]blame{},
+		kinds: map[schema.GroupKind]*kindWatch{}, dirty: map[kubeobj.Ref]bool{}, marks: map[kubeobj.Ref]*mark{}, marksOf: map[string]map[kubeobj.Ref]*mark{}, blames: map[kubeobj.Ref]blame{},
 		healing: map[string]map[kubeobj.Ref]bool{}, changed: map[string]bool{}}, nil
 }
 

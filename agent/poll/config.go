@@ -29,6 +29,9 @@ const (
 	readsEvery = 10
 	// wholePeriod is how often all statuses and facts are sent unasked.
 	wholePeriod = 2 * time.Hour
+	// appliedRest, for each service, is how long nothing is written of what is
+	// applied while passes run.
+	appliedRest = 5 * time.Millisecond
 	// quiet is how long the reporter waits for more to change.
 	quiet = 500 * time.Millisecond
 )

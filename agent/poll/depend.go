@@ -23,8 +23,8 @@ func (l *Loop) gate(s *service) string {
 }
 
 func (l *Loop) waitsFor(d *agentv1.Dependency, s *service) string {
-	for _, o := range l.services {
-		if o.name != d.GetName() || o.want == nil || o.id == s.id {
+	for _, o := range l.named[d.GetName()] {
+		if o.want == nil || o.id == s.id {
 			continue
 		}
 		applied, _ := l.Inventory.State(o.id)
@@ -50,6 +50,31 @@ func (l *Loop) waitsFor(d *agentv1.Dependency, s *service) string {
 		return ""
 	}
 	return fmt.Sprintf("waits for service %q, which is not on this cluster", d.GetName())
+}
+
+// waitGate notes that a service waits, so that news of what it depends on
+// finds it.
+func (l *Loop) waitGate(s *service) {
+	for _, d := range s.spec.GetDependencies() {
+		if d.GetCluster() != "" {
+			continue
+		}
+		if l.gated[d.GetName()] == nil {
+			l.gated[d.GetName()] = map[string]bool{}
+		}
+		l.gated[d.GetName()][s.id] = true
+		s.gatedBy = append(s.gatedBy, d.GetName())
+	}
+}
+
+// ungate forgets it.
+func (l *Loop) ungate(s *service) {
+	for _, name := range s.gatedBy {
+		if delete(l.gated[name], s.id); len(l.gated[name]) == 0 {
+			delete(l.gated, name)
+		}
+	}
+	s.gatedBy = nil
 }
 
 // dependent names a service that stays and needs this one.

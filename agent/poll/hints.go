@@ -109,8 +109,8 @@ func (l *Loop) heed(ctx context.Context) {
 }
 
 // hinted are the services to look at: those with news, and those that wait for
-// others; after news of APIs all. Watches hint many times a second, so that a fleet of
-// services that wait for nothing is not looked through each time.
+// one that was touched; after news of APIs all. Watches hint many times a
+// second, so that a fleet of services is not looked through each time.
 func (l *Loop) hinted(h taken, apis bool) []*service {
 	var some []*service
 	if apis {
@@ -120,11 +120,19 @@ func (l *Loop) hinted(h taken, apis bool) []*service {
 		return some
 	}
 	for id := range h.news {
-		if s := l.services[id]; s != nil && !l.gated[id] {
+		if s := l.services[id]; s != nil && len(s.gatedBy) == 0 {
 			some = append(some, s)
 		}
 	}
-	for id := range l.gated {
+	waiting := map[string]bool{}
+	for id := range h.touched {
+		if s := l.services[id]; s != nil {
+			for id := range l.gated[s.name] {
+				waiting[id] = true
+			}
+		}
+	}
+	for id := range waiting {
 		some = append(some, l.services[id])
 	}
 	return some
@@ -135,7 +143,7 @@ func (l *Loop) hinted(h taken, apis bool) []*service {
 // of its service is no reason, else a failing one would not keep its back-off.
 func (l *Loop) mayGoOn(s *service, hinted taken) bool {
 	if s.gate != "" {
-		return len(hinted.touched) > 0 && l.gate(s) == ""
+		return l.gate(s) == ""
 	}
 	if !hinted.news[s.id] || s.objects == nil || s.result == nil {
 		return false

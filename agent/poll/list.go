@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/axle-cd/axle/agent/cache"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/digest"
@@ -38,29 +40,64 @@ func (l *Loop) takeList(answer Answer) {
 // placeList gives each service its entry, its tombstone, or neither: then it
 // is held, and nothing else happens to it.
 func (l *Loop) placeList(list *agentv1.Desired) {
-	l.list = list
+	before := l.entries()
+	l.allSettled = false
 	for _, s := range l.services {
-		s.want, s.tombstone = nil, nil
+		s.desire(nil)
+		s.tombstone = nil
 	}
 	for _, w := range list.GetServices() {
 		s := l.ensure(w.GetId())
-		s.want, s.name, s.namespace, s.drain = w, w.GetName(), w.GetNamespace(), nil
+		s.desire(w)
+		l.call(s, w.GetName(), w.GetNamespace())
+		s.drain = nil
 	}
 	for _, t := range list.GetTombstones() {
 		s := l.ensure(t.GetServiceId())
-		s.want, s.tombstone = nil, t
+		s.desire(nil)
+		s.tombstone = t
 		if s.name == "" {
-			s.name, s.namespace = t.GetName(), t.GetNamespace()
+			l.call(s, t.GetName(), t.GetNamespace())
 		}
 		if s.drain != nil && s.drain.Done {
 			l.report.drained(t) // the hub has not heard of it, or has forgotten
 		}
 	}
+	words := l.list == nil || l.list.GetPending() != list.GetPending() || l.listDeletes != l.deletes
+	l.list, l.listDeletes = list, l.deletes
 	for _, s := range l.services {
 		l.hold(s)
-		l.hints.touch(s.id)
+		if old, had := before[s.id]; words || !had || !old.same(s) {
+			l.hints.touch(s.id)
+		}
 	}
 	poke(l.hints.wake)
+}
+
+// listed is what a list says of a service, as far as its status can tell.
+type listed struct {
+	key          string
+	paused, here bool
+	tombstone    *agentv1.Tombstone
+}
+
+func (s *service) listed() listed {
+	return listed{s.wantKey, s.want.GetPaused(), s.want != nil, s.tombstone}
+}
+
+func (l listed) same(s *service) bool {
+	now := s.listed()
+	return l.key == now.key && l.paused == now.paused && l.here == now.here && proto.Equal(l.tombstone, now.tombstone)
+}
+
+// entries is what the present list says of each service: of the next one, only
+// what differs needs a new status.
+func (l *Loop) entries() map[string]listed {
+	all := make(map[string]listed, len(l.services))
+	for id, s := range l.services {
+		all[id] = s.listed()
+	}
+	return all
 }
 
 // hold stops everything for a service that is paused or in no list, and makes
@@ -69,7 +106,8 @@ func (l *Loop) hold(s *service) {
 	held := s.tombstone == nil && (s.want == nil || s.want.GetPaused())
 	switch {
 	case held:
-		s.due, s.known = time.Time{}, true
+		s.unqueue()
+		s.known = true
 		l.Apply.Pause(s.id)
 	case s.held:
 		s.done = nil
@@ -96,8 +134,7 @@ func (l *Loop) drop() {
 			}
 		case s.tombstone == nil && !applied && !s.running:
 			gone = append(gone, id)
-			delete(l.services, id)
-			delete(l.gated, id)
+			l.forget(s)
 		}
 	}
 	l.mu.Unlock()
@@ -121,7 +158,7 @@ func (l *Loop) fetchSpecs(ctx context.Context) {
 	if !l.list.GetPending() {
 		for id, s := range l.services {
 			if s.needsSpec() {
-				wanted[id] = wantKey(s.want)
+				wanted[id] = s.wantKey
 			}
 		}
 	}
@@ -153,13 +190,16 @@ func (l *Loop) takeSpecs(answer *agentv1.ServicesResponse, wanted map[string]str
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.allSettled = false
 	for _, spec := range answer.GetServices() {
 		s := l.services[spec.GetId()]
 		key, asked := wanted[spec.GetId()]
 		if s == nil || !asked {
 			continue
 		}
-		s.spec, s.specFor, s.name, s.namespace = spec, key, spec.GetName(), spec.GetNamespace()
+		s.specify(spec)
+		s.specFor = key
+		l.call(s, spec.GetName(), spec.GetNamespace())
 		if s.trouble != nil && s.trouble.source == sourceAgent {
 			s.trouble = nil
 		}

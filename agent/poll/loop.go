@@ -26,18 +26,28 @@ type Loop struct {
 
 	mu       sync.Mutex
 	services map[string]*service
-	loaded   bool // the inventories were read
-	away     error
-	list     *agentv1.Desired
-	etag     string
-	deletes  deletesHold
-	polls    int
-	status   Status
-	facts    *Facts
-	factsAt  time.Time
-	settings Settings
-	// gated are the services that wait for a dependency.
-	gated map[string]bool
+	// named are the same by name: dependencies are by name.
+	named   map[string]map[string]*service
+	agenda  agenda
+	loaded  bool // the inventories were read
+	away    error
+	list    *agentv1.Desired
+	etag    string
+	deletes deletesHold
+	// listDeletes is what deletes waited for when list was taken.
+	listDeletes deletesHold
+	polls       int
+	status      Status
+	facts       *Facts
+	factsAt     time.Time
+	settings    Settings
+	// gated are the ids of services that wait for a dependency, by the names of
+	// all that each of them depends on.
+	gated map[string]map[string]bool
+	// allSettled: with the renderer settledBy no service was unsettled, and
+	// nothing came since that could be.
+	allSettled bool
+	settledBy  string
 	// appliedChanged: the words of what is applied must be stored.
 	appliedChanged bool
 	// appliedAt is when they were stored last.
@@ -70,7 +80,7 @@ func New(cfg Config) (*Loop, error) {
 		return nil, err
 	}
 	l := &Loop{
-		Config: cfg, services: map[string]*service{}, gated: map[string]bool{},
+		Config: cfg, services: map[string]*service{}, named: map[string]map[string]*service{}, gated: map[string]map[string]bool{},
 		pollNow: make(chan struct{}, 1), work: make(chan struct{}, 1), refresh: make(chan struct{}, 1),
 		etag: cfg.Remembered.ETag, deletes: deletesHold(cfg.Remembered.Deletes),
 		hints: hints{touched: map[string]bool{}, news: map[string]bool{}, needPass: map[string]bool{}, wake: make(chan struct{}, 1)},
@@ -83,7 +93,8 @@ func New(cfg Config) (*Loop, error) {
 	}
 	for id, spec := range specs {
 		s := l.ensure(id)
-		s.spec, s.name, s.namespace = spec, spec.GetName(), spec.GetNamespace()
+		s.specify(spec)
+		l.call(s, spec.GetName(), spec.GetNamespace())
 		s.diffed = spec.GetDiffRequest()
 	}
 	for id, applied := range cfg.Cache.Applied() {
@@ -271,8 +282,35 @@ func (l *Loop) noteDuplicate(err error) {
 func (l *Loop) ensure(id string) *service {
 	s := l.services[id]
 	if s == nil {
-		s = newService(id)
+		s = newService(id, &l.agenda)
 		l.services[id] = s
 	}
 	return s
+}
+
+// call gives a service its name.
+func (l *Loop) call(s *service, name, namespace string) {
+	if s.name != name || l.named[name][s.id] == nil {
+		l.unname(s)
+		if l.named[name] == nil {
+			l.named[name] = map[string]*service{}
+		}
+		l.named[name][s.id] = s
+	}
+	s.name, s.namespace = name, namespace
+}
+
+func (l *Loop) unname(s *service) {
+	delete(l.named[s.name], s.id)
+	if len(l.named[s.name]) == 0 {
+		delete(l.named, s.name)
+	}
+}
+
+// forget drops a service that nobody needs any more.
+func (l *Loop) forget(s *service) {
+	s.unqueue()
+	l.unname(s)
+	l.ungate(s)
+	delete(l.services, s.id)
 }

@@ -58,7 +58,7 @@ func (l *Loop) load(ctx context.Context) bool {
 		}
 		l.mu.Lock()
 		l.away = err
-		l.loaded = err == nil
+		l.loaded, l.allSettled = err == nil, false
 		if l.loaded {
 			for _, id := range l.Inventory.Services() {
 				l.ensure(id)
@@ -66,13 +66,13 @@ func (l *Loop) load(ctx context.Context) bool {
 			for id, s := range l.services {
 				state, _ := l.Inventory.State(id)
 				if s.name == "" {
-					s.name, s.namespace = state.Name, state.Namespace
+					l.call(s, state.Name, state.Namespace)
 				}
 				l.hold(s)
 				// What was applied before under the same entry needs no new words.
 				tarball, _ := contentOf(s.want)
 				if s.want != nil && s.spec != nil && state.TarballDigest == tarball && s.spec.GetSpecDigest() == s.want.GetSpecDigest() {
-					s.specFor = wantKey(s.want)
+					s.specFor = s.wantKey
 				}
 			}
 		}
@@ -100,21 +100,19 @@ func (l *Loop) next() (*job, time.Duration) {
 	now := l.Clock.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	wait := time.Minute
-	var first *service
-	for _, s := range l.services {
+	for {
+		first := l.agenda.first()
 		switch {
-		case s.due.IsZero() || s.running || s.held && !s.asked():
-		case s.due.After(now):
-			wait = min(wait, s.due.Sub(now))
-		case first == nil || s.due.Before(first.due):
-			first = s
+		case first == nil:
+			return nil, time.Minute
+		case first.due.After(now):
+			return nil, min(time.Minute, first.due.Sub(now))
+		case first.held && !first.asked():
+			first.unqueue() // it was held meanwhile
+		default:
+			return l.begin(first), 0
 		}
 	}
-	if first == nil {
-		return nil, wait
-	}
-	return l.begin(first), 0
 }
 
 func (l *Loop) begin(s *service) *job {
@@ -130,7 +128,8 @@ func (l *Loop) begin(s *service) *job {
 	if s.tombstone != nil {
 		j.dependent = l.dependent(s)
 	}
-	s.running, s.due, s.cause, s.readReads = true, time.Time{}, Unchanged, false
+	s.due, s.cause, s.readReads = time.Time{}, Unchanged, false
+	l.agenda.begin(s)
 	return j
 }
 
@@ -156,7 +155,7 @@ func (l *Loop) end(ctx context.Context, j *job, out outcome) {
 		l.mu.Unlock()
 		return
 	}
-	s.running = false
+	l.agenda.end(s)
 	if ctx.Err() != nil && out.trouble != nil {
 		l.mu.Unlock()
 		return // the agent stops; the next start repeats the pass
@@ -175,6 +174,7 @@ func (l *Loop) end(ctx context.Context, j *job, out outcome) {
 		// Its spec or list entry may have changed while it ran.
 		s.queueChanged(l.Clock.Now(), renderer)
 	}
+	l.allSettled = l.allSettled && !l.isUnsettled(s, renderer)
 	l.hints.touch(j.id)
 	l.mu.Unlock()
 	l.metrics.observe(j, out)
@@ -189,8 +189,8 @@ func (l *Loop) end(ctx context.Context, j *job, out outcome) {
 func (l *Loop) takeOutcome(s *service, j *job, out outcome) {
 	now := l.Clock.Now()
 	s.trouble, s.gate, s.drain = out.trouble, out.gate, out.drain
-	if delete(l.gated, s.id); s.gate != "" {
-		l.gated[s.id] = true
+	if l.ungate(s); s.gate != "" {
+		l.waitGate(s)
 	}
 	if j.want != nil && out.gate == "" {
 		s.inputs = out.inputs
@@ -202,8 +202,13 @@ func (l *Loop) takeOutcome(s *service, j *job, out outcome) {
 		after := max(s.backoff.Next(), s.backoff.Min/2, errcode.RetryAfter(out.trouble.err))
 		s.queue(now.Add(after), Unfinished)
 	case out.gate != "":
-		// A touched dependency hurries it.
-		s.queue(now.Add(30*time.Second), Unfinished)
+		// A touched dependency hurries it, from here on: what it did while this
+		// pass ran is looked at now.
+		wait := 30 * time.Second
+		if l.gate(s) == "" {
+			wait = 0
+		}
+		s.queue(now.Add(wait), Unfinished)
 	case out.dry != "":
 		s.done, s.objects, s.warnings = &out.inputs, nil, out.warnings
 		s.result = &apply.Result{Sync: syncDryRun, Reason: reasonDryRun, Message: out.dry, Partly: true}
@@ -250,13 +255,15 @@ func (l *Loop) takeResult(s *service, j *job, out outcome, now time.Time) {
 	}
 }
 
-// storeApplied writes the revisions down after passes that applied one, while
-// many passes follow each other once a second: the file holds all services, and
-// what a kill loses of it are words that the next pass brings again.
+// storeApplied writes the revisions down after passes that applied one. The
+// file holds all services: while many passes follow each other it is written
+// the more rarely the more there are, so that each costs the same. What a kill
+// loses of it are words that the next pass brings again.
 func (l *Loop) storeApplied() {
 	now := l.Clock.Now()
 	l.mu.Lock()
-	if !l.appliedChanged || (now.Sub(l.appliedAt) < time.Second && l.busyLocked(now)) {
+	rest := max(time.Second, time.Duration(len(l.services))*appliedRest)
+	if !l.appliedChanged || (now.Sub(l.appliedAt) < rest && l.busyLocked(now)) {
 		l.mu.Unlock()
 		return
 	}
@@ -275,12 +282,8 @@ func (l *Loop) storeApplied() {
 
 // busyLocked reports whether a pass runs or is due.
 func (l *Loop) busyLocked(now time.Time) bool {
-	for _, s := range l.services {
-		if s.running || (!s.due.IsZero() && !s.held && !s.due.After(now)) {
-			return true
-		}
-	}
-	return false
+	first := l.agenda.first()
+	return l.agenda.running > 0 || first != nil && !first.due.After(now)
 }
 
 // scrubbed is a text without the secret values of a service: renderers and API

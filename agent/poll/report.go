@@ -40,6 +40,8 @@ type reporter struct {
 	mu sync.Mutex
 	// acked are the hashes that the hub has, as far as known.
 	acked map[string]string
+	// sum is the hash over acked, empty when it must be made anew.
+	sum string
 	// dirty are services whose status must be looked at.
 	dirty map[string]bool
 	// gone are tombstones whose work is done, by id.
@@ -93,19 +95,23 @@ func (r *reporter) forget(id string) {
 	r.mu.Lock()
 	delete(r.dirty, id)
 	delete(r.acked, id)
+	r.sum = ""
 	r.mu.Unlock()
 }
 
 // compare looks at the hash over the statuses that the hub has, from a poll's
 // answer. Twice in a row another one than ours means that reports were lost.
 func (r *reporter) compare(theirs string) {
-	ids, complete := r.loop.reportable()
+	count, complete := r.loop.reportables(nil)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !complete || len(r.dirty) > 0 || len(r.gone) > 0 || r.whole || len(r.acked) < len(ids) {
+	if !complete || len(r.dirty) > 0 || len(r.gone) > 0 || r.whole || len(r.acked) < count {
 		return // there is something to say anyway
 	}
-	if theirs == hashAll(r.acked) {
+	if r.sum == "" {
+		r.sum = hashAll(r.acked)
+	}
+	if theirs == r.sum {
 		r.mismatches = 0
 	} else if r.mismatches++; r.mismatches > mismatchesTolerated {
 		r.loop.Log.Info("the hub's statuses are not what was reported; everything is sent again")
@@ -205,17 +211,25 @@ func (r *reporter) flush(ctx context.Context) error {
 // reportable returns the services that can be reported, and whether that is
 // all of them.
 func (l *Loop) reportable() (ids []string, complete bool) {
+	_, complete = l.reportables(func(id string) { ids = append(ids, id) })
+	slices.Sort(ids)
+	return ids, complete
+}
+
+// reportables counts them, and names each when it is asked to.
+func (l *Loop) reportables(each func(id string)) (count int, complete bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	complete = l.list != nil && l.loaded
 	for id, s := range l.services {
 		if s.known {
-			ids = append(ids, id)
+			if count++; each != nil {
+				each(id)
+			}
 		}
 		complete = complete && (s.known || s.tombstone != nil)
 	}
-	slices.Sort(ids)
-	return ids, complete
+	return count, complete
 }
 
 // batch is one report and what it settles when it is acknowledged.
@@ -304,6 +318,7 @@ func (r *reporter) send(ctx context.Context, b batch) error {
 		return err
 	}
 	r.loop.metrics.reports.WithLabelValues("taken").Inc()
+	r.sum = ""
 	if b.request.GetWhole() {
 		clear(r.acked)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/axle-cd/axle/agent/cache"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/scrub"
 )
 
 // service is what the loop knows of one service. Loop.mu guards it; a worker
@@ -16,14 +17,23 @@ import (
 type service struct {
 	id, name, namespace string
 
-	// want is the service in the present list, nil when it is not in it.
-	want *agentv1.DesiredService
+	// agenda is the loop's; place is where the service is in it, zero is
+	// nowhere.
+	agenda *agenda
+	place  int
+
+	// want is the service in the present list, nil when it is not in it;
+	// wantKey is of it.
+	want    *agentv1.DesiredService
+	wantKey string
 	// tombstone is set when the list says that the service leaves.
 	tombstone *agentv1.Tombstone
 	// spec is the newest that was received; specFor is the list entry for which
 	// it was, see wantKey.
 	spec    *agentv1.ServiceSpec
 	specFor string
+	// scrub knows the spec's secrets.
+	scrub *scrub.Scrubber
 
 	// done is what the last pass depended on that wrote everything.
 	done *Inputs
@@ -37,8 +47,10 @@ type service struct {
 
 	// trouble is why the last pass did not come to its end.
 	trouble *trouble
-	// gate says which dependency the service waits for.
-	gate string
+	// gate says which dependency the service waits for; gatedBy are the names
+	// under which Loop.gated has it.
+	gate    string
+	gatedBy []string
 	// since remembers when each message appeared.
 	since map[string]time.Time
 
@@ -67,8 +79,8 @@ type trouble struct {
 	err    error
 }
 
-func newService(id string) *service {
-	return &service{id: id, since: map[string]time.Time{}, backoff: jitter.Backoff{Min: 5 * time.Second, Max: 5 * time.Minute}}
+func newService(id string, a *agenda) *service {
+	return &service{id: id, agenda: a, since: map[string]time.Time{}, backoff: jitter.Backoff{Min: 5 * time.Second, Max: 5 * time.Minute}}
 }
 
 // wantKey changes when anything of a list entry does that a spec goes with.
@@ -80,7 +92,20 @@ func wantKey(w *agentv1.DesiredService) string {
 // needsSpec reports whether the hub must be asked for the spec. A paused
 // service gets it too, for what people ask of it; it applies nothing of it.
 func (s *service) needsSpec() bool {
-	return s.want != nil && s.specFor != wantKey(s.want)
+	return s.want != nil && s.specFor != s.wantKey
+}
+
+// desire takes the service's entry of a list over, nil for none.
+func (s *service) desire(w *agentv1.DesiredService) {
+	s.want, s.wantKey = w, ""
+	if w != nil {
+		s.wantKey = wantKey(w)
+	}
+}
+
+// specify takes a spec over.
+func (s *service) specify(spec *agentv1.ServiceSpec) {
+	s.spec, s.scrub = spec, apply.FromSpec(spec, "").Scrub
 }
 
 // specFits reports whether the spec may be used with the list's content. The
@@ -90,7 +115,7 @@ func (s *service) specFits() bool {
 	if s.spec != nil && len(s.want.GetParts()) > 0 {
 		return s.spec.GetSpecDigest() == s.want.GetSpecDigest()
 	}
-	return s.spec != nil && (s.specFor == wantKey(s.want) || s.spec.GetSpecDigest() == s.want.GetSpecDigest())
+	return s.spec != nil && (s.specFor == s.wantKey || s.spec.GetSpecDigest() == s.want.GetSpecDigest())
 }
 
 // wanted are the inputs that are known without asking anybody.
@@ -107,7 +132,14 @@ func inputsOf(want *agentv1.DesiredService, spec *agentv1.ServiceSpec, renderer 
 func (s *service) queue(at time.Time, cause Cause) {
 	if s.due.IsZero() || at.Before(s.due) {
 		s.due, s.cause = at, cause
+		s.agenda.put(s)
 	}
+}
+
+// unqueue takes back what queue asked for.
+func (s *service) unqueue() {
+	s.due = time.Time{}
+	s.agenda.put(s)
 }
 
 // job is the copy of a service that a worker works on.

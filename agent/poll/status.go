@@ -74,7 +74,7 @@ func (l *Loop) viewOf(id string) (view, bool) {
 		v.behind = s.done == nil || Changed(s.done, s.wanted(l.Render.RendererVersion())) != Unchanged
 	}
 	if s.spec != nil {
-		v.scrub = apply.FromSpec(s.spec, "").Scrub
+		v.scrub = s.scrub
 	}
 	return v, true
 }

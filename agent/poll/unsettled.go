@@ -9,19 +9,31 @@ func (l *Loop) unsettled(id string) string {
 	renderer := l.Render.RendererVersion()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.allSettled && l.settledBy == renderer {
+		return ""
+	}
+	own := false
 	for _, s := range l.services {
-		if s.id == id || s.want == nil || s.held || s.gate != "" {
-			continue
-		}
-		if s.spec == nil || !s.specFits() {
-			if s.trouble == nil {
-				return s.name
-			}
-			continue
-		}
-		if wanted := s.wanted(renderer); Changed(s.done, wanted) != Unchanged && Changed(&s.inputs, wanted) != Unchanged {
+		switch {
+		case !l.isUnsettled(s, renderer):
+		case s.id == id:
+			own = true
+		default:
 			return s.name
 		}
 	}
+	// The next one that asks need not look through all, until something is new.
+	l.allSettled, l.settledBy = !own, renderer
 	return ""
+}
+
+func (l *Loop) isUnsettled(s *service, renderer string) bool {
+	switch {
+	case s.want == nil || s.held || s.gate != "":
+		return false
+	case s.spec == nil || !s.specFits():
+		return s.trouble == nil
+	}
+	wanted := s.wanted(renderer)
+	return Changed(s.done, wanted) != Unchanged && Changed(&s.inputs, wanted) != Unchanged
 }

@@ -23,6 +23,20 @@ func (r Ref) Tracking() string {
 	return r.Group + "/" + r.Kind + "/" + r.Namespace + "/" + r.Name
 }
 
+// Compare orders refs by group, kind, namespace and name.
+func (r Ref) Compare(o Ref) int {
+	if c := strings.Compare(r.Group, o.Group); c != 0 {
+		return c
+	}
+	if c := strings.Compare(r.Kind, o.Kind); c != 0 {
+		return c
+	}
+	if c := strings.Compare(r.Namespace, o.Namespace); c != 0 {
+		return c
+	}
+	return strings.Compare(r.Name, o.Name)
+}
+
 // String is the form for people: "Deployment.apps default/web".
 func (r Ref) String() string {
 	text := r.Kind

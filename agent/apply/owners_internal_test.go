@@ -1,0 +1,75 @@
+package apply
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+// Who has an object is known without looking through all services; what is
+// known is what looking through them would say, however objects move.
+func TestWhoHasAnObject(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	e := &Engine{services: map[string]*tenant{}, owner: map[kubeobj.Ref]string{}, shared: map[kubeobj.Ref]map[string]bool{},
+		inUse: map[kubeobj.Kind]int{}, wanted: map[kubeobj.Ref]string{}}
+	kinds := []kubeobj.Kind{{Version: "v1", Kind: "ConfigMap", Resource: "configmaps"}, {Version: "v1", Kind: "Service", Resource: "services"}}
+	ref := func(n int) kubeobj.Ref { return kubeobj.Ref{Kind: kinds[n%2].Kind, Name: fmt.Sprint(n)} }
+	for range 3000 {
+		id := fmt.Sprint("s", random.IntN(6))
+		switch random.IntN(8) {
+		case 0:
+			e.forget(id)
+		case 1:
+			e.mu.Lock()
+			e.claimLocked(e.tenantLocked(id), kinds[:random.IntN(3)])
+			e.mu.Unlock()
+		default:
+			i := &inventory{service: id, entries: map[kubeobj.Ref]entry{}}
+			for range random.IntN(6) {
+				n := random.IntN(10)
+				i.entries[ref(n)] = entry{kind: kinds[n%2], ref: ref(n), leaving: random.IntN(4) == 0}
+			}
+			e.mu.Lock()
+			e.commitLocked(e.tenantLocked(id), i)
+			e.mu.Unlock()
+		}
+		for n := range 10 {
+			var has []string
+			for id, t := range e.services {
+				if t.inventory != nil {
+					if _, ok := t.inventory.entries[ref(n)]; ok {
+						has = append(has, id)
+					}
+				}
+			}
+			slices.Sort(has)
+			owner := e.owner[ref(n)]
+			if (owner == "") != (len(has) == 0) || owner != "" && !slices.Contains(has, owner) {
+				t.Fatalf("%v is %q's, and %v have it", ref(n), owner, has)
+			}
+			for _, id := range []string{"s0", "s5"} {
+				want := slices.DeleteFunc(slices.Clone(has), func(other string) bool { return other == id })
+				got := e.othersLocked(ref(n), id)
+				if slices.Sort(got); !slices.Equal(got, want) {
+					t.Fatalf("beside %s, %v have %v; got %v", id, want, ref(n), got)
+				}
+			}
+		}
+		used := map[kubeobj.Kind]bool{}
+		for _, t := range e.services {
+			for _, kind := range t.claimed {
+				used[kind] = true
+			}
+			for kind := range t.has {
+				used[kind] = true
+			}
+		}
+		if got := e.watchedKinds(); !slices.Equal(got, sortedKinds(used)) {
+			t.Fatalf("watched are %v, not %v", got, slices.Collect(maps.Keys(used)))
+		}
+	}
+}
