@@ -28,6 +28,8 @@ type clusterView struct {
 	PolledAt          string            `json:"polledAt"`
 	PolledAge         string            `json:"polledAge"`
 	Tunnel            string            `json:"tunnel"`
+	TunnelSince       string            `json:"tunnelSince"`
+	TunnelAge         string            `json:"tunnelAge"`
 	KubernetesVersion string            `json:"kubernetesVersion"`
 	Distro            string            `json:"distro"`
 	AgentVersion      string            `json:"agentVersion"`
@@ -50,7 +52,7 @@ func (a *app) clusterView(c *hubv1.Cluster) clusterView {
 	return clusterView{
 		Name: c.GetName(), Handle: c.GetHandle(), Project: c.GetProject(), Tags: tags,
 		Registered: c.GetRegistered(), Pending: c.GetPending(), Freshness: c.GetFreshness(),
-		PolledAt: stamp(c.GetPolledAt()), PolledAge: a.age(c.GetPolledAt()), Tunnel: c.GetTunnel(),
+		PolledAt: stamp(c.GetPolledAt()), PolledAge: a.age(c.GetPolledAt()), Tunnel: c.GetTunnel(), TunnelSince: stamp(c.GetTunnelSince()), TunnelAge: a.age(c.GetTunnelSince()),
 		KubernetesVersion: c.GetKubernetesVersion(), Distro: c.GetDistro(), AgentVersion: c.GetAgentVersion(), Nodes: c.GetNodes(),
 		Services: c.GetServices(), ServicesHealthy: c.GetServicesHealthy(), ServicesFailed: c.GetServicesFailed(),
 		PingedAt: stamp(c.GetPingedAt()), CreatedAt: stamp(c.GetCreatedAt()), CreatedAge: a.age(c.GetCreatedAt()),
@@ -69,6 +71,14 @@ func (c clusterView) state() string {
 	return c.Freshness
 }
 
+// tunnel says how long it has been so.
+func (c clusterView) tunnel() string {
+	if c.TunnelAge == "" {
+		return c.Tunnel
+	}
+	return c.Tunnel + " for " + c.TunnelAge
+}
+
 func joinMap(m map[string]string) string {
 	var parts []string
 	for _, k := range sortedKeys(m) {
@@ -82,6 +92,7 @@ func (a *app) printClusters(views []clusterView) error {
 		column[clusterView]{"NAME", func(v clusterView) string { return v.Name }},
 		column[clusterView]{"STATE", clusterView.state},
 		column[clusterView]{"POLLED", func(v clusterView) string { return v.PolledAge }},
+		column[clusterView]{"TUNNEL", func(v clusterView) string { return v.Tunnel }},
 		column[clusterView]{"SERVICES", func(v clusterView) string { return fmt.Sprintf("%d/%d", v.ServicesHealthy, v.Services) }},
 		column[clusterView]{"KUBERNETES", func(v clusterView) string { return v.KubernetesVersion }},
 		column[clusterView]{"AGENT", func(v clusterView) string { return v.AgentVersion }},
@@ -101,7 +112,7 @@ func (a *app) printCluster(c *hubv1.Cluster) error {
 		column[clusterView]{"Kubernetes", func(v clusterView) string { return v.KubernetesVersion + " " + v.Distro }},
 		column[clusterView]{"Nodes", func(v clusterView) string { return strconv.Itoa(int(v.Nodes)) }},
 		column[clusterView]{"Agent", func(v clusterView) string { return v.AgentVersion }},
-		column[clusterView]{"Tunnel", func(v clusterView) string { return v.Tunnel }},
+		column[clusterView]{"Tunnel", clusterView.tunnel},
 		column[clusterView]{"Services", func(v clusterView) string {
 			return fmt.Sprintf("%d, %d healthy, %d failed", v.Services, v.ServicesHealthy, v.ServicesFailed)
 		}},

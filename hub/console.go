@@ -10,6 +10,7 @@ import (
 	"github.com/axle-cd/axle/hub/console"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/hub/webhook"
 	"github.com/axle-cd/axle/internal/buildinfo"
@@ -28,11 +29,11 @@ func newConsole(h *Hub) (http.Handler, error) {
 	}
 	server, err := console.New(console.Config{
 		Identity: h.identity, Fleet: h.fleet, Cache: h.cache, Agents: h.agents, Webhooks: gitcache.Webhooks{WebhookStore: h.store}, Values: h.values, Movable: h.values, WebhookPath: webhook.Path,
-		Feed: h.feed, Lives: h.store,
-		Events: func(ctx context.Context, cluster, service string, after int64, limit int) ([]event.Entry, error) {
-			return h.store.Events(ctx, store.EventFilter{Cluster: cluster, Service: service, After: after, Limit: limit})
+		Feed: h.feed, Lives: h.store, Audit: h.audit,
+		Events: func(ctx context.Context, cluster, service string, after int64, limit int, r identity.Reach) ([]event.Entry, error) {
+			return h.store.Events(ctx, store.EventFilter{Cluster: cluster, Service: service, After: after, Limit: limit, Reach: &r})
 		},
-		Replicas: h.replicaList, ServicesByRepository: h.store.ServicesByRepository, ServicesBySource: h.store.ServicesBySource, Placements: h.placements, Drain: h.drain,
+		Replicas: h.replicaList, ServicesByRepository: h.store.ServicesByRepository, ServicesBySource: h.store.ServicesBySource, UsesOfBags: h.store.UsesWithin, Placements: h.placements, Drain: h.drain, Tunnels: h.tunnels,
 		ExternalURL: h.URL(), CAPEM: authority, Database: h.store.Database(), Version: buildinfo.Version, Clock: h.config.Clock, Log: h.log,
 	})
 	if err != nil {

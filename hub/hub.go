@@ -22,6 +22,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/tunnel"
 	"github.com/axle-cd/axle/hub/webhook"
 	"github.com/axle-cd/axle/internal/tracing"
 )
@@ -53,6 +54,7 @@ type Hub struct {
 	replicas *replicas
 	setup    *setup
 	agents   *agents
+	tunnels  *tunnel.Tunnels
 
 	registry  *prometheus.Registry
 	readiness *readiness
@@ -155,8 +157,11 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	if h.agents, err = h.newAgents(); err != nil {
 		return err
 	}
+	if h.tunnels, err = h.newTunnels(); err != nil {
+		return err
+	}
 	h.setup = newSetup(c.DataDir, h.identity, c.Log)
-	for _, s := range []event.Subscriber{h.identity, h.fleet, h.desired, h.heads, h.values, h.setup} {
+	for _, s := range []event.Subscriber{h.identity, h.fleet, h.desired, h.heads, h.values, h.setup, h.tunnels} {
 		h.feed.Subscribe(s)
 	}
 	return nil
@@ -198,6 +203,7 @@ func (h *Hub) makeEdges() error {
 	if err := h.peerRoutes(mux); err != nil {
 		return err
 	}
+	h.tunnelRoutes(mux)
 	hooks, err := webhook.New(webhook.Config{
 		Hooks: h.store, Repositories: h.cache, Clock: h.config.Clock, Log: h.log, Registerer: h.registry,
 	})
@@ -207,6 +213,10 @@ func (h *Hub) makeEdges() error {
 	mux.Handle(webhook.Pattern, hooks)
 	mux.Handle("/", people)
 	h.handler = tracing.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == tunnel.Path {
+			h.tunnels.ServeHTTP(w, r)
+			return
+		}
 		if agentapi.Owns(r.URL.Path) {
 			agents.ServeHTTP(w, r)
 			return

@@ -13,25 +13,35 @@ import (
 
 type clusters struct{ *Server }
 
-func cluster(v fleet.ClusterView) *hubv1.Cluster {
+// off is the tunnel of a cluster that has no agent yet.
+const off = "Off"
+
+func (s *Server) cluster(v fleet.ClusterView) *hubv1.Cluster {
+	tunnel, since := off, int64(0)
+	if v.Registered() && s.Tunnels != nil {
+		tunnel, since = s.Tunnels.State(v.ID)
+	}
 	return &hubv1.Cluster{
 		Id: v.ID, Name: v.Name, Handle: v.Handle, Project: v.Project, Tags: v.Tags, Metadata: v.Metadata,
 		Distro: v.Distro, KubernetesVersion: v.KubernetesVersion, AgentVersion: v.AgentVersion, Nodes: int32(v.Nodes),
 		Registered: v.Registered(), Pending: v.Pending, Freshness: string(v.Freshness), PolledAt: v.PolledAt, PingedAt: v.PingedAt, CreatedAt: v.CreatedAt,
 		Services: int32(v.Services), ServicesHealthy: int32(v.ServicesHealthy), ServicesFailed: int32(v.ServicesFailed),
-		// There is no tunnel yet, so none can be up or down.
-		PollIntervalMicros: v.PollInterval, Tunnel: "Off", Message: v.Message,
+		PollIntervalMicros: v.PollInterval, Tunnel: tunnel, TunnelSince: since, Message: v.Message,
 	}
 }
 
 func (s *clusters) List(ctx context.Context, r *connect.Request[hubv1.ListClustersRequest]) (*connect.Response[hubv1.ListClustersResponse], error) {
-	all, err := s.Fleet.Clusters(ctx, fleet.ClusterFilter{Project: r.Msg.GetProject(), Tags: r.Msg.GetTags()})
+	reach, err := s.sight(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.Fleet.Clusters(ctx, fleet.ClusterFilter{Project: r.Msg.GetProject(), Tags: r.Msg.GetTags(), Reach: &reach})
 	if err != nil {
 		return nil, err
 	}
 	out := &hubv1.ListClustersResponse{}
 	for _, v := range all {
-		out.Clusters = append(out.Clusters, cluster(v))
+		out.Clusters = append(out.Clusters, s.cluster(v))
 	}
 	return connect.NewResponse(out), nil
 }
@@ -42,7 +52,7 @@ func (s *clusters) answer(ctx context.Context, name string) (*connect.Response[h
 	if err != nil {
 		return nil, err
 	}
-	return connect.NewResponse(cluster(v)), nil
+	return connect.NewResponse(s.cluster(v)), nil
 }
 
 func (s *clusters) Get(ctx context.Context, r *connect.Request[hubv1.GetClusterRequest]) (*connect.Response[hubv1.Cluster], error) {
@@ -74,7 +84,7 @@ func (s *clusters) Create(ctx context.Context, r *connect.Request[hubv1.CreateCl
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.CreateClusterResponse{
-		Cluster: cluster(have), BootstrapToken: made.Secret, BootstrapExpiresAt: made.ExpiresAt, HubUrl: s.ExternalURL, CaPem: s.CAPEM,
+		Cluster: s.cluster(have), BootstrapToken: made.Secret, BootstrapExpiresAt: made.ExpiresAt, HubUrl: s.ExternalURL, CaPem: s.CAPEM,
 	}), nil
 }
 
