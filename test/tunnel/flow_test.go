@@ -1,0 +1,146 @@
+package tunnel_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"testing"
+	"time"
+
+	agenttunnel "github.com/axle-cd/axle/agent/tunnel"
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	hubtunnel "github.com/axle-cd/axle/hub/tunnel"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/eventually"
+)
+
+// flood answers at once and then sends until nobody takes any more; a stream
+// with a body of known length is echoed.
+func flood(ctx context.Context, s *agenttunnel.Stream) {
+	if s.Head().GetUpgrade() == "" {
+		echo(ctx, s)
+		return
+	}
+	if s.Answer(&agentv1.StreamAnswer{Status: 101}) != nil {
+		return
+	}
+	buf := make([]byte, 32<<10)
+	for ctx.Err() == nil {
+		if _, err := s.Write(buf); err != nil {
+			return
+		}
+	}
+}
+
+// stall opens a stream whose answer nobody reads.
+func stall(t testing.TB, h *hub, cluster string, n int) *hubtunnel.Stream {
+	t.Helper()
+	s, err := h.Open(t.Context(), cluster, head(fmt.Sprintf("user-%d", n%4), -1, "flood"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Answer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// One byte, so that the caller has something that it cannot get rid of.
+	if _, err := s.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestStalledStreamsDontStopATunnel asks beside 1 to 50 streams that nobody
+// reads, directly and behind a proxy that ends the TLS.
+func TestStalledStreamsDontStopATunnel(t *testing.T) {
+	for _, way := range []string{"direct", "terminating proxy"} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			h := startHub(t, newDirectory("c1"), nil)
+			url, transport := h.url(), transportFor(h.server)
+			if way != "direct" {
+				p := terminate(t, h)
+				url, transport = p.URL, transportFor(p)
+			}
+			startAgent(t, dialer(url, transport, "c1"), flood, nil)
+			up(t, h, "c1")
+			for n := range 50 {
+				s := stall(t, h, "c1", n)
+				defer s.Close()
+				if n < 5 || n%15 == 0 || n == 49 {
+					mustAsk(t, h, "c1", big[:1<<20])
+				}
+			}
+		})
+	}
+}
+
+// TestStalledStreamIsClosed closes what a client does not read.
+func TestStalledStreamIsClosed(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, newDirectory("c1"), func(c *hubtunnel.Config) { c.StallAfter = 200 * time.Millisecond })
+	startAgent(t, dialer(h.url(), transportFor(h.server), "c1"), flood, nil)
+	up(t, h, "c1")
+	s := stall(t, h, "c1", 0)
+	select {
+	case <-s.Context().Done():
+	case <-time.After(soon):
+		t.Fatal("a stream that nobody reads is still open")
+	}
+	_, err := io.Copy(io.Discard, s)
+	if want := "the client read nothing for 30 s while an answer waited, so the request was closed"; err == nil || err.Error() != want {
+		t.Errorf("the reader hears %v", err)
+	}
+	mustAsk(t, h, "c1", "still there")
+}
+
+// TestNextStreamIsRefusedWithTheTopUsers fills a cluster's streams.
+func TestNextStreamIsRefusedWithTheTopUsers(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, newDirectory("c1", "c2"), func(c *hubtunnel.Config) { c.MaxPerCluster, c.MaxPerHub = 10, 12 })
+	for _, c := range []string{"c1", "c2"} {
+		startAgent(t, dialer(h.url(), transportFor(h.server), c), flood, nil)
+		up(t, h, c)
+	}
+	var open []*hubtunnel.Stream
+	for n := range 10 {
+		open = append(open, stall(t, h, "c1", n))
+	}
+	_, err := h.Open(t.Context(), "c1", head("eve", 0, ""))
+	want := "10 requests are under way to cluster c1, which is the most; by user-0 3, user-1 3, user-2 2, 1 others; end some, or try again in a few seconds"
+	if !errcode.Is(err, errcode.Exhausted) || errcode.RetryAfter(err) == 0 || errcode.Message(err) != want {
+		t.Errorf("the next one: %v", err)
+	}
+	open = append(open, stall(t, h, "c2", 0), stall(t, h, "c2", 0))
+	if _, err := h.Open(t.Context(), "c2", head("eve", 0, "")); !errcode.Is(err, errcode.Exhausted) {
+		t.Errorf("the next one of the hub: %v", err)
+	}
+	for _, s := range open {
+		s.Close()
+	}
+	eventually.For(t, soon, "there is room again", func() error {
+		s, err := h.Open(t.Context(), "c1", head("eve", 0, ""))
+		if err == nil {
+			s.Close()
+		}
+		return err
+	})
+}
+
+// TestManyStreamsAtOnce asks from many at once.
+func TestManyStreamsAtOnce(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, newDirectory("c1"), nil)
+	startAgent(t, dialer(h.url(), transportFor(h.server), "c1"), echo, nil)
+	up(t, h, "c1")
+	var asking sync.WaitGroup
+	for n := range 200 {
+		asking.Go(func() {
+			text := fmt.Sprintf("%d %s", n, big[:n*100])
+			if got, err := ask(t.Context(), h, "c1", text); err != nil || got != text {
+				t.Errorf("request %d: %d bytes of %d, %v", n, len(got), len(text), err)
+			}
+		})
+	}
+	asking.Wait()
+}
