@@ -1,0 +1,61 @@
+package tunnel_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/axle-cd/axle/hub/event"
+)
+
+// heard waits for the next hint.
+func heard(t testing.TB, a *agent) string {
+	t.Helper()
+	select {
+	case h := <-a.hints:
+		if h.GetPosition().GetSequence() != 7 {
+			t.Errorf("the hint is at %v", h.GetPosition())
+		}
+		return h.GetReason()
+	case <-time.After(soon):
+		t.Fatal("no hint came")
+	}
+	return ""
+}
+
+// TestHintsComeWithNews hints at what a list became, and at nothing else.
+func TestHintsComeWithNews(t *testing.T) {
+	t.Parallel()
+	d := newDirectory("c1", "c2")
+	h := startHub(t, d, nil)
+	agents := map[string]*agent{}
+	for _, c := range []string{"c1", "c2"} {
+		agents[c] = startAgent(t, dialer(h.url(), transportFor(h.server), c), echo, nil)
+		up(t, h, c)
+		// The first: this replica does not know what the agent has.
+		if r := heard(t, agents[c]); r != "desired" {
+			t.Errorf("the first hint is about %s", r)
+		}
+	}
+	apply := func(rows ...event.Change) {
+		t.Helper()
+		var all []event.Row
+		for _, r := range rows {
+			all = append(all, event.Row{Change: r})
+		}
+		if err := h.Apply(t.Context(), all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.set(func() { d.etags["c2"] = "2" })
+	// Of c1 nothing became another; then everybody hears of new keys.
+	apply(event.Change{Kind: event.KindService, Key: "s1", Cluster: "c1"}, event.Change{Kind: event.KindService, Key: "s2", Cluster: "c2"})
+	if r := heard(t, agents["c2"]); r != "desired" {
+		t.Errorf("a changed list gives a hint about %s", r)
+	}
+	apply(event.Change{Kind: event.KindSigningKey, Key: "k"})
+	for name, a := range agents {
+		if r := heard(t, a); r != "token" {
+			t.Errorf("%s: new keys give a hint about %s", name, r)
+		}
+	}
+}
