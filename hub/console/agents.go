@@ -35,13 +35,24 @@ func (s *agents) answer(ctx context.Context) (*connect.Response[hubv1.AgentUpgra
 	if err != nil {
 		return nil, err
 	}
+	reach, err := s.sight(ctx)
+	if err != nil {
+		return nil, err
+	}
 	names, versions := make(map[string]string, len(states)), make(map[string]string, len(states))
 	for _, state := range states {
+		if !reach.Covers(state.Cluster.Scope()) {
+			continue
+		}
 		names[state.Cluster.ID], versions[state.Cluster.ID] = state.Cluster.Name, state.Cluster.AgentVersion
 	}
 	out := &hubv1.AgentUpgrade{
 		Id: r.ID, Version: r.Version, Previous: r.Previous, Phase: string(r.Phase), Wave: int32(r.Wave) + 1, Waves: r.Plan.Waves,
 		Message: r.Message, By: r.By, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, HubVersion: s.Version,
+	}
+	if !reach.Everywhere {
+		// It may name clusters of others.
+		out.Message = ""
 	}
 	for _, t := range targets {
 		if names[t.ClusterID] == "" {

@@ -35,6 +35,11 @@ func (s *clusters) List(ctx context.Context, r *connect.Request[hubv1.ListCluste
 	if err != nil {
 		return nil, err
 	}
+	if name := r.Msg.GetProject(); name != "" {
+		if _, err := (&projects{s.Server}).Get(ctx, connect.NewRequest(&hubv1.GetProjectRequest{Name: name})); err != nil {
+			return nil, err
+		}
+	}
 	all, err := s.Fleet.Clusters(ctx, fleet.ClusterFilter{Project: r.Msg.GetProject(), Tags: r.Msg.GetTags(), Reach: &reach})
 	if err != nil {
 		return nil, err

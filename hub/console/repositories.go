@@ -8,6 +8,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -48,7 +49,8 @@ type extras struct {
 	placements map[string]gitcache.Placement
 }
 
-func (s *repositories) extras(ctx context.Context) (e extras, err error) {
+// extras counts what is within reach.
+func (s *repositories) extras(ctx context.Context, reach identity.Reach) (e extras, err error) {
 	projects, err := s.Fleet.Projects(ctx)
 	if err != nil {
 		return e, err
@@ -58,7 +60,7 @@ func (s *repositories) extras(ctx context.Context) (e extras, err error) {
 		e.projects[p.ID] = p.Name
 	}
 	if s.ServicesByRepository != nil {
-		if e.services, err = s.ServicesByRepository(ctx); err != nil {
+		if e.services, err = s.ServicesByRepository(ctx, reach); err != nil {
 			return e, err
 		}
 	}
@@ -70,15 +72,18 @@ func (s *repositories) extras(ctx context.Context) (e extras, err error) {
 
 // find looks a repository up by its name.
 func (s *repositories) find(ctx context.Context, name string) (gitcache.Repository, error) {
-	missing := errcode.New(errcode.NotFound, "no repository %q; axle repos list shows what there is", name)
 	if name == "" {
-		return gitcache.Repository{}, missing
+		return gitcache.Repository{}, noRepository(name)
 	}
 	r, err := s.Cache.FindRepository(ctx, name, "")
 	if errcode.Is(err, errcode.NotFound) {
-		err = missing
+		err = noRepository(name)
 	}
 	return r, err
+}
+
+func noRepository(name string) error {
+	return errcode.New(errcode.NotFound, "no repository %q; axle repos list shows what there is", name)
 }
 
 // whole is a repository with its heads.
@@ -87,7 +92,11 @@ func (s *repositories) whole(ctx context.Context, name string) (*connect.Respons
 	if err != nil {
 		return nil, err
 	}
-	extra, err := s.extras(ctx)
+	reach, err := s.sight(ctx)
+	if err != nil {
+		return nil, err
+	}
+	extra, err := s.extras(ctx, reach)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +107,7 @@ func (s *repositories) whole(ctx context.Context, name string) (*connect.Respons
 	}
 	users := map[string]int{}
 	if s.ServicesBySource != nil {
-		if users, err = s.ServicesBySource(ctx, r.ID); err != nil {
+		if users, err = s.ServicesBySource(ctx, r.ID, reach); err != nil {
 			return nil, err
 		}
 	}
@@ -120,14 +129,18 @@ func (s *repositories) List(ctx context.Context, r *connect.Request[hubv1.ListRe
 	if err != nil {
 		return nil, err
 	}
-	extra, err := s.extras(ctx)
+	reach, err := s.sight(ctx)
+	if err != nil {
+		return nil, err
+	}
+	extra, err := s.extras(ctx, reach)
 	if err != nil {
 		return nil, err
 	}
 	out := &hubv1.ListRepositoriesResponse{}
 	for _, repository := range all {
 		// Those that the hub follows for others are shown with them.
-		if repository.Options.Internal {
+		if repository.Options.Internal || !reach.Covers(repositoryScope(repository)) {
 			continue
 		}
 		one := s.one(repository, extra)
@@ -204,15 +217,31 @@ func (s *repositories) Delete(ctx context.Context, r *connect.Request[hubv1.Dele
 	if err != nil {
 		return nil, err
 	}
-	extra, err := s.extras(ctx)
+	extra, err := s.extras(ctx, identity.Reach{Everywhere: true})
 	if err != nil {
 		return nil, err
 	}
 	if n := extra.services[have.ID]; n > 0 {
-		return nil, errcode.New(errcode.Conflict, "repository %q is used by %d service(s); delete them first", have.Name, n)
+		return nil, s.used(ctx, have)
 	}
 	if err := s.Cache.DeleteRepository(ctx, have.ID); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.DeleteRepositoryResponse{}), nil
+}
+
+// used says that a repository is, with the count of what the caller may see.
+func (s *repositories) used(ctx context.Context, r gitcache.Repository) error {
+	reach, err := s.sight(ctx)
+	if err != nil {
+		return err
+	}
+	seen, err := s.ServicesByRepository(ctx, reach)
+	if err != nil {
+		return err
+	}
+	if n := seen[r.ID]; n > 0 {
+		return errcode.New(errcode.Conflict, "repository %q is used by %d service(s); delete them first", r.Name, n)
+	}
+	return errcode.New(errcode.Conflict, "repository %q is used by services that you may not see; ask an administrator", r.Name)
 }

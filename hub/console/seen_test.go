@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	"github.com/axle-cd/axle/hub/console"
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/eventually"
 )
@@ -29,7 +30,7 @@ func (*still) ChangesAfter(context.Context, int64, int) ([]event.Row, error) { r
 func (*still) ConfirmIncarnation(context.Context) (event.Incarnation, error) {
 	return event.Incarnation{}, nil
 }
-func (*still) Events(context.Context, string, string, int64, int) ([]event.Entry, error) {
+func (*still) Events(context.Context, string, string, int64, int, identity.Reach) ([]event.Entry, error) {
 	return nil, nil
 }
 func (s *still) Mend(_ context.Context, _ event.Position, claimed bool) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
@@ -21,14 +22,21 @@ import (
 // maxRequest bounds one message from a client, in bytes.
 const maxRequest = 8 << 20
 
-// Events reads what happened, newest first. Cluster and service are ids,
-// empty for all; zero limit is the log's own default.
-type Events func(ctx context.Context, cluster, service string, after int64, limit int) ([]event.Entry, error)
+// Events reads what happened within reach, newest first. Cluster and service
+// are ids, empty for all; zero limit is the log's own default.
+type Events func(ctx context.Context, cluster, service string, after int64, limit int, r identity.Reach) ([]event.Entry, error)
 
 // Lives is the history of the hub's database.
 type Lives interface {
 	Incarnation(ctx context.Context) (event.Incarnation, error)
 	ConfirmIncarnation(ctx context.Context) (event.Incarnation, error)
+}
+
+// Tunnels are the connections that agents keep.
+type Tunnels interface {
+	// State is Up, Down or Off, and since when in microseconds since 1970 UTC,
+	// 0 when that is not known.
+	State(clusterID string) (state string, since int64)
 }
 
 // Replica is one process of the hub, with how many repositories it owns.
@@ -46,18 +54,24 @@ type Config struct {
 	Webhooks gitcache.Webhooks
 	Values   Values
 	Movable  Movable
-	Feed     *event.Feed
-	Events   Events
-	Lives    Lives
+	// Audit takes a record of every call that may change something.
+	Audit  *audit.Log
+	Feed   *event.Feed
+	Events Events
+	Lives  Lives
 	// Replicas lists the hub's processes.
 	Replicas func(ctx context.Context) ([]Replica, error)
-	// ServicesByRepository counts services, by repository id.
-	ServicesByRepository func(ctx context.Context) (map[string]int, error)
+	// ServicesByRepository counts services within reach, by repository id.
+	ServicesByRepository func(ctx context.Context, r identity.Reach) (map[string]int, error)
 	// ServicesBySource counts those of one repository, by source id.
-	ServicesBySource func(ctx context.Context, repositoryID string) (map[string]int, error)
+	ServicesBySource func(ctx context.Context, repositoryID string, r identity.Reach) (map[string]int, error)
+	// UsesOfBags counts those that use each context or outputs, by name.
+	UsesOfBags func(ctx context.Context, kind string, r identity.Reach) (map[string]int, error)
 	// Placements tells which replica fetches each repository and which one
 	// keeps a second copy, by repository id.
 	Placements func(ctx context.Context) (map[string]gitcache.Placement, error)
+	// Tunnels knows whether each cluster can be asked; nil when nobody does.
+	Tunnels Tunnels
 	// Drain tells a replica to own nothing any more, or takes that back.
 	Drain func(ctx context.Context, replica string, leaving bool) error
 
@@ -97,8 +111,9 @@ func New(c Config) (*Server, error) {
 
 // Register adds the routes of every service to mux.
 func (s *Server) Register(mux *http.ServeMux) {
+	records := newRecorder(s)
 	options := []connect.HandlerOption{
-		connect.WithInterceptors(connect.UnaryInterceptorFunc(s.admit)),
+		connect.WithInterceptors(records, admission{s}, connect.UnaryInterceptorFunc(records.look)),
 		connect.WithReadMaxBytes(maxRequest),
 	}
 	mux.Handle(hubv1connect.NewSessionsHandler(&sessions{s}, options...))
@@ -112,6 +127,10 @@ func (s *Server) Register(mux *http.ServeMux) {
 	mux.Handle(hubv1connect.NewBackendsHandler(&backends{s}, options...))
 	mux.Handle(hubv1connect.NewTokensHandler(&tokens{s}, options...))
 	mux.Handle(hubv1connect.NewEventsHandler(&events{s}, options...))
+	mux.Handle(hubv1connect.NewUsersHandler(&users{s}, options...))
+	mux.Handle(hubv1connect.NewGroupsHandler(&groups{s}, options...))
+	mux.Handle(hubv1connect.NewBindingsHandler(&bindings{s}, options...))
+	mux.Handle(hubv1connect.NewAccessHandler(&accessCalls{s}, options...))
 	mux.Handle(hubv1connect.NewAgentsHandler(&agents{s}, options...))
 	mux.Handle(hubv1connect.NewHubHandler(&hub{s}, options...))
 }

@@ -32,8 +32,12 @@ func answer(v fleet.ServiceView, err error) (*connect.Response[hubv1.Service], e
 }
 
 func (s *services) List(ctx context.Context, r *connect.Request[hubv1.ListServicesRequest]) (*connect.Response[hubv1.ListServicesResponse], error) {
+	reach, err := s.sight(ctx)
+	if err != nil {
+		return nil, err
+	}
 	page, err := s.Fleet.Services(ctx, fleet.ServiceFilter{
-		Cluster: r.Msg.GetCluster(), Project: r.Msg.GetProject(), Name: r.Msg.GetName(),
+		Cluster: r.Msg.GetCluster(), Project: r.Msg.GetProject(), Name: r.Msg.GetName(), Reach: &reach,
 		PageSize: int(r.Msg.GetPageSize()), PageToken: r.Msg.GetPageToken(),
 	})
 	if err != nil {

@@ -112,7 +112,11 @@ func (s *events) List(ctx context.Context, r *connect.Request[hubv1.ListEventsRe
 		}
 		service = v.ID
 	}
-	entries, err := s.Events(ctx, cluster, service, r.Msg.GetAfter(), int(r.Msg.GetLimit()))
+	reach, err := s.sight(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := s.Events(ctx, cluster, service, r.Msg.GetAfter(), int(r.Msg.GetLimit()), reach)
 	if err != nil {
 		return nil, err
 	}

@@ -64,10 +64,20 @@ func bagMessage(v config.BagView) (*hubv1.Context, error) {
 	}, nil
 }
 
-func bagAnswer(v config.BagView, err error) (*connect.Response[hubv1.Context], error) {
+// bagAnswer shows a bag with the count of what the caller may see.
+func (s *Server) bagAnswer(ctx context.Context, v config.BagView, err error) (*connect.Response[hubv1.Context], error) {
 	if err != nil {
 		return nil, err
 	}
+	reach, err := s.sight(ctx)
+	if err != nil {
+		return nil, err
+	}
+	uses, err := s.UsesOfBags(ctx, v.Kind, reach)
+	if err != nil {
+		return nil, err
+	}
+	v.Services = uses[v.Name]
 	out, err := bagMessage(v)
 	if err != nil {
 		return nil, err
@@ -80,8 +90,20 @@ func (s *Server) bagList(ctx context.Context, kind string) ([]*hubv1.Context, er
 	if err != nil {
 		return nil, err
 	}
+	reach, err := s.sight(ctx)
+	if err != nil {
+		return nil, err
+	}
+	uses, err := s.UsesOfBags(ctx, kind, reach)
+	if err != nil {
+		return nil, err
+	}
 	var out []*hubv1.Context
 	for _, v := range all {
+		if !reach.Covers(bagScope(v.BagRow)) {
+			continue
+		}
+		v.Services = uses[v.Name]
 		one, err := bagMessage(v)
 		if err != nil {
 			return nil, err
@@ -120,7 +142,8 @@ func (s *contexts) List(ctx context.Context, _ *connect.Request[hubv1.ListContex
 }
 
 func (s *contexts) Get(ctx context.Context, r *connect.Request[hubv1.GetContextRequest]) (*connect.Response[hubv1.Context], error) {
-	return bagAnswer(s.Values.Bag(ctx, config.KindContext, r.Msg.GetName()))
+	v, err := s.Values.Bag(ctx, config.KindContext, r.Msg.GetName())
+	return s.bagAnswer(ctx, v, err)
 }
 
 func (s *contexts) Create(ctx context.Context, r *connect.Request[hubv1.CreateContextRequest]) (*connect.Response[hubv1.Context], error) {
@@ -129,7 +152,8 @@ func (s *contexts) Create(ctx context.Context, r *connect.Request[hubv1.CreateCo
 		return nil, err
 	}
 	c.Create = true
-	return bagAnswer(s.Values.SetBag(ctx, c))
+	v, err := s.Values.SetBag(ctx, c)
+	return s.bagAnswer(ctx, v, err)
 }
 
 func (s *contexts) Update(ctx context.Context, r *connect.Request[hubv1.UpdateContextRequest]) (*connect.Response[hubv1.Context], error) {
@@ -138,7 +162,8 @@ func (s *contexts) Update(ctx context.Context, r *connect.Request[hubv1.UpdateCo
 		return nil, err
 	}
 	c.Update, c.Merge, c.Unset = true, r.Msg.GetMerge(), r.Msg.GetUnset()
-	return bagAnswer(s.Values.SetBag(ctx, c))
+	v, err := s.Values.SetBag(ctx, c)
+	return s.bagAnswer(ctx, v, err)
 }
 
 func (s *contexts) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteContextRequest]) (*connect.Response[hubv1.DeleteContextResponse], error) {
@@ -163,7 +188,8 @@ func (s *outputs) Put(ctx context.Context, r *connect.Request[hubv1.PutOutputsRe
 	if err != nil {
 		return nil, err
 	}
-	return bagAnswer(s.Values.SetBag(ctx, c))
+	v, err := s.Values.SetBag(ctx, c)
+	return s.bagAnswer(ctx, v, err)
 }
 
 func (s *outputs) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteOutputsRequest]) (*connect.Response[hubv1.DeleteOutputsResponse], error) {

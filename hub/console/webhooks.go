@@ -28,12 +28,19 @@ func (s *webhooks) List(ctx context.Context, _ *connect.Request[hubv1.ListWebhoo
 	if err != nil {
 		return nil, err
 	}
+	reach, err := s.sight(ctx)
+	if err != nil {
+		return nil, err
+	}
 	names := map[string]string{}
 	for _, r := range repositories {
 		names[r.ID] = r.Name
 	}
 	out := &hubv1.ListWebhooksResponse{}
 	for _, w := range all {
+		if !reach.Covers(s.webhookScope(w, repositories)) {
+			continue
+		}
 		out.Webhooks = append(out.Webhooks, s.one(w, names))
 	}
 	return connect.NewResponse(out), nil

@@ -44,6 +44,7 @@ type knownPerson struct {
 	Person
 	names []string
 }
+
 // person returns somebody by id.
 func (x *accessIndex) person(id string) (knownPerson, bool) {
 	x.mu.RLock()

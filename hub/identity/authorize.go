@@ -52,8 +52,12 @@ var tokenScopes = map[Action]string{
 }
 
 // ErrNoBinding is in the errors of people whom no binding gives what they ask
-// for. A caller that knows the names of things may say more.
-var ErrNoBinding = errors.New("no binding gives it")
+// for, ErrNoAccess besides when none gives them anything. A caller that knows
+// the names of things may say more.
+var (
+	ErrNoBinding = errors.New("no role binding gives it")
+	ErrNoAccess  = fmt.Errorf("%w, nor anything else", ErrNoBinding)
+)
 
 // Decision is why a caller may do something, or may not.
 type Decision struct {
@@ -139,7 +143,7 @@ func (d *Directory) unbound(p Principal, action Action, scope Scope) error {
 	any := false
 	d.access.each(p.ID, func(Binding) { any = true })
 	if !any {
-		return errcode.New(errcode.Forbidden, "%s has no access to anything yet; an administrator gives it with: %s (%w)", p.Name, p.BindCommand(ActionRead, "--project NAME"), ErrNoBinding)
+		return errcode.New(errcode.Forbidden, "%s may not %s here: %w; an administrator does with: %s", p.Name, action, ErrNoAccess, p.BindCommand(ActionRead, "--project NAME"))
 	}
 	where := "--hub"
 	switch {
@@ -150,7 +154,7 @@ func (d *Directory) unbound(p Principal, action Action, scope Scope) error {
 	case scope.Project != "":
 		where = "--project NAME"
 	}
-	return errcode.New(errcode.Forbidden, "%s may not %s here; an administrator gives it with: %s (%w)", p.Name, action, p.BindCommand(action, where), ErrNoBinding)
+	return errcode.New(errcode.Forbidden, "%s may not %s here: %w; an administrator does with: %s", p.Name, action, ErrNoBinding, p.BindCommand(action, where))
 }
 
 // BindCommand is what gives the caller an action at a place, which is a flag

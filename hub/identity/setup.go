@@ -143,3 +143,9 @@ func (d *Directory) setupToken(ctx context.Context, bearer string) (Token, error
 	}
 	return Token{}, errcode.New(errcode.Unauthorized, "the setup token is not the one that the hub wrote beside its data")
 }
+
+// Fresh reports whether nobody has set the hub up yet.
+func (d *Directory) Fresh(ctx context.Context) (bool, error) {
+	users, err := d.store.CountUsers(ctx)
+	return users == 0, err
+}

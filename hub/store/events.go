@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/identity"
 )
 
 // insertEvents writes events after the last id, which the feed's lock keeps.
@@ -31,6 +32,10 @@ type EventFilter struct {
 	After int64
 	// Limit is 100 when zero, at most 1,000.
 	Limit int
+	// Reach leaves out events about what the caller may not see, and those
+	// about no cluster or service unless he may see everything; nil leaves out
+	// nothing.
+	Reach *identity.Reach
 }
 
 // Events returns events, newest first.
@@ -46,6 +51,12 @@ func (s *Store) Events(ctx context.Context, f EventFilter) ([]event.Entry, error
 	if f.Service != "" {
 		args = append(args, f.Service)
 		where = append(where, "service = "+placeholders(len(args), 1))
+	}
+	if f.Reach != nil && !everything(*f.Reach) {
+		var clusters, services string
+		clusters, args = within(*f.Reach, "wc", "", args)
+		services, args = servicesWithin(*f.Reach, args)
+		where = append(where, "(cluster IN (SELECT wc.id FROM clusters wc WHERE "+clusters+") OR service IN ("+services+"))")
 	}
 	return rowsOf(ctx, s, func(row scan) (e event.Entry, err error) {
 		err = row(&e.ID, &e.At, &e.Kind, &e.Object, &e.By, &e.Message, &e.Cluster, &e.Service)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/digest"
@@ -258,7 +259,7 @@ func TestPartsUseTheirRepositories(t *testing.T) {
 				t.Errorf("deleting %s: %v, want %q", name, err, code)
 			}
 		}
-		uses, err := y.store.ServicesByRepository(t.Context())
+		uses, err := y.store.ServicesByRepository(t.Context(), identity.Reach{Everywhere: true})
 		if diff := cmp.Diff(map[string]int{"repo_main": 1, "repo_policy": 1, "repo_https://charts.test": 1}, uses); diff != "" || err != nil {
 			t.Errorf("uses, %v (-want +got):\n%s", err, diff)
 		}

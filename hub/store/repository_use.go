@@ -1,39 +1,29 @@
 package store
 
-import "context"
+import (
+	"context"
 
-// ServicesByRepository counts the services that follow each repository, by
-// repository id. Repositories that nobody follows are not there.
-func (s *Store) ServicesByRepository(ctx context.Context) (map[string]int, error) {
-	counts := map[string]int{}
-	err := s.each(ctx, `SELECT repository_id, COUNT(*) FROM (
-		SELECT id, repository_id FROM services WHERE repository_id <> ''
-		UNION SELECT service_id, repository_id FROM service_sources) uses GROUP BY repository_id`, nil, func(row scan) error {
-		var id string
-		var n int
-		if err := row(&id, &n); err != nil {
-			return err
-		}
-		counts[id] = n
-		return nil
-	})
-	return counts, err
+	"github.com/axle-cd/axle/hub/identity"
+)
+
+// ServicesByRepository counts the services within reach that follow each
+// repository, by repository id. Repositories that nobody follows are not
+// there.
+func (s *Store) ServicesByRepository(ctx context.Context, r identity.Reach) (map[string]int, error) {
+	const uses = `SELECT id, repository_id FROM services WHERE repository_id <> ''
+		UNION SELECT service_id, repository_id FROM service_sources`
+	if everything(r) {
+		return s.counted(ctx, "SELECT repository_id, COUNT(*) FROM ("+uses+") uses GROUP BY repository_id")
+	}
+	services, args := servicesWithin(r, nil)
+	return s.counted(ctx, "SELECT repository_id, COUNT(*) FROM ("+uses+") uses WHERE id IN ("+services+") GROUP BY repository_id", args...)
 }
 
-// ServicesBySource counts the services that follow each source of a
-// repository, by source id. Sources that nobody follows are not there.
-func (s *Store) ServicesBySource(ctx context.Context, repositoryID string) (map[string]int, error) {
-	counts := map[string]int{}
-	err := s.each(ctx, `SELECT source_id, COUNT(*) FROM (
-		SELECT id, source_id FROM services WHERE repository_id = $1 AND source_id <> ''
-		UNION SELECT service_id, source_id FROM service_sources WHERE repository_id = $1) uses GROUP BY source_id`, []any{repositoryID}, func(row scan) error {
-		var id string
-		var n int
-		if err := row(&id, &n); err != nil {
-			return err
-		}
-		counts[id] = n
-		return nil
-	})
-	return counts, err
+// ServicesBySource counts the services within reach that follow each source of
+// a repository, by source id. Sources that nobody follows are not there.
+func (s *Store) ServicesBySource(ctx context.Context, repositoryID string, r identity.Reach) (map[string]int, error) {
+	const uses = `SELECT id, source_id FROM services WHERE repository_id = $1 AND source_id <> ''
+		UNION SELECT service_id, source_id FROM service_sources WHERE repository_id = $1`
+	services, args := servicesWithin(r, []any{repositoryID})
+	return s.counted(ctx, "SELECT source_id, COUNT(*) FROM ("+uses+") uses WHERE id IN ("+services+") GROUP BY source_id", args...)
 }

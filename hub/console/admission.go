@@ -1,0 +1,78 @@
+package console
+
+import (
+	"context"
+
+	"connectrpc.com/connect"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// admission lets calls in, or not: those of one request, and streams, whose
+// first message says what they are about.
+type admission struct{ *Server }
+
+var _ connect.Interceptor = admission{}
+
+// WrapUnary implements connect.Interceptor.
+func (a admission) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc { return a.admit(next) }
+
+// WrapStreamingClient implements connect.Interceptor.
+func (a admission) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+
+// WrapStreamingHandler implements connect.Interceptor. A stream's handler is
+// called once its caller is known, and gets no message before that message's
+// place was looked at.
+func (a admission) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return func(ctx context.Context, stream connect.StreamingHandlerConn) error {
+		procedure := stream.Spec().Procedure
+		ctx, err := a.recognise(ctx, procedure, stream.RequestHeader())
+		if err != nil {
+			return a.outward(ctx, procedure, err)
+		}
+		if access[procedure] != open {
+			stream = &admitted{StreamingHandlerConn: stream, allow: func(message any) error {
+				return a.allow(ctx, caller(ctx), procedure, message)
+			}}
+		}
+		if err := next(ctx, stream); err != nil {
+			return a.outward(ctx, procedure, err)
+		}
+		return nil
+	}
+}
+
+// admitted is a stream each of whose messages is looked at; none is handed on
+// after one was refused.
+type admitted struct {
+	connect.StreamingHandlerConn
+	allow   func(message any) error
+	refused error
+	looked  bool
+}
+
+// Receive implements connect.StreamingHandlerConn.
+func (s *admitted) Receive(message any) error {
+	if s.refused != nil {
+		return s.refused
+	}
+	if err := s.StreamingHandlerConn.Receive(message); err != nil {
+		return err
+	}
+	s.looked, s.refused = true, s.allow(message)
+	return s.refused
+}
+
+// Send implements connect.StreamingHandlerConn: nothing is told before the
+// caller was let in.
+func (s *admitted) Send(message any) error {
+	if s.refused != nil {
+		return s.refused
+	}
+	if !s.looked {
+		return errcode.New(errcode.Forbidden, "the call answers before it was asked")
+	}
+	return s.StreamingHandlerConn.Send(message)
+}

@@ -1,0 +1,76 @@
+package console
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"connectrpc.com/connect"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/hub/identity"
+)
+
+// firstToken is what a token lives that is made together with a user.
+const firstToken = 24 * time.Hour
+
+type users struct{ *Server }
+
+func user(u identity.User, groups []string) *hubv1.User {
+	return &hubv1.User{Id: u.ID, Kind: string(u.Kind), Name: u.Name, Admin: u.Admin, CreatedAt: u.CreatedAt, Groups: groups}
+}
+
+func (s *users) List(ctx context.Context, _ *connect.Request[hubv1.ListUsersRequest]) (*connect.Response[hubv1.ListUsersResponse], error) {
+	people, names, err := s.Identity.People(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &hubv1.ListUsersResponse{}
+	for _, p := range people {
+		var groups []string
+		for _, id := range p.Groups {
+			groups = append(groups, names[id])
+		}
+		slices.Sort(groups)
+		out.Users = append(out.Users, user(p.User, groups))
+	}
+	return connect.NewResponse(out), nil
+}
+
+func (s *users) Create(ctx context.Context, r *connect.Request[hubv1.CreateUserRequest]) (*connect.Response[hubv1.CreateUserResponse], error) {
+	u, err := s.Identity.CreateUser(ctx, caller(ctx).By(), identity.KindUser, r.Msg.GetEmail(), r.Msg.GetAdmin())
+	if err != nil {
+		return nil, err
+	}
+	out := &hubv1.CreateUserResponse{User: user(u, nil)}
+	if len(r.Msg.GetTokenScopes()) == 0 {
+		return connect.NewResponse(out), nil
+	}
+	// Never with more than the administrator's own token may do.
+	as := identity.Principal{Kind: u.Kind, ID: u.ID, Name: u.Name, Admin: u.Admin, Scopes: caller(ctx).Scopes}
+	lifetime := micros(r.Msg.GetTokenLifetimeMicros())
+	if lifetime == 0 {
+		lifetime = firstToken
+	}
+	made, err := s.Identity.CreateToken(ctx, as, identity.TokenRequest{Name: "first", Scopes: r.Msg.GetTokenScopes(), Lifetime: lifetime})
+	if err != nil {
+		return nil, err
+	}
+	out.Token, out.TokenExpiresAt = made.Secret, made.ExpiresAt
+	return connect.NewResponse(out), nil
+}
+
+func (s *users) SetAdmin(ctx context.Context, r *connect.Request[hubv1.SetAdminRequest]) (*connect.Response[hubv1.User], error) {
+	u, err := s.Identity.SetAdmin(ctx, caller(ctx).By(), r.Msg.GetName(), r.Msg.GetAdmin())
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(user(u, nil)), nil
+}
+
+func (s *users) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteUserRequest]) (*connect.Response[hubv1.DeleteUserResponse], error) {
+	if err := s.Identity.DeleteUser(ctx, caller(ctx).By(), r.Msg.GetName()); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&hubv1.DeleteUserResponse{}), nil
+}
