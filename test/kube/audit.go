@@ -22,6 +22,11 @@ type AuditEvent struct {
 		Name   string   `json:"username"`
 		Groups []string `json:"groups"`
 	} `json:"user"`
+	// As is whom the user impersonated, empty for himself.
+	As struct {
+		Name   string   `json:"username"`
+		Groups []string `json:"groups"`
+	} `json:"impersonatedUser"`
 	UserAgent string `json:"userAgent"`
 	Object    struct {
 		Resource    string `json:"resource"`

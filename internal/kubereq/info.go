@@ -1,0 +1,149 @@
+package kubereq
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Info is what a request wants.
+type Info struct {
+	// Verb is RBAC's: get, list, watch, create, update, patch, delete or
+	// deletecollection; the method in lower case for paths that are no
+	// resources.
+	Verb string
+	// Resource is empty for such paths, as /version and /openapi/v3 are.
+	Resource    string
+	Subresource string
+	// Group is the API group, empty for the core's.
+	Group     string
+	Version   string
+	Namespace string
+	Name      string
+	// Path is the path alone.
+	Path string
+}
+
+// connecting are the subresources behind which there is something other than
+// the API server: whatever the method, they do more than read.
+var connecting = []string{"exec", "attach", "portforward", "proxy"}
+
+// Parse reads a method and a request URI that CheckPath let through.
+func Parse(method, uri string) Info {
+	path, rawQuery, _ := strings.Cut(uri, "?")
+	info := Info{Verb: strings.ToLower(method), Path: path}
+	segments := unescaped(path)
+	switch {
+	case len(segments) >= 3 && segments[0] == "api":
+		info.Version, segments = segments[1], segments[2:]
+	case len(segments) >= 4 && segments[0] == "apis":
+		info.Group, info.Version, segments = segments[1], segments[2], segments[3:]
+	default:
+		if info.Verb == "head" {
+			info.Verb = "get"
+		}
+		return info
+	}
+	info.Verb = verbs[method]
+	// The old form /api/v1/watch/…; /api/v1/proxy/… went long ago, and whoever
+	// still asks so is taken for one who connects.
+	old := segments[0]
+	if old == "watch" || old == "proxy" {
+		segments = segments[1:]
+	}
+	info.place(segments)
+	switch {
+	case old == "proxy":
+		info.Subresource = "proxy"
+	case old == "watch" && info.Verb == "get":
+		info.Verb = "watch"
+	}
+	info.refine(rawQuery)
+	return info
+}
+
+var verbs = map[string]string{
+	http.MethodGet: "get", http.MethodHead: "get", http.MethodPost: "create", http.MethodPut: "update",
+	http.MethodPatch: "patch", http.MethodDelete: "delete",
+}
+
+func unescaped(path string) []string {
+	segments := strings.Split(strings.Trim(path, "/"), "/")
+	for i, s := range segments {
+		if plain, err := url.PathUnescape(s); err == nil {
+			segments[i] = plain
+		}
+	}
+	return segments
+}
+
+// place reads namespace, resource, name and subresource.
+func (i *Info) place(segments []string) {
+	if len(segments) > 1 && segments[0] == "namespaces" {
+		i.Namespace = segments[1]
+		if len(segments) > 2 && segments[2] != "status" && segments[2] != "finalize" {
+			segments = segments[2:]
+		}
+	}
+	for n, field := range []*string{&i.Resource, &i.Name, &i.Subresource} {
+		if n < len(segments) && segments[n] != "" {
+			*field = segments[n]
+		}
+	}
+}
+
+// refine tells one object from many.
+func (i *Info) refine(rawQuery string) {
+	if i.Name != "" && i.Verb != "watch" {
+		return
+	}
+	switch i.Verb {
+	case "get":
+		i.Verb = "list"
+		// A pair that cannot be read is left out, as the API server does.
+		query, _ := url.ParseQuery(rawQuery)
+		if w := query["watch"]; len(w) > 0 && w[0] != "0" && !strings.EqualFold(w[0], "false") {
+			i.Verb = "watch"
+		}
+	case "delete":
+		i.Verb = "deletecollection"
+	}
+}
+
+// Connects reports whether the request is let through to a container, a port
+// or a program of the cluster.
+func (i Info) Connects() bool { return slices.Contains(connecting, i.Subresource) }
+
+// Reads reports whether the request changes nothing: get, list and watch of
+// what the API server itself holds.
+func (i Info) Reads() bool {
+	return !i.Connects() && (i.Verb == "get" || i.Verb == "list" || i.Verb == "watch")
+}
+
+// IsResource reports whether the request is for a resource at all.
+func (i Info) IsResource() bool { return i.Resource != "" }
+
+// Kind is the resource with its group and subresource, as
+// "deployments.apps/scale"; for other paths it is the path.
+func (i Info) Kind() string {
+	if !i.IsResource() {
+		return i.Path
+	}
+	kind := i.Resource
+	if i.Group != "" {
+		kind += "." + i.Group
+	}
+	if i.Subresource != "" {
+		kind += "/" + i.Subresource
+	}
+	return kind
+}
+
+// Action is the verb as people say it: what connects goes by its subresource.
+func (i Info) Action() string {
+	if i.Connects() {
+		return i.Subresource
+	}
+	return i.Verb
+}

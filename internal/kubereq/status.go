@@ -1,0 +1,46 @@
+package kubereq
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// status is what an API server answers when it refuses.
+type status struct {
+	Kind       string   `json:"kind"`
+	APIVersion string   `json:"apiVersion"`
+	Metadata   struct{} `json:"metadata"`
+	Status     string   `json:"status"`
+	Message    string   `json:"message"`
+	Reason     string   `json:"reason"`
+	Details    *details `json:"details,omitempty"`
+	Code       int      `json:"code"`
+}
+
+type details struct {
+	RetryAfterSeconds int `json:"retryAfterSeconds,omitempty"`
+}
+
+var reasons = map[errcode.Code]string{
+	errcode.Invalid: "BadRequest", errcode.NotFound: "NotFound", errcode.Unauthorized: "Unauthorized", errcode.Forbidden: "Forbidden",
+	errcode.Conflict: "Conflict", errcode.Unprocessable: "Invalid", errcode.Exhausted: "TooManyRequests", errcode.Unavailable: "ServiceUnavailable",
+	errcode.Internal: "InternalError",
+}
+
+// Status returns an error as an HTTP status and an object of kind Status, and
+// the seconds after which to ask again, 0 for none.
+func Status(err error) (code int, body []byte, retryAfter int) {
+	of := errcode.Of(err)
+	s := status{Kind: "Status", APIVersion: "v1", Status: "Failure", Message: errcode.Message(err), Reason: reasons[of], Code: errcode.HTTPStatus(of)}
+	if after := errcode.RetryAfter(err); after > 0 {
+		retryAfter = int((after + time.Second - 1) / time.Second)
+		s.Details = &details{RetryAfterSeconds: retryAfter}
+	}
+	body, merr := json.Marshal(s)
+	if merr != nil {
+		return s.Code, nil, retryAfter
+	}
+	return s.Code, append(body, '\n'), retryAfter
+}
