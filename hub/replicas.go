@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/lifecycle"
+	"github.com/axle-cd/axle/internal/routes"
 )
 
 const (
@@ -183,7 +183,7 @@ func (a announcedFleet) TakeSeen(_ context.Context, _ string, polledAt map[strin
 }
 
 // peerRoutes adds what other replicas call.
-func (h *Hub) peerRoutes(mux *http.ServeMux) error {
+func (h *Hub) peerRoutes(mux routes.Adder) error {
 	if h.replicas.alone {
 		return nil
 	}

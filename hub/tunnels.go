@@ -5,6 +5,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/peer"
 	"github.com/axle-cd/axle/hub/tunnel"
+	"github.com/axle-cd/axle/internal/routes"
 )
 
 // newTunnels makes the agents' tunnels of this replica.
@@ -21,7 +22,7 @@ func (h *Hub) newTunnels() (*tunnel.Tunnels, error) {
 }
 
 // tunnelRoutes adds what other replicas ask about tunnels.
-func (h *Hub) tunnelRoutes(mux *http.ServeMux) {
+func (h *Hub) tunnelRoutes(mux routes.Adder) {
 	if h.replicas.alone {
 		return
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/routes"
 )
 
 // Identity says who calls and signs what is answered.
@@ -98,7 +99,7 @@ type Server struct {
 	kept     keptHeaders
 	refusals refusals
 	metrics  *metrics
-	routes   http.Handler
+	routes   *routes.Mux
 }
 
 // The bounds of request bodies and of the time that a request may take.
@@ -152,8 +153,11 @@ func Owns(path string) bool {
 	return strings.HasPrefix(path, "/agent/v1/") || strings.HasPrefix(path, servicePath)
 }
 
-func (s *Server) mux() http.Handler {
-	mux := http.NewServeMux()
+// Patterns are those of everything that the server answers.
+func (s *Server) Patterns() []string { return s.routes.Patterns() }
+
+func (s *Server) mux() *routes.Mux {
+	mux := &routes.Mux{}
 	mux.HandleFunc("GET "+desiredPath, s.desired)
 	mux.HandleFunc("GET /agent/v1/tarballs/{digest}", s.tarball)
 	path, rpc := agentv1connect.NewAgentServiceHandler(calls{s},

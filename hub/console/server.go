@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"connectrpc.com/connect"
@@ -17,6 +16,7 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/peer"
 	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/routes"
 )
 
 // maxRequest bounds one message from a client, in bytes.
@@ -54,6 +54,8 @@ type Config struct {
 	Webhooks gitcache.Webhooks
 	Values   Values
 	Movable  Movable
+	// People knows whose session a call comes with; nil knows none.
+	People People
 	// Audit takes a record of every call that may change something.
 	Audit  *audit.Log
 	Feed   *event.Feed
@@ -110,7 +112,7 @@ func New(c Config) (*Server, error) {
 }
 
 // Register adds the routes of every service to mux.
-func (s *Server) Register(mux *http.ServeMux) {
+func (s *Server) Register(mux routes.Adder) {
 	records := newRecorder(s)
 	options := []connect.HandlerOption{
 		connect.WithInterceptors(records, admission{s}, connect.UnaryInterceptorFunc(records.look)),
@@ -131,6 +133,11 @@ func (s *Server) Register(mux *http.ServeMux) {
 	mux.Handle(hubv1connect.NewGroupsHandler(&groups{s}, options...))
 	mux.Handle(hubv1connect.NewBindingsHandler(&bindings{s}, options...))
 	mux.Handle(hubv1connect.NewAccessHandler(&accessCalls{s}, options...))
+	mux.Handle(hubv1connect.NewAuditHandler(&auditing{s}, options...))
+	mux.Handle(hubv1connect.NewServiceAccountsHandler(&serviceAccounts{s}, options...))
+	mux.Handle(hubv1connect.NewFederationHandler(&federation{Server: s}, options...))
+	mux.Handle(hubv1connect.NewLoginsHandler(&logins{s}, options...))
+	mux.Handle(hubv1connect.NewProvidersHandler(&providers{s}, options...))
 	mux.Handle(hubv1connect.NewAgentsHandler(&agents{s}, options...))
 	mux.Handle(hubv1connect.NewHubHandler(&hub{s}, options...))
 }

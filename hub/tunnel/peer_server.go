@@ -15,6 +15,7 @@ import (
 	"github.com/axle-cd/axle/hub/peer"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/frame"
+	"github.com/axle-cd/axle/internal/routes"
 	"github.com/axle-cd/axle/internal/wsconn"
 )
 
@@ -40,7 +41,7 @@ type peerServer struct {
 
 // PeerRoutes adds what other replicas call; verify lets only those through
 // that are signed.
-func (t *Tunnels) PeerRoutes(mux *http.ServeMux, verify func(http.Handler) http.Handler) {
+func (t *Tunnels) PeerRoutes(mux routes.Adder, verify func(http.Handler) http.Handler) {
 	mux.Handle("POST "+statePath, verify(http.HandlerFunc(t.peers.server.state)))
 	mux.Handle("GET "+linkPath, verify(http.HandlerFunc(t.peers.server.link)))
 }

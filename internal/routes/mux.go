@@ -1,0 +1,71 @@
+// Package routes is a ServeMux that can tell what was put into it, so that a
+// test can hold every route of a process against a list. It decides nothing
+// itself. The hub puts all that it answers into one Mux; whoever adds routes to
+// it takes an Adder.
+//
+// Patterns are recorded before the first request; a Mux is not changed while
+// it answers.
+package routes
+
+import (
+	"net/http"
+	"slices"
+)
+
+// Adder takes routes: a Mux, or a plain http.ServeMux.
+type Adder interface {
+	Handle(pattern string, handler http.Handler)
+	HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request))
+}
+
+// Mux answers by pattern, as http.ServeMux does, and knows its patterns. Its
+// zero value is empty.
+type Mux struct {
+	mux      http.ServeMux
+	early    []early
+	patterns []string
+}
+
+type early struct {
+	owns    func(path string) bool
+	handler http.Handler
+}
+
+var (
+	_ Adder = (*Mux)(nil)
+	_ Adder = (*http.ServeMux)(nil)
+)
+
+// Handle adds a pattern of http.ServeMux.
+func (m *Mux) Handle(pattern string, handler http.Handler) {
+	m.mux.Handle(pattern, handler)
+	m.patterns = append(m.patterns, pattern)
+}
+
+// HandleFunc adds a pattern of http.ServeMux.
+func (m *Mux) HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request)) {
+	m.Handle(pattern, http.HandlerFunc(handler))
+}
+
+// Early sends paths that are owned to a handler before any pattern is looked
+// at: http.ServeMux allocates, and answers paths with // and .. itself. The
+// handler's own patterns are given for the record. Those that were added first
+// are asked first.
+func (m *Mux) Early(owns func(path string) bool, handler http.Handler, patterns ...string) {
+	m.early = append(m.early, early{owns, handler})
+	m.patterns = append(m.patterns, patterns...)
+}
+
+// ServeHTTP answers a request.
+func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	for i := range m.early {
+		if m.early[i].owns(r.URL.Path) {
+			m.early[i].handler.ServeHTTP(w, r)
+			return
+		}
+	}
+	m.mux.ServeHTTP(w, r)
+}
+
+// Patterns returns everything that was added, sorted.
+func (m *Mux) Patterns() []string { return slices.Sorted(slices.Values(m.patterns)) }
