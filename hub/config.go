@@ -39,6 +39,9 @@ type Config struct {
 	ExternalURL string
 	// AdvertiseURL is how other replicas reach this one.
 	AdvertiseURL string
+	// TrustedProxies are the networks of reverse proxies whose X-Forwarded-For
+	// is believed.
+	TrustedProxies []netip.Prefix
 	// MetricsListen moves /metrics to an address of its own.
 	MetricsListen string
 	// KeyFile holds the hub's key, which seals secrets in the database; all
@@ -47,8 +50,12 @@ type Config struct {
 	// ConfigBackends is a file that declares backends for values; empty is the
 	// built-in one alone.
 	ConfigBackends string
-	// K8sOrigin is kept for the auth proxy.
+	// K8sOrigin is the one origin that clusters' APIs are served on; empty is
+	// the hub's own.
 	K8sOrigin string
+	// ExecUnaudited lets commands in clusters begin although the audit log
+	// cannot be written.
+	ExecUnaudited bool
 	// Replica is the stable name of this replica; empty is made once and kept
 	// in DataDir.
 	Replica string
@@ -141,7 +148,7 @@ func (c Config) check() error {
 	if c.DatabaseURL != "" && !strings.HasPrefix(c.DatabaseURL, "postgres://") && !strings.HasPrefix(c.DatabaseURL, "postgresql://") {
 		return errcode.New(errcode.Invalid, "--database-url does not start with postgres://; leave it empty for SQLite in the data folder")
 	}
-	for name, text := range map[string]string{"--external-url": c.ExternalURL, "--advertise-url": c.AdvertiseURL} {
+	for name, text := range map[string]string{"--external-url": c.ExternalURL, "--advertise-url": c.AdvertiseURL, "--k8s-origin": c.K8sOrigin} {
 		if err := checkURL(name, text); err != nil {
 			return err
 		}

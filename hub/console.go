@@ -3,7 +3,6 @@ package hub
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"time"
 
@@ -18,7 +17,7 @@ import (
 
 // newConsole makes the edge that answers people: their API, and later the
 // console itself.
-func newConsole(h *Hub) (http.Handler, error) {
+func newConsole(h *Hub) (*console.Server, error) {
 	authority := ""
 	if path := h.CAFile(); path != "" {
 		pem, err := os.ReadFile(path)
@@ -27,21 +26,15 @@ func newConsole(h *Hub) (http.Handler, error) {
 		}
 		authority = string(pem)
 	}
-	server, err := console.New(console.Config{
+	return console.New(console.Config{
 		Identity: h.identity, Fleet: h.fleet, Cache: h.cache, Agents: h.agents, Webhooks: gitcache.Webhooks{WebhookStore: h.store}, Values: h.values, Movable: h.values, WebhookPath: webhook.Path,
-		Feed: h.feed, Lives: h.store, Audit: h.audit,
+		Feed: h.feed, Lives: h.store, Audit: h.audit, People: h.login,
 		Events: func(ctx context.Context, cluster, service string, after int64, limit int, r identity.Reach) ([]event.Entry, error) {
 			return h.store.Events(ctx, store.EventFilter{Cluster: cluster, Service: service, After: after, Limit: limit, Reach: &r})
 		},
 		Replicas: h.replicaList, ServicesByRepository: h.store.ServicesByRepository, ServicesBySource: h.store.ServicesBySource, UsesOfBags: h.store.UsesWithin, Placements: h.placements, Drain: h.drain, Tunnels: h.tunnels,
 		ExternalURL: h.URL(), CAPEM: authority, Database: h.store.Database(), Version: buildinfo.Version, Clock: h.config.Clock, Log: h.log,
 	})
-	if err != nil {
-		return nil, err
-	}
-	mux := http.NewServeMux()
-	server.Register(mux)
-	return mux, nil
 }
 
 // replicaShown is how long a replica that is gone stays in the list.

@@ -21,9 +21,12 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/login"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/hub/tunnel"
+	"github.com/axle-cd/axle/hub/tunnel/authproxy"
 	"github.com/axle-cd/axle/hub/webhook"
+	"github.com/axle-cd/axle/internal/routes"
 	"github.com/axle-cd/axle/internal/tracing"
 )
 
@@ -53,11 +56,14 @@ type Hub struct {
 	heads    *heads
 	replicas *replicas
 	setup    *setup
+	login    *login.Server
 	agents   *agents
 	tunnels  *tunnel.Tunnels
+	proxy    *authproxy.Proxy
 
 	registry  *prometheus.Registry
 	readiness *readiness
+	routes    routes.Mux
 	handler   http.Handler
 }
 
@@ -140,8 +146,12 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	issuers, err := h.newIssuers()
+	if err != nil {
+		return err
+	}
 	h.identity, err = identity.New(identity.Config{
-		Store: h.store, Writer: h.store, Clusters: h.fleet, Sealer: h.store.Sealer(), Clock: c.Clock, Log: c.Log,
+		Store: h.store, Writer: h.store, Clusters: h.fleet, Sealer: h.store.Sealer(), Issuers: issuers, PlainIssuers: c.AllowHTTPUpstreams, Clock: c.Clock, Log: c.Log,
 	})
 	if err != nil {
 		return err
@@ -160,7 +170,10 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	if h.tunnels, err = h.newTunnels(); err != nil {
 		return err
 	}
-	h.setup = newSetup(c.DataDir, h.identity, c.Log)
+	if h.proxy, err = h.newProxy(); err != nil {
+		return err
+	}
+	h.setup = newSetup(c.DataDir, h.identity, c.Clock, c.Log)
 	for _, s := range []event.Subscriber{h.identity, h.fleet, h.desired, h.heads, h.values, h.setup, h.tunnels} {
 		h.feed.Subscribe(s)
 	}
@@ -189,12 +202,18 @@ func (h *Hub) makeEdges() error {
 	if err != nil {
 		return err
 	}
+	if h.login, err = h.newLogin(); err != nil {
+		return err
+	}
 	people, err := newConsole(h)
 	if err != nil {
 		return err
 	}
 	h.readiness = &readiness{parts: []readyPart{{"feed", h.feed.Ready}, {"desired", h.desired.Ready}, {"gitcache", h.cache.Ready}, {"changes", h.replicas.behind.Ready}}}
-	mux := http.NewServeMux()
+	mux := &h.routes
+	mux.Early(func(path string) bool { return path == tunnel.Path }, h.tunnels, tunnel.Path)
+	mux.Early(agentapi.Owns, agents, agents.Patterns()...)
+	mux.Early(authproxy.Owns, h.proxy, authproxy.Prefix, authproxy.TicketPath)
 	mux.HandleFunc("GET /healthz", healthz)
 	mux.Handle("GET /readyz", h.readiness)
 	if h.metricsListener == nil {
@@ -211,18 +230,9 @@ func (h *Hub) makeEdges() error {
 		return err
 	}
 	mux.Handle(webhook.Pattern, hooks)
-	mux.Handle("/", people)
-	h.handler = tracing.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == tunnel.Path {
-			h.tunnels.ServeHTTP(w, r)
-			return
-		}
-		if agentapi.Owns(r.URL.Path) {
-			agents.ServeHTTP(w, r)
-			return
-		}
-		mux.ServeHTTP(w, r)
-	}), spanName)
+	people.Register(mux)
+	h.login.Register(mux)
+	h.handler = behindProxies(h.config.TrustedProxies, tracing.Handler(h.clustersOrigin(mux), spanName))
 	return nil
 }
 
@@ -238,6 +248,9 @@ func spanName(r *http.Request) string {
 
 // URL is how the hub is reached.
 func (h *Hub) URL() string { return h.config.externalURL(h.addr) }
+
+// Routes are the patterns of everything that the hub's listener answers.
+func (h *Hub) Routes() []string { return h.routes.Patterns() }
 
 // Addr is the address that the hub listens on.
 func (h *Hub) Addr() string { return h.addr.String() }

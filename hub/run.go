@@ -38,6 +38,7 @@ func (h *Hub) Run(ctx context.Context) (err error) {
 		{Name: "heads", Run: h.followHeads},
 		{Name: "setup", Run: h.setup.Run},
 		{Name: "tunnels", Run: h.tunnels.Run},
+		{Name: "clusters' APIs", Run: h.proxy.Run},
 		{Name: "readiness", Run: h.readiness.Run},
 		{Name: "server", Run: h.server().Run},
 	}
@@ -76,7 +77,7 @@ func (h *Hub) greet(fresh bool) {
 		login += " --ca " + ca
 	}
 	if fresh {
-		line += "; setup token in " + h.setup.path + "; next: " + login + " --setup-token-file " + h.setup.path + " --email you@example.com"
+		line += "; set it up in a browser, once, within 24 h: " + h.setupURL() + "; or with the setup token in " + h.setup.path + ": " + login + " --setup-token-file " + h.setup.path + " --email you@example.com"
 	} else {
 		line += "; next: " + login
 	}

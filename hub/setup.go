@@ -8,15 +8,21 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/internal/atomicfile"
+	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
 // setupTokenFile is where the first administrator finds the setup token. It
 // exists only while there is no user.
 const setupTokenFile = "setup-token"
+
+// setupLook is how often the file is renewed that nobody used: its token ran
+// out.
+const setupLook = time.Hour
 
 // setupIdentity makes and knows setup tokens.
 type setupIdentity interface {
@@ -29,12 +35,13 @@ type setupIdentity interface {
 type setup struct {
 	path     string
 	identity setupIdentity
+	clock    clock.Clock
 	log      *slog.Logger
 	changed  chan struct{}
 }
 
-func newSetup(dir string, identity setupIdentity, log *slog.Logger) *setup {
-	return &setup{filepath.Join(dir, setupTokenFile), identity, log, make(chan struct{}, 1)}
+func newSetup(dir string, identity setupIdentity, c clock.Clock, log *slog.Logger) *setup {
+	return &setup{filepath.Join(dir, setupTokenFile), identity, c, log, make(chan struct{}, 1)}
 }
 
 // prepare writes or removes the file and reports whether setup is still to be
@@ -89,6 +96,7 @@ func (s *setup) Run(ctx context.Context) error {
 		}
 		select {
 		case <-s.changed:
+		case <-s.clock.After(setupLook):
 		case <-ctx.Done():
 			return nil
 		}

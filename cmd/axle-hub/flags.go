@@ -30,6 +30,7 @@ func fromEnv(flags *pflag.FlagSet) error { return daemon.FromEnv(flags, envPrefi
 type options struct {
 	config    hub.Config
 	cidrs     []string
+	proxies   []string
 	logFormat string
 	logLevel  string
 }
@@ -48,13 +49,15 @@ func (o *options) serve(flags *pflag.FlagSet) {
 	flags.StringVar(&c.KeyFile, "key-file", "", "file of the key that seals secrets, the same for all replicas (default: hub.key in the data folder, made once)")
 	flags.StringVar(&c.Replica, "replica", "", "stable name of this replica (default: made once and kept in the data folder)")
 	flags.StringVar(&c.ConfigBackends, "config-backends", "", "file that declares backends for values, such as OpenBao, the same for all replicas (default: the hub's database alone)")
-	flags.StringVar(&c.K8sOrigin, "k8s-origin", "", "own origin for proxied Kubernetes APIs; kept for the auth proxy, without effect yet")
+	flags.StringVar(&c.K8sOrigin, "k8s-origin", "", "the one origin that clusters' APIs are served on, such as https://k8s.example.com; it must lead to this hub (default: the hub's own)")
+	flags.BoolVar(&c.ExecUnaudited, "exec-unaudited", false, "let commands in clusters begin although the audit log cannot be written")
 	flags.StringVar(&c.TLSCert, "tls-cert", "", "PEM file of the server certificate; read again when it changes")
 	flags.StringVar(&c.TLSKey, "tls-key", "", "PEM file of its key")
 	flags.BoolVar(&c.DevCA, "dev-ca", false, "make a certificate authority in the data folder (ca.pem) and serve TLS with it")
 	flags.BoolVar(&c.InsecureHTTP, "insecure-http", false, "allow plain HTTP on an address that others can reach")
 	flags.DurationVar(&c.RepoPollInterval, "repo-poll-interval", hub.DefaultRepoPollInterval, "base time between polls of an upstream; up to half is added at random")
 	flags.StringSliceVar(&o.cidrs, "allow-upstream-cidrs", nil, "loopback, private and link-local networks that upstreams may be in")
+	flags.StringSliceVar(&o.proxies, "trusted-proxies", nil, "networks of the reverse proxies whose X-Forwarded-For says who calls")
 	flags.BoolVar(&c.AllowHTTPUpstreams, "allow-http-upstreams", false, "permit http:// upstreams")
 	flags.Int64Var(&c.CacheBytes, "cache-bytes", 0, "bound of the tarballs on disk that are not pinned (default 10 GiB)")
 	flags.Int64Var(&c.MirrorBytes, "mirror-bytes", 0, "bound of the mirror of one Git repository on disk; a repository's own bound goes before it (default none)")
@@ -72,12 +75,18 @@ func (o *options) finish(cmd *cobra.Command) error {
 	if err := fromEnv(cmd.Flags()); err != nil {
 		return fmt.Errorf("%w; %w", err, errUsage)
 	}
-	for _, text := range o.cidrs {
-		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
-		if err != nil {
-			return fmt.Errorf("--allow-upstream-cidrs: %q is not a network such as 10.0.0.0/8: %w; %w", text, err, errUsage)
+	for _, list := range []struct {
+		flag  string
+		texts []string
+		into  *[]netip.Prefix
+	}{{"allow-upstream-cidrs", o.cidrs, &o.config.AllowUpstreamCIDRs}, {"trusted-proxies", o.proxies, &o.config.TrustedProxies}} {
+		for _, text := range list.texts {
+			prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
+			if err != nil {
+				return fmt.Errorf("--%s: %q is not a network such as 10.0.0.0/8: %w; %w", list.flag, text, err, errUsage)
+			}
+			*list.into = append(*list.into, prefix)
 		}
-		o.config.AllowUpstreamCIDRs = append(o.config.AllowUpstreamCIDRs, prefix)
 	}
 	log, err := daemon.Logger(os.Stderr, o.logFormat, o.logLevel)
 	if err != nil {

@@ -36,7 +36,7 @@ const (
 var readOnly = struct{ prefixes, names []string }{
 	[]string{"List", "Get", "Watch"},
 	[]string{
-		"Sessions/WhoAmI", "Services/Config", "Agents/UpgradeStatus", "Hub/Status", "Audit/Verify", "Audit/Checkpoints", "Access/CanI",
+		"Sessions/WhoAmI", "Services/Config", "Agents/UpgradeStatus", "Hub/Status", "Audit/Verify", "Audit/Checkpoints", "Access/CanI", "Logins/PollDevice",
 	},
 }
 

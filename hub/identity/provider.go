@@ -42,6 +42,10 @@ type Provider struct {
 	CreatedAt int64
 }
 
+// CallbackPath is where the provider sends people back to, below the hub's URL;
+// each has its own, so that one cannot answer for another.
+func (p Provider) CallbackPath() string { return "/login/callback/" + p.Name }
+
 // Claims are what a provider says of somebody, after its token was checked.
 type Claims struct {
 	Subject       string

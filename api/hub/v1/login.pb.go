@@ -1068,7 +1068,7 @@ func (x *CreateProviderRequest) GetClientSecret() string {
 
 type UpdateProviderRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What is empty stays as it is, but for what set names.
+	// Found by name. Only the fields that set names are taken.
 	Provider     *Provider `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
 	ClientSecret *string   `protobuf:"bytes,2,opt,name=client_secret,json=clientSecret,proto3,oneof" json:"client_secret,omitempty"`
 	// title, client_id, scopes, groups_claim, groups, email_domains,

@@ -1,0 +1,77 @@
+package console
+
+import (
+	"context"
+	"encoding/hex"
+	"strings"
+
+	"connectrpc.com/connect"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/hub/event/audit"
+	"github.com/axle-cd/axle/internal/hashchain"
+)
+
+type auditing struct{ *Server }
+
+// apiPackage begins the procedures of this API.
+const apiPackage = "/axle.hub.v1."
+
+func (s *auditing) List(ctx context.Context, r *connect.Request[hubv1.ListAuditRequest]) (*connect.Response[hubv1.ListAuditResponse], error) {
+	m := r.Msg
+	q := audit.Query{
+		After: m.GetAfter(), Before: m.GetBefore(), Newest: !m.GetOldestFirst(), Since: m.GetSince(), Until: m.GetUntil(),
+		Actor: m.GetActor(), ClusterID: m.GetCluster(), Action: m.GetAction(), Object: m.GetObject(), Result: m.GetResult(), Limit: int(m.GetLimit()),
+	}
+	if strings.Count(q.Action, "/") == 1 && q.Action[0] != '/' {
+		q.Action = apiPackage + q.Action
+	}
+	if q.ClusterID != "" {
+		// One that was deleted is known by its id alone.
+		if c, err := s.Fleet.Cluster(ctx, q.ClusterID); err == nil {
+			q.ClusterID = c.ID
+		}
+	}
+	rows, err := s.Audit.Store.AuditRows(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	out := &hubv1.ListAuditResponse{}
+	for _, row := range rows {
+		out.Records = append(out.Records, &hubv1.AuditRecord{Seq: row.Sequence, Prev: row.Previous, Hash: row.Hash, Record: string(row.Record)})
+	}
+	return connect.NewResponse(out), nil
+}
+
+func (s *auditing) Verify(ctx context.Context, r *connect.Request[hubv1.VerifyAuditRequest]) (*connect.Response[hubv1.VerifyAuditResponse], error) {
+	v, err := s.Audit.Verify(ctx, hashchain.End{Sequence: r.Msg.GetSeq(), Hash: r.Msg.GetHash()})
+	if err != nil {
+		return nil, err
+	}
+	out := &hubv1.VerifyAuditResponse{
+		Seq: v.End.Sequence, Hash: v.End.Hash, Done: v.Done, From: v.From, Records: int64(v.Rows), Checkpoints: int64(v.Checkpoints),
+	}
+	if v.Broken != nil {
+		out.Broken, out.Reason = v.Broken.Sequence, v.Broken.Reason
+	}
+	return connect.NewResponse(out), nil
+}
+
+func (s *auditing) Checkpoints(ctx context.Context, _ *connect.Request[hubv1.ListAuditCheckpointsRequest]) (*connect.Response[hubv1.ListAuditCheckpointsResponse], error) {
+	all, err := s.Audit.Store.AuditCheckpoints(ctx)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := s.Identity.CheckpointKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &hubv1.ListAuditCheckpointsResponse{Keys: map[string]string{}}
+	for id, key := range keys {
+		out.Keys[id] = hex.EncodeToString(key)
+	}
+	for _, c := range all {
+		out.Checkpoints = append(out.Checkpoints, &hubv1.AuditCheckpoint{Kind: c.Kind, Seq: c.Sequence, Hash: c.Hash, At: c.At, KeyId: c.KeyID, Signature: c.Signature})
+	}
+	return connect.NewResponse(out), nil
+}

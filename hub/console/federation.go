@@ -1,0 +1,113 @@
+package console
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+	"golang.org/x/time/rate"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// What RFC 8693 calls a token exchange and the tokens that it takes.
+const (
+	grantExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
+	typeJWT       = "urn:ietf:params:oauth:token-type:jwt"
+	typeIDToken   = "urn:ietf:params:oauth:token-type:id_token"
+)
+
+const (
+	// exchangeRate and exchangeBurst bound exchanges per address: the jobs of a
+	// large CI come from few.
+	exchangeRate  = 5
+	exchangeBurst = 100
+	// exchangeAddresses bounds the memory of that.
+	exchangeAddresses = 10_000
+)
+
+type federation struct {
+	*Server
+	mu   sync.Mutex
+	from map[string]*rate.Limiter
+}
+
+// allow takes one of the caller's exchanges. Whoever tries too often holds up
+// himself alone.
+func (s *federation) allow(source string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	limiter := s.from[source]
+	if limiter == nil {
+		if s.from == nil || len(s.from) >= exchangeAddresses {
+			s.from = map[string]*rate.Limiter{}
+		}
+		limiter = rate.NewLimiter(exchangeRate, exchangeBurst)
+		s.from[source] = limiter
+	}
+	if !limiter.Allow() {
+		return errcode.New(errcode.Exhausted, "too many token exchanges from %s; try again in a few seconds", source).After(5 * time.Second)
+	}
+	return nil
+}
+
+func trust(t identity.Trust) *hubv1.Trust {
+	return &hubv1.Trust{
+		Id: t.ID, Name: t.Name, Issuer: t.Issuer, Audience: t.Audience, Claims: t.Claims, Account: t.Account, Scopes: t.Scopes,
+		LifetimeMicros: t.Lifetime, CreatedAt: t.CreatedAt, CreatedBy: t.CreatedBy, LastUsedAt: t.LastUsedAt,
+	}
+}
+
+func (s *federation) List(ctx context.Context, _ *connect.Request[hubv1.ListTrustsRequest]) (*connect.Response[hubv1.ListTrustsResponse], error) {
+	all, err := s.Identity.Trusts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &hubv1.ListTrustsResponse{}
+	for _, t := range all {
+		out.Trusts = append(out.Trusts, trust(t))
+	}
+	return connect.NewResponse(out), nil
+}
+
+func (s *federation) Create(ctx context.Context, r *connect.Request[hubv1.CreateTrustRequest]) (*connect.Response[hubv1.Trust], error) {
+	m := r.Msg
+	made, err := s.Identity.CreateTrust(ctx, caller(ctx), identity.Trust{
+		Name: m.GetName(), Issuer: m.GetIssuer(), Audience: m.GetAudience(), Claims: m.GetClaims(), Account: m.GetAccount(), Scopes: m.GetScopes(),
+		Lifetime: m.GetLifetimeMicros(), CAPEM: m.GetCaPem(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(trust(made)), nil
+}
+
+func (s *federation) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteTrustRequest]) (*connect.Response[hubv1.DeleteTrustResponse], error) {
+	if err := s.Identity.DeleteTrust(ctx, caller(ctx), r.Msg.GetName()); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&hubv1.DeleteTrustResponse{}), nil
+}
+
+func (s *federation) Exchange(ctx context.Context, r *connect.Request[hubv1.ExchangeRequest]) (*connect.Response[hubv1.CreatedToken], error) {
+	if err := s.allow(hostOf(r.Peer().Addr)); err != nil {
+		return nil, err
+	}
+	if g := r.Msg.GetGrantType(); g != "" && g != grantExchange {
+		return nil, errcode.New(errcode.Invalid, "grant_type: only %s is known", grantExchange)
+	}
+	switch r.Msg.GetSubjectTokenType() {
+	case "", typeJWT, typeIDToken:
+	default:
+		return nil, errcode.New(errcode.Invalid, "subject_token_type: use %s or %s", typeJWT, typeIDToken)
+	}
+	made, err := s.Identity.Exchange(ctx, r.Msg.GetTrust(), r.Msg.GetSubjectToken())
+	if err != nil {
+		return nil, err
+	}
+	noteCaller(ctx, made.Principal())
+	return createdToken(made), nil
+}

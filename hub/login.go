@@ -1,0 +1,101 @@
+package hub
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/hub/login"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// newLogin makes people's way in.
+func (h *Hub) newLogin() (*login.Server, error) {
+	return login.New(login.Config{
+		Identity: h.identity, Sealer: h.store.Sealer(), Origin: h.URL(), Ready: h.feed.Ready, Audit: h.audit,
+		Transport: h.providerTransport, Clock: h.config.Clock, Log: h.log,
+	})
+}
+
+// providerTransport reaches login providers by the same rules as sources: no
+// name leads into the hub's own network unless it is allowed to.
+func (h *Hub) providerTransport(caPEM string) (http.RoundTripper, error) {
+	dialer := &upstream.Dialer{Allow: h.config.AllowUpstreamCIDRs}
+	trusted := &tls.Config{MinVersion: tls.VersionTLS12}
+	if caPEM != "" {
+		trusted.RootCAs = x509.NewCertPool()
+		if !trusted.RootCAs.AppendCertsFromPEM([]byte(caPEM)) {
+			return nil, errcode.New(errcode.Invalid, "the certificate authority of the login provider holds no PEM certificate")
+		}
+	}
+	return &http.Transport{
+		DialContext: dialer.DialContext, TLSClientConfig: trusted, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second,
+		MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute,
+	}, nil
+}
+
+// setupURL is where a person makes the first administrator in a browser; empty
+// when the hub is set up.
+func (h *Hub) setupURL() string {
+	token, err := os.ReadFile(h.setup.path)
+	if err != nil {
+		return ""
+	}
+	return h.URL() + login.SetupPath + "?token=" + url.QueryEscape(strings.TrimSpace(string(token)))
+}
+
+// behindProxies gives a request that a trusted proxy passed on the address of
+// its client, so that limits and records are about people and not about the
+// proxy. Of the addresses in X-Forwarded-For, which anybody may begin, the last
+// that is not itself a trusted proxy counts.
+func behindProxies(trusted []netip.Prefix, next http.Handler) http.Handler {
+	if len(trusted) == 0 {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if ip, ok := clientOf(r, trusted); ok {
+			r = r.WithContext(r.Context())
+			r.RemoteAddr = net.JoinHostPort(ip.String(), "0")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// clientOf is who a trusted proxy says it speaks for.
+func clientOf(r *http.Request, trusted []netip.Prefix) (netip.Addr, bool) {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil || !within(peer.Addr(), trusted) {
+		return netip.Addr{}, false
+	}
+	var hops []string
+	for _, line := range r.Header.Values("X-Forwarded-For") {
+		hops = append(hops, strings.Split(line, ",")...)
+	}
+	for i := len(hops) - 1; i >= 0; i-- {
+		ip, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			return netip.Addr{}, false
+		}
+		if ip = ip.Unmap().WithZone(""); !within(ip, trusted) {
+			return ip, true
+		}
+	}
+	return netip.Addr{}, false
+}
+
+func within(ip netip.Addr, networks []netip.Prefix) bool {
+	ip = ip.Unmap().WithZone("")
+	for _, n := range networks {
+		if n.Contains(ip) {
+			return true
+		}
+	}
+	return false
+}

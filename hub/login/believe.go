@@ -1,0 +1,153 @@
+package login
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const (
+	// skew is how far a provider's clock may be from the hub's.
+	skew = 5 * time.Minute
+	// maxTokenAge bounds how long ago the ID token of a login was made.
+	maxTokenAge = 10 * time.Minute
+	// maxGroups bounds what is read of a groups claim.
+	maxGroups = 2000
+	// maxIDToken bounds an ID token, in bytes.
+	maxIDToken = 128 << 10
+)
+
+// believe checks an ID token and returns what it says, completed by the
+// provider's user info where that is missing. Unauthorized says what is wrong.
+func (p *party) believe(ctx context.Context, found *discovery, raw, nonce string, tokens *oauth2.Token) (identity.Claims, error) {
+	if raw == "" || len(raw) > maxIDToken {
+		return identity.Claims{}, p.unbelievable("it gave no ID token")
+	}
+	// Times are checked below, both ways with the same skew.
+	token, err := found.Verifier(&oidc.Config{ClientID: p.ClientID, SkipExpiryCheck: true}).Verify(ctx, raw)
+	if err != nil {
+		return identity.Claims{}, errcode.Hide(errcode.Unauthorized, err, "%s", p.unbelievable("its signature, issuer or audience is wrong").Error())
+	}
+	var more struct {
+		NotBefore json.Number `json:"nbf"`
+		Azp       string      `json:"azp"`
+	}
+	if err := token.Claims(&more); err != nil {
+		return identity.Claims{}, p.unbelievable("its claims cannot be read")
+	}
+	switch now := p.clock.Now(); {
+	case subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(nonce)) != 1:
+		err = p.unbelievable("it is of another login")
+	case token.Expiry.IsZero() || !now.Before(token.Expiry.Add(skew)):
+		err = p.unbelievable("it has expired; are the clocks right?")
+	case token.IssuedAt.IsZero() || token.IssuedAt.After(now.Add(skew)):
+		err = p.unbelievable("it was made in the future; are the clocks right?")
+	case now.Sub(token.IssuedAt) > maxTokenAge+skew:
+		err = p.unbelievable("it was made too long ago; are the clocks right?")
+	case notYet(more.NotBefore, now):
+		err = p.unbelievable("it is not good yet; are the clocks right?")
+	case (len(token.Audience) > 1 || more.Azp != "") && more.Azp != p.ClientID:
+		err = p.unbelievable("it was made for another client")
+	case token.AccessTokenHash != "" && token.VerifyAccessToken(tokens.AccessToken) != nil:
+		err = p.unbelievable("it does not fit its access token")
+	}
+	if err != nil {
+		return identity.Claims{}, err
+	}
+	var claims map[string]any
+	if err := token.Claims(&claims); err != nil {
+		return identity.Claims{}, p.unbelievable("its claims cannot be read")
+	}
+	return p.complete(ctx, found, token.Subject, claims, tokens)
+}
+
+func (p *party) unbelievable(why string) error {
+	return errcode.New(errcode.Unauthorized, "the ID token of %s is not accepted: %s", p.Title, why)
+}
+
+// notYet reports whether a time before which a token is not good lies ahead.
+func notYet(nbf json.Number, now time.Time) bool {
+	seconds, err := nbf.Float64()
+	return nbf != "" && (err != nil || time.Unix(int64(seconds), 0).After(now.Add(skew)))
+}
+
+// complete reads the claims, and asks the provider's user info for an address
+// or groups that the token leaves out.
+func (p *party) complete(ctx context.Context, found *discovery, subject string, claims map[string]any, tokens *oauth2.Token) (identity.Claims, error) {
+	groups, hasGroups := p.groups(claims)
+	email, _ := claims["email"].(string)
+	if (email == "" || (p.GroupsClaim != "" && !hasGroups)) && found.UserInfoEndpoint() != "" {
+		info, err := found.UserInfo(ctx, oauth2.StaticTokenSource(tokens))
+		switch {
+		case err != nil && email == "":
+			return identity.Claims{}, p.unreachable(err)
+		case err != nil:
+			// Groups stay what the token says: none.
+		case info.Subject != subject:
+			return identity.Claims{}, p.unbelievable("its user info is about somebody else")
+		default:
+			var more map[string]any
+			if err := info.Claims(&more); err != nil {
+				return identity.Claims{}, p.unbelievable("its user info cannot be read")
+			}
+			if email == "" {
+				email, _ = more["email"].(string)
+				claims["email_verified"] = more["email_verified"]
+			}
+			if !hasGroups {
+				groups, _ = p.groups(more)
+			}
+		}
+	}
+	return identity.Claims{Subject: subject, Email: email, EmailVerified: isTrue(claims["email_verified"]), Groups: groups}, nil
+}
+
+// isTrue also takes the text that some providers send.
+func isTrue(v any) bool {
+	text, _ := v.(string)
+	return v == true || text == "true"
+}
+
+// groups reads the groups claim: a list of texts, or one text. A name with
+// dots leads into objects unless a claim has just that name.
+func (p *party) groups(claims map[string]any) ([]string, bool) {
+	if p.GroupsClaim == "" {
+		return nil, false
+	}
+	v, ok := claims[p.GroupsClaim]
+	if !ok {
+		var at any = claims
+		for part := range strings.SplitSeq(p.GroupsClaim, ".") {
+			object, isObject := at.(map[string]any)
+			if !isObject {
+				return nil, false
+			}
+			if at, ok = object[part]; !ok {
+				return nil, false
+			}
+		}
+		v = at
+	}
+	switch v := v.(type) {
+	case string:
+		return []string{v}, true
+	case []any:
+		var all []string
+		for _, one := range v[:min(len(v), maxGroups)] {
+			if text, ok := one.(string); ok && !slices.Contains(all, text) {
+				all = append(all, text)
+			}
+		}
+		return all, true
+	}
+	return nil, true
+}

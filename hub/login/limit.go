@@ -1,0 +1,168 @@
+package login
+
+import (
+	"container/list"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const (
+	// guesses is how many wrong passwords or codes an account takes at once
+	// from one source, guessEvery what one more costs.
+	guesses    = 5
+	guessEvery = 30 * time.Second
+	// tries is the same for all that one source asks for without a session,
+	// whatever the account.
+	tries    = 60
+	tryEvery = 2 * time.Second
+	// maxCounters bounds what is remembered. Beyond it the one that was used
+	// longest ago is forgotten.
+	maxCounters = 20000
+)
+
+// rate is how many at once, and how long until one more.
+type rate struct {
+	burst int
+	every time.Duration
+}
+
+var (
+	guessRate = rate{guesses, guessEvery}
+	tryRate   = rate{tries, tryEvery}
+)
+
+// limiter counts in memory, each replica for itself.
+type limiter struct {
+	clock clock.Clock
+	max   int
+
+	mu       sync.Mutex
+	counters map[string]*list.Element
+	// order has the counter that was used last at its front.
+	order *list.List
+}
+
+type counter struct {
+	key string
+	// full is when nothing would be left of what was taken.
+	full time.Time
+}
+
+func newLimiter(c clock.Clock, most int) *limiter {
+	return &limiter{clock: c, max: most, counters: map[string]*list.Element{}, order: list.New()}
+}
+
+// take counts one of a key, or says how long until there is room for it.
+func (l *limiter) take(key string, r rate) (wait time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.clock.Now()
+	c := l.counter(key)
+	start := c.full
+	if start.Before(now) {
+		start = now
+	}
+	next := start.Add(r.every)
+	if over := next.Sub(now) - time.Duration(r.burst)*r.every; over > 0 {
+		return over
+	}
+	c.full = next
+	return 0
+}
+
+// giveBack undoes a take, for what turned out to be right.
+func (l *limiter) giveBack(key string, r rate) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e, ok := l.counters[key]; ok {
+		c := e.Value.(*counter)
+		c.full = c.full.Add(-r.every)
+	}
+}
+
+// counter returns a key's, made when missing, and moves it to the front.
+func (l *limiter) counter(key string) *counter {
+	if e, ok := l.counters[key]; ok {
+		l.order.MoveToFront(e)
+		return e.Value.(*counter)
+	}
+	if len(l.counters) >= l.max {
+		last := l.order.Back()
+		delete(l.counters, last.Value.(*counter).key)
+		l.order.Remove(last)
+	}
+	c := &counter{key: key}
+	l.counters[key] = l.order.PushFront(c)
+	return c
+}
+
+func (l *limiter) size() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.counters)
+}
+
+// sourceOf is the address that a request came from: of IPv6 the network of 64
+// bits, which one customer has for himself.
+func sourceOf(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return host
+	}
+	if ip = ip.Unmap().WithZone(""); ip.Is6() {
+		if net64, err := ip.Prefix(64); err == nil {
+			return net64.String()
+		}
+	}
+	return ip.String()
+}
+
+// known marks a browser that has logged in to an account by password.
+type known struct {
+	Account string `json:"a"`
+	ID      string `json:"i"`
+}
+
+// guess counts one guess at an account, and returns how to take it back. The
+// counter belongs to the account and to where the guess came from, or to the
+// browser when it has logged in to the account before: whoever guesses from
+// elsewhere uses up his own.
+func (s *Server) guess(r *http.Request, account string) (right func(), err error) {
+	account = strings.ToLower(strings.TrimSpace(account))
+	from := sourceOf(r)
+	var k known
+	if s.open(r, cookieKnown, &k) && k.Account == account {
+		from = "browser " + k.ID
+	} else if err := s.try(r); err != nil {
+		return nil, err
+	}
+	key := "guess " + account + " " + from
+	if wait := s.limits.take(key, guessRate); wait > 0 {
+		return nil, tooMany(wait)
+	}
+	return func() { s.limits.giveBack(key, guessRate) }, nil
+}
+
+// try counts one request of a source.
+func (s *Server) try(r *http.Request) error {
+	if wait := s.limits.take("try "+sourceOf(r), tryRate); wait > 0 {
+		return tooMany(wait)
+	}
+	return nil
+}
+
+func tooMany(wait time.Duration) error {
+	seconds := int(wait/time.Second) + 1
+	return errcode.New(errcode.Exhausted, "too many attempts from here; try again in %d s. Others, and browsers that have logged in before, are not held up", seconds).After(wait)
+}

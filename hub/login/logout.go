@@ -1,0 +1,97 @@
+package login
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/axle-cd/axle/hub/event/audit"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// showLogout asks whether to log out: a link on another page must not do it.
+func (s *Server) showLogout(w http.ResponseWriter, r *http.Request) error {
+	p, ok := s.person(r)
+	if !ok {
+		http.Redirect(w, r, "/logout/done", http.StatusSeeOther)
+		return nil
+	}
+	v := view{Title: "Log out", Person: &p}
+	if end := s.providerLogout(r, p); end != "" {
+		v.FormTo = originOf(end)
+	}
+	s.render(w, r, http.StatusOK, "logout", v)
+	return nil
+}
+
+// logout ends the session, here and at the provider that offers it.
+func (s *Server) logout(w http.ResponseWriter, r *http.Request) error {
+	to := "/logout/done"
+	if p, ok := s.person(r); ok {
+		if end := s.providerLogout(r, p); end != "" {
+			to = end
+		}
+		if err := s.end(r, p); err != nil {
+			return err
+		}
+		s.record(r, audit.Record{Actor: p.Name, ActorKind: string(p.Kind), ActorID: p.ID, TokenID: p.TokenID, Action: "logout", Result: audit.ResultOK})
+	}
+	s.dropCookie(w, cookieSession)
+	http.Redirect(w, r, to, http.StatusSeeOther)
+	return nil
+}
+
+func (s *Server) end(r *http.Request, p identity.Principal) error {
+	if r.PostFormValue("everywhere") != "" {
+		_, err := s.identity.EndSessions(r.Context(), p, "")
+		return err
+	}
+	err := s.identity.EndSession(r.Context(), p, p.TokenID)
+	if errcode.Is(err, errcode.NotFound) {
+		return nil
+	}
+	return err
+}
+
+// providerLogout is where the provider of a session ends its own; empty when
+// there is none, or it cannot be asked: the session here ends all the same.
+func (s *Server) providerLogout(r *http.Request, p identity.Principal) string {
+	id, idToken, err := s.identity.LogoutHint(r.Context(), p.TokenID)
+	if err != nil || id == "" {
+		return ""
+	}
+	all, err := s.parties.all(r.Context())
+	if err != nil {
+		return ""
+	}
+	for _, provider := range all {
+		if provider.ID != id {
+			continue
+		}
+		party, err := s.parties.party(r.Context(), provider.Name)
+		if err != nil {
+			return ""
+		}
+		found, err := party.discover(r.Context())
+		if err != nil || found.EndSession == "" {
+			return ""
+		}
+		u, err := url.Parse(found.EndSession)
+		if err != nil {
+			return ""
+		}
+		query := u.Query()
+		query.Set("id_token_hint", idToken)
+		query.Set("client_id", provider.ClientID)
+		query.Set("post_logout_redirect_uri", s.origin+"/logout/done")
+		u.RawQuery = query.Encode()
+		return u.String()
+	}
+	return ""
+}
+
+// loggedOut says so.
+func (s *Server) loggedOut(w http.ResponseWriter, r *http.Request) error {
+	s.render(w, r, http.StatusOK, "message", view{Title: "Logged out", Note: "You are logged out of this hub. Command lines stay logged in until axle logout, or until you log out everywhere.", Back: "/login"})
+	return nil
+}

@@ -1,0 +1,41 @@
+package login
+
+import (
+	"net/url"
+	"strings"
+)
+
+// maxNext bounds where a login may lead.
+const maxNext = 1500
+
+// safeNext returns a path of this hub to go on at, or the first page for
+// anything else: what is in ?next= was written by a stranger.
+func safeNext(next string) string {
+	const home = "/"
+	if next == "" || len(next) > maxNext || next[0] != '/' || strings.HasPrefix(next, "//") {
+		return home
+	}
+	for _, r := range next {
+		// Browsers read a backslash as a slash and drop tabs and newlines.
+		if r == '\\' || r < ' ' || r == 0x7f {
+			return home
+		}
+	}
+	u, err := url.Parse(next)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || strings.HasPrefix(u.Path, "//") || strings.Contains(u.Path, "\\") {
+		return home
+	}
+	// A POST target or a page that logs out is no place to be sent to.
+	if u.Path == "/logout" || strings.HasPrefix(u.Path, "/login/callback/") {
+		return home
+	}
+	return next
+}
+
+// withNext adds ?next= to a path of this package.
+func withNext(path, next string) string {
+	if next = safeNext(next); next == "/" {
+		return path
+	}
+	return path + "?next=" + url.QueryEscape(next)
+}

@@ -1,0 +1,298 @@
+package login
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const (
+	// providerTimeout bounds one request to a provider.
+	providerTimeout = 10 * time.Second
+	// maxAnswer bounds what is read of one answer of a provider.
+	maxAnswer = 1 << 20
+	// discoveryKept is how long a discovery is good; an older one is still
+	// used while the provider does not answer.
+	discoveryKept = time.Hour
+	// discoveryRetry is how long a failure is believed, so that many people
+	// who want in do not all wait for a provider that is down.
+	discoveryRetry = 5 * time.Second
+	// listKept is how long the list of providers is believed.
+	listKept = 2 * time.Second
+)
+
+// parties are the providers as this replica knows them.
+type parties struct {
+	identity  *identity.Directory
+	transport Transport
+	clock     clock.Clock
+
+	mu     sync.Mutex
+	list   []identity.Provider
+	listAt time.Time
+	known  map[string]*party
+}
+
+func newParties(d *identity.Directory, transport Transport, c clock.Clock) *parties {
+	return &parties{identity: d, transport: transport, clock: c, known: map[string]*party{}}
+}
+
+// all lists the providers, at most listKept old: the login page costs the
+// database nothing.
+func (ps *parties) all(ctx context.Context) ([]identity.Provider, error) {
+	ps.mu.Lock()
+	list, fresh := ps.list, ps.clock.Now().Sub(ps.listAt) < listKept && !ps.listAt.IsZero()
+	ps.mu.Unlock()
+	if fresh {
+		return list, nil
+	}
+	list, err := ps.identity.Providers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.list, ps.listAt = list, ps.clock.Now()
+	for name := range ps.known {
+		if !slices.ContainsFunc(list, func(p identity.Provider) bool { return p.Name == name }) {
+			delete(ps.known, name)
+		}
+	}
+	return list, nil
+}
+
+// down says why a provider did not answer when it was last asked, for as long
+// as nothing else is known.
+func (ps *parties) down(name string) string {
+	ps.mu.Lock()
+	p := ps.known[name]
+	ps.mu.Unlock()
+	if p == nil {
+		return ""
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.failed == nil || ps.clock.Now().Sub(p.failedAt) > time.Minute {
+		return ""
+	}
+	return errcode.Message(p.failed)
+}
+
+// party returns a provider as it is configured now. NotFound.
+func (ps *parties) party(ctx context.Context, name string) (*party, error) {
+	p, secret, err := ps.identity.ProviderByName(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(struct {
+		P identity.Provider
+		S string
+	}{p, secret})
+	if err != nil {
+		return nil, err
+	}
+	mark := sha256.Sum256(text)
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if known := ps.known[name]; known != nil && known.mark == mark {
+		return known, nil
+	}
+	client, err := ps.client(p)
+	if err != nil {
+		return nil, err
+	}
+	made := &party{Provider: p, secret: secret, mark: mark, client: client, clock: ps.clock}
+	ps.known[name] = made
+	return made, nil
+}
+
+// client is what a provider is reached with.
+func (ps *parties) client(p identity.Provider) (*http.Client, error) {
+	transport, err := ps.transport(p.CAPEM)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{Transport: bounded{transport}, Timeout: providerTimeout}, nil
+}
+
+// bounded reads no more of an answer than a provider needs to say.
+type bounded struct{ http.RoundTripper }
+
+// RoundTrip is http.RoundTripper.
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := b.RoundTripper.RoundTrip(r)
+	if err == nil {
+		answer.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(answer.Body, maxAnswer), answer.Body}
+	}
+	return answer, err
+}
+
+// party is one provider with what discovery gave.
+type party struct {
+	identity.Provider
+	secret string
+	mark   [sha256.Size]byte
+	client *http.Client
+	clock  clock.Clock
+
+	// asking is held while discovery runs.
+	asking sync.Mutex
+
+	mu       sync.Mutex
+	found    *discovery
+	foundAt  time.Time
+	failed   error
+	failedAt time.Time
+}
+
+// discovery is what a provider says of itself.
+type discovery struct {
+	*oidc.Provider
+	EndSession string   `json:"end_session_endpoint"`
+	Methods    []string `json:"token_endpoint_auth_methods_supported"`
+	// IssInAnswer says that answers name the issuer (RFC 9207).
+	IssInAnswer bool `json:"authorization_response_iss_parameter_supported"`
+}
+
+// state is the last discovery with how it is.
+func (p *party) state() (found *discovery, fresh bool, failed error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.clock.Now()
+	if p.failed != nil && now.Sub(p.failedAt) < discoveryRetry {
+		failed = p.failed
+	}
+	return p.found, p.found != nil && now.Sub(p.foundAt) < discoveryKept, failed
+}
+
+// discover returns what the provider says of itself. Unavailable says why it
+// cannot be asked.
+func (p *party) discover(ctx context.Context) (*discovery, error) {
+	if found, fresh, failed := p.state(); fresh {
+		return found, nil
+	} else if failed != nil {
+		if found != nil {
+			return found, nil
+		}
+		return nil, failed
+	}
+	p.asking.Lock()
+	defer p.asking.Unlock()
+	if found, fresh, failed := p.state(); fresh || (failed != nil && found != nil) {
+		return found, nil
+	} else if failed != nil {
+		return nil, failed
+	}
+	found, err := p.ask(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.clock.Now()
+	if err != nil {
+		p.failed, p.failedAt = err, now
+		if p.found != nil {
+			return p.found, nil
+		}
+		return nil, err
+	}
+	p.found, p.foundAt, p.failed = found, now, nil
+	return found, nil
+}
+
+func (p *party) ask(ctx context.Context) (*discovery, error) {
+	// The caller may go away; others wait for the answer, too.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), providerTimeout)
+	defer cancel()
+	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, p.client), p.Issuer)
+	if err != nil {
+		return nil, p.unreachable(err)
+	}
+	found := &discovery{}
+	if err := provider.Claims(found); err != nil {
+		return nil, p.unreachable(err)
+	}
+	found.Provider = provider
+	if e := provider.Endpoint(); !usable(e.AuthURL) || !usable(e.TokenURL) {
+		return nil, errcode.New(errcode.Unavailable, "%s does not say where to log in; is %s an OpenID Connect issuer?", p.Title, p.Issuer)
+	}
+	if found.EndSession != "" && !usable(found.EndSession) {
+		found.EndSession = ""
+	}
+	return found, nil
+}
+
+// usable reports whether a URL that a provider gave may be gone to.
+func usable(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.User != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Scheme == "https" || (u.Scheme == "http" && (u.Hostname() == "localhost" || (ip != nil && ip.IsLoopback())))
+}
+
+// unreachable says what is wrong with a provider in words for people. What it
+// answered is not repeated: it may be a page of anybody.
+func (p *party) unreachable(err error) error {
+	var mismatch *oidc.IssuerMismatchError
+	var network net.Error
+	var unknown x509.UnknownAuthorityError
+	var coded *errcode.Error
+	why := "it does not answer as an OpenID Connect issuer does"
+	switch {
+	case errors.As(err, &mismatch):
+		why = fmt.Sprintf("it calls itself %.200q, not %.200q; use that as the issuer", mismatch.Discovered, p.Issuer)
+	case errors.As(err, &coded):
+		why = coded.Message
+	case errors.As(err, &unknown):
+		why = "its certificate is of an authority that this hub does not trust"
+	case errors.As(err, &network) && network.Timeout():
+		why = "it does not answer in time"
+	case errors.As(err, &network):
+		why = "it cannot be reached"
+	}
+	return errcode.Hide(errcode.Unavailable, err, "%s cannot be used to log in now: %s. Who is logged in stays so; try again later, or use another way in", p.Title, why).After(discoveryRetry)
+}
+
+// config is what a login at the provider is asked for with.
+func (p *party) config(found *discovery, callback string) *oauth2.Config {
+	endpoint := found.Endpoint()
+	endpoint.AuthStyle = oauth2.AuthStyleInHeader
+	basic := len(found.Methods) == 0 || slices.Contains(found.Methods, "client_secret_basic")
+	if p.secret == "" || !basic {
+		endpoint.AuthStyle = oauth2.AuthStyleInParams
+	}
+	return &oauth2.Config{
+		ClientID: p.ClientID, ClientSecret: p.secret, Endpoint: endpoint, RedirectURL: callback,
+		Scopes: append([]string{oidc.ScopeOpenID}, p.Scopes...),
+	}
+}
+
+// originOf is the origin of a URL, for a form's policy.
+func originOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || strings.ContainsAny(u.Host, " ;,'\"") {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}

@@ -1,0 +1,240 @@
+package login
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/url"
+
+	"github.com/go-webauthn/webauthn/protocol"
+	"github.com/go-webauthn/webauthn/webauthn"
+
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// passkeys speaks WebAuthn. A passkey is bound to the hub's host name; where
+// the hub is known by an address alone there are none.
+type passkeys struct{ *webauthn.WebAuthn }
+
+func newPasskeys(origin *url.URL) (*passkeys, error) {
+	if net.ParseIP(origin.Hostname()) != nil || (origin.Scheme != "https" && origin.Hostname() != "localhost") {
+		return &passkeys{}, nil
+	}
+	w, err := webauthn.New(&webauthn.Config{
+		RPID: origin.Hostname(), RPDisplayName: "Axle", RPOrigins: []string{origin.Scheme + "://" + origin.Host},
+		AuthenticatorSelection: protocol.AuthenticatorSelection{ResidentKey: protocol.ResidentKeyRequirementRequired, UserVerification: protocol.VerificationRequired},
+	})
+	if err != nil {
+		return nil, errcode.New(errcode.Invalid, "passkeys for %s: %w", origin, err)
+	}
+	return &passkeys{w}, nil
+}
+
+func (k *passkeys) possible() bool { return k.WebAuthn != nil }
+
+var errNoPasskeys = errcode.New(errcode.Invalid, "passkeys need a hub that is reached by https and a name")
+
+// keyUser is a user as the protocol wants to see him.
+type keyUser struct {
+	id, name    string
+	credentials []webauthn.Credential
+	rows        []identity.Passkey
+}
+
+// WebAuthnID is webauthn.User.
+func (u *keyUser) WebAuthnID() []byte { return []byte(u.id) }
+
+// WebAuthnName is webauthn.User.
+func (u *keyUser) WebAuthnName() string { return u.name }
+
+// WebAuthnDisplayName is webauthn.User.
+func (u *keyUser) WebAuthnDisplayName() string { return u.name }
+
+// WebAuthnCredentials is webauthn.User.
+func (u *keyUser) WebAuthnCredentials() []webauthn.Credential { return u.credentials }
+
+func (s *Server) keyUser(ctx context.Context, id, name string) (*keyUser, error) {
+	rows, err := s.identity.Passkeys(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	u := &keyUser{id: id, name: name, rows: rows}
+	for _, row := range rows {
+		var c webauthn.Credential
+		if err := json.Unmarshal([]byte(row.Credential), &c); err != nil {
+			return nil, errcode.New(errcode.Internal, "passkey %s of a user cannot be read: %w", row.ID, err)
+		}
+		u.credentials = append(u.credentials, c)
+	}
+	return u, nil
+}
+
+// keyFlow is a passkey that a browser was asked for.
+type keyFlow struct {
+	webauthn.SessionData
+	Next string `json:"next"`
+}
+
+// answerJSON answers a script.
+func answerJSON(w http.ResponseWriter, status int, v any) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	return json.NewEncoder(w).Encode(v)
+}
+
+// scripted turns an error into an answer for the script, which shows it.
+func (s *Server) scripted(w http.ResponseWriter, err error) error {
+	if err == nil || errcode.Of(err) == errcode.Internal {
+		return err
+	}
+	retryAfter(w, err)
+	return answerJSON(w, errcode.HTTPStatus(errcode.Of(err)), map[string]string{"error": errcode.Message(err)})
+}
+
+// passkeyOptions tells a browser what passkey is asked for: any of this hub.
+func (s *Server) passkeyOptions(w http.ResponseWriter, r *http.Request) error {
+	if !s.keys.possible() {
+		return s.scripted(w, errNoPasskeys)
+	}
+	if err := s.try(r); err != nil {
+		return s.scripted(w, err)
+	}
+	options, session, err := s.keys.BeginDiscoverableLogin(webauthn.WithUserVerification(protocol.VerificationRequired))
+	if err != nil {
+		return err
+	}
+	if err := s.seal(w, cookieKey, keyFlow{*session, safeNext(r.URL.Query().Get("next"))}, flowLifetime/2); err != nil {
+		return err
+	}
+	return answerJSON(w, http.StatusOK, options)
+}
+
+var errPasskey = errcode.New(errcode.Unauthorized, "the passkey is not accepted; try again, or use another way in")
+
+// passkeyLogin takes a passkey's answer.
+func (s *Server) passkeyLogin(w http.ResponseWriter, r *http.Request) error {
+	if !s.keys.possible() {
+		return s.scripted(w, errNoPasskeys)
+	}
+	if err := s.try(r); err != nil {
+		return s.scripted(w, err)
+	}
+	var f keyFlow
+	begun := s.open(r, cookieKey, &f)
+	s.dropCookie(w, cookieKey)
+	if !begun {
+		return s.scripted(w, errFlow)
+	}
+	user, err := s.checkPasskey(r, f)
+	if err != nil {
+		return s.scripted(w, s.refused(r, identity.MethodPasskey, "", err))
+	}
+	if err := s.begin(w, r, user, identity.SessionTerms{Method: identity.MethodPasskey}, ""); err != nil {
+		return err
+	}
+	return answerJSON(w, http.StatusOK, map[string]string{"next": safeNext(f.Next)})
+}
+
+// checkPasskey returns the user whose passkey signed the challenge, once.
+func (s *Server) checkPasskey(r *http.Request, f keyFlow) (identity.User, error) {
+	var user identity.User
+	var owner *keyUser
+	find := func(_, handle []byte) (webauthn.User, error) {
+		var err error
+		if user, err = s.identity.User(r.Context(), string(handle)); err != nil {
+			return nil, err
+		}
+		owner, err = s.keyUser(r.Context(), user.ID, user.Name)
+		return owner, err
+	}
+	credential, err := s.keys.FinishDiscoverableLogin(find, f.SessionData, r)
+	if err != nil {
+		return user, errcode.Hide(errcode.Unauthorized, err, "%s", errPasskey.Error())
+	}
+	if credential.Authenticator.CloneWarning {
+		return user, errcode.New(errcode.Unauthorized, "the passkey's counter went back, as that of a copy does; an administrator should look into it")
+	}
+	err = s.identity.UseOnce(r.Context(), "passkey "+f.Challenge, s.clock.Now().Add(flowLifetime))
+	if errcode.Is(err, errcode.Conflict) {
+		return user, errFlow
+	}
+	if err != nil {
+		return user, err
+	}
+	text, err := json.Marshal(credential)
+	if err != nil {
+		return user, err
+	}
+	id := base64.RawURLEncoding.EncodeToString(credential.ID)
+	return user, s.identity.UsedPasskey(r.Context(), identity.Passkey{ID: id, UserID: user.ID, Credential: string(text)})
+}
+
+// newKeyOptions tells a browser what passkey to make.
+func (s *Server) newKeyOptions(w http.ResponseWriter, r *http.Request) error {
+	u, _, err := s.localKeyUser(w, r)
+	if err != nil || u == nil {
+		return s.scripted(w, err)
+	}
+	var known []protocol.CredentialDescriptor
+	for _, c := range u.credentials {
+		known = append(known, c.Descriptor())
+	}
+	options, session, err := s.keys.BeginRegistration(u, webauthn.WithExclusions(known), webauthn.WithResidentKeyRequirement(protocol.ResidentKeyRequirementRequired))
+	if err != nil {
+		return err
+	}
+	if err := s.seal(w, cookieKey, keyFlow{SessionData: *session}, flowLifetime/2); err != nil {
+		return err
+	}
+	return answerJSON(w, http.StatusOK, options)
+}
+
+// localKeyUser is whoever is logged in, if his login is the hub's matter.
+func (s *Server) localKeyUser(w http.ResponseWriter, r *http.Request) (*keyUser, identity.Principal, error) {
+	if !s.keys.possible() {
+		return nil, identity.Principal{}, errNoPasskeys
+	}
+	p, ok, err := s.needPerson(w, r)
+	if err != nil || !ok {
+		return nil, p, err
+	}
+	local, err := s.identity.HasPassword(r.Context(), p.ID)
+	if err != nil {
+		return nil, p, err
+	}
+	if !local {
+		return nil, p, errcode.New(errcode.Invalid, "you log in through a provider, which looks after your passkeys")
+	}
+	u, err := s.keyUser(r.Context(), p.ID, p.Name)
+	return u, p, err
+}
+
+// addKey keeps the passkey that a browser made.
+func (s *Server) addKey(w http.ResponseWriter, r *http.Request) error {
+	u, p, err := s.localKeyUser(w, r)
+	if err != nil || u == nil {
+		return s.scripted(w, err)
+	}
+	var f keyFlow
+	begun := s.open(r, cookieKey, &f)
+	s.dropCookie(w, cookieKey)
+	if !begun {
+		return s.scripted(w, errFlow)
+	}
+	credential, err := s.keys.FinishRegistration(u, f.SessionData, r)
+	if err != nil {
+		return s.scripted(w, errcode.Hide(errcode.Invalid, err, "the passkey was not taken; try again"))
+	}
+	text, err := json.Marshal(credential)
+	if err != nil {
+		return err
+	}
+	err = s.identity.AddPasskey(r.Context(), p, identity.Passkey{ID: base64.RawURLEncoding.EncodeToString(credential.ID), Credential: string(text)})
+	if err != nil {
+		return s.scripted(w, err)
+	}
+	return answerJSON(w, http.StatusOK, map[string]string{"next": "/login/account"})
+}

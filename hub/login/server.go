@@ -1,0 +1,268 @@
+package login
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/axle-cd/axle/hub/event/audit"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/routes"
+)
+
+// maxForm bounds what a form may send, in bytes.
+const maxForm = 64 << 10
+
+// Audit takes records of who came in and who did not.
+type Audit interface {
+	Add(ctx context.Context, r audit.Record)
+}
+
+// Transport makes what a provider is reached with. The PEM certificates are
+// trusted instead of the system's; empty is the system's.
+type Transport func(caPEM string) (http.RoundTripper, error)
+
+// Config is what the way in needs. Identity, Sealer, Transport and Origin are
+// required.
+type Config struct {
+	Identity *identity.Directory
+	// Sealer keeps what is in cookies from their bearers.
+	Sealer identity.Sealer
+	// Origin is the hub's URL as browsers see it.
+	Origin string
+	// Ready says whether sessions can be told yet.
+	Ready func() error
+	// Audit may be nil.
+	Audit Audit
+	// Transport reaches providers.
+	Transport Transport
+	Clock     clock.Clock
+	Log       *slog.Logger
+}
+
+// Server answers browsers.
+type Server struct {
+	identity *identity.Directory
+	sealer   identity.Sealer
+	origin   string
+	host     string
+	secure   bool
+	ready    func() error
+	audit    Audit
+	clock    clock.Clock
+	log      *slog.Logger
+	limits   *limiter
+	parties  *parties
+	keys     *passkeys
+	guard    *http.CrossOriginProtection
+}
+
+// New checks that nothing is missing.
+func New(c Config) (*Server, error) {
+	if c.Identity == nil || c.Sealer == nil || c.Transport == nil {
+		return nil, errors.New("login: a part is missing")
+	}
+	origin, err := url.Parse(c.Origin)
+	if err != nil || origin.Host == "" {
+		return nil, errcode.New(errcode.Invalid, "%q is not the URL of a hub", c.Origin)
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Real{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Ready == nil {
+		c.Ready = func() error { return nil }
+	}
+	if c.Audit == nil {
+		c.Audit = silent{}
+	}
+	s := &Server{
+		identity: c.Identity, sealer: c.Sealer, origin: strings.TrimSuffix(c.Origin, "/"), host: origin.Host, secure: origin.Scheme == "https",
+		ready: c.Ready, audit: c.Audit, clock: c.Clock, log: c.Log, limits: newLimiter(c.Clock, maxCounters),
+		parties: newParties(c.Identity, c.Transport, c.Clock), guard: http.NewCrossOriginProtection(),
+	}
+	if err := s.guard.AddTrustedOrigin(origin.Scheme + "://" + origin.Host); err != nil {
+		return nil, errcode.New(errcode.Invalid, "the hub's URL is no origin: %w", err)
+	}
+	s.keys, err = newPasskeys(origin)
+	return s, err
+}
+
+type silent struct{}
+
+func (silent) Add(context.Context, audit.Record) {}
+
+// page answers one request. An error becomes a page that says it.
+type page func(w http.ResponseWriter, r *http.Request) error
+
+// Register adds the pages to mux.
+func (s *Server) Register(mux routes.Adder) {
+	for pattern, p := range map[string]page{
+		"GET /{$}":                         s.home,
+		"GET /setup":                       s.showSetup,
+		"POST /setup":                      s.setUp,
+		"GET /login":                       s.showLogin,
+		"POST /login":                      s.passwordLogin,
+		"GET /login/code":                  s.showCode,
+		"POST /login/code":                 s.codeLogin,
+		"GET /login/oidc/{provider}":       s.toProvider,
+		"GET /login/callback/{provider}":   s.fromProvider,
+		"POST /login/passkey/options":      s.passkeyOptions,
+		"POST /login/passkey":              s.passkeyLogin,
+		"GET /login/session":               s.session,
+		"GET /login/account":               s.account,
+		"POST /login/account/password":     s.changePassword,
+		"POST /login/account/totp":         s.beginTOTP,
+		"POST /login/account/totp/confirm": s.confirmTOTP,
+		"POST /login/account/totp/drop":    s.dropTOTP,
+		"POST /login/account/key/options":  s.newKeyOptions,
+		"POST /login/account/key":          s.addKey,
+		"POST /login/account/key/drop":     s.dropKey,
+		"POST /login/account/end":          s.endSession,
+		"POST /login/account/end-all":      s.endAll,
+		"GET /login/cli":                   s.showCLI,
+		"POST /login/cli":                  s.answerCLI,
+		"GET /device":                      s.showDevice,
+		"POST /device":                     s.answerDevice,
+		"GET /logout":                      s.showLogout,
+		"POST /logout":                     s.logout,
+		"GET /logout/done":                 s.loggedOut,
+	} {
+		mux.Handle(pattern, s.guard.Handler(s.serve(p)))
+	}
+	mux.Handle("GET /login/assets/{file}", assets())
+}
+
+// serve bounds a request, sets the headers that every answer has, and turns
+// errors into pages.
+func (s *Server) serve(p page) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		s.protect(w)
+		err := s.ready()
+		if err == nil && r.Method == http.MethodPost {
+			if err = r.ParseForm(); err != nil {
+				err = errcode.New(errcode.Invalid, "the form cannot be read")
+			} else if !s.formIsOurs(r) {
+				err = errcode.New(errcode.Forbidden, "this form is not one of this hub, or is too old; go back, load the page again and repeat. Cookies must be allowed")
+			}
+		}
+		if err == nil {
+			err = p(w, r)
+		}
+		if err != nil {
+			s.sorry(w, r, err)
+		}
+	})
+}
+
+// sorry shows an error. Only what is meant for people is shown; our own faults
+// are logged.
+func (s *Server) sorry(w http.ResponseWriter, r *http.Request, err error) {
+	if errcode.Of(err) == errcode.Internal && r.Context().Err() == nil {
+		s.log.LogAttrs(r.Context(), slog.LevelError, "a page of the login went wrong here", slog.String(logkey.Path, r.Pattern), slog.Any(logkey.Error, err))
+	}
+	retryAfter(w, err)
+	v := view{Title: "This did not work", Error: errcode.Message(err), Back: "/"}
+	if errcode.Is(err, errcode.Unauthorized) {
+		v.Back = "/login"
+	}
+	s.render(w, r, errcode.HTTPStatus(errcode.Of(err)), "message", v)
+}
+
+// person returns whose session a request has; false without one.
+func (s *Server) person(r *http.Request) (identity.Principal, bool) {
+	bearer := s.cookie(r.Header, cookieSession)
+	if bearer == "" {
+		return identity.Principal{}, false
+	}
+	p, err := s.identity.AuthenticateSession(r.Context(), bearer)
+	return p, err == nil
+}
+
+// needPerson returns whose session it is, or sends the browser to log in and
+// come back. With POST it is an error: what was typed would be lost.
+func (s *Server) needPerson(w http.ResponseWriter, r *http.Request) (identity.Principal, bool, error) {
+	p, ok := s.person(r)
+	if ok {
+		return p, true, nil
+	}
+	if r.Method != http.MethodGet {
+		return p, false, errcode.New(errcode.Unauthorized, "the session has ended; log in again")
+	}
+	http.Redirect(w, r, withNext("/login", r.URL.RequestURI()), http.StatusSeeOther)
+	return p, false, nil
+}
+
+// Session returns whose session a call of the API comes with. ok is false when
+// it comes with none. A cookie counts only with the header that no other
+// origin can send. Forbidden, Unauthorized.
+func (s *Server) Session(ctx context.Context, header http.Header) (p identity.Principal, ok bool, err error) {
+	bearer := s.cookie(header, cookieSession)
+	if bearer == "" {
+		return p, false, nil
+	}
+	if site := header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" {
+		return p, true, errcode.New(errcode.Forbidden, "a call with a session's cookie came from another site")
+	}
+	if origin := header.Get("Origin"); origin != "" && !strings.EqualFold(origin, s.originOnly()) {
+		return p, true, errcode.New(errcode.Forbidden, "a call with a session's cookie came from another origin")
+	}
+	if !sameToken(bearer, header.Get(CSRFHeader)) {
+		return p, true, errcode.New(errcode.Forbidden, "a call with a session's cookie needs the header %s; GET /login/session tells its value", CSRFHeader)
+	}
+	p, err = s.identity.AuthenticateSession(ctx, bearer)
+	return p, true, err
+}
+
+func (s *Server) originOnly() string {
+	u, err := url.Parse(s.origin)
+	if err != nil {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// begin opens a session for somebody who has shown who he is, in place of the
+// one that the browser had.
+func (s *Server) begin(w http.ResponseWriter, r *http.Request, user identity.User, terms identity.SessionTerms, idToken string) error {
+	if old, ok := s.person(r); ok {
+		if err := s.identity.EndSession(r.Context(), old, old.TokenID); err != nil && !errcode.Is(err, errcode.NotFound) {
+			return err
+		}
+	}
+	terms.Source, terms.Agent = sourceOf(r), r.UserAgent()
+	made, err := s.identity.StartSession(r.Context(), user, terms, idToken)
+	if err != nil {
+		return err
+	}
+	s.setCookie(w, cookieSession, made.Secret, clock.FromMicros(made.ExpiresAt).Sub(s.clock.Now()))
+	for _, name := range []string{cookieFlow, cookieHalf, cookieForm} {
+		if s.cookie(r.Header, name) != "" {
+			s.dropCookie(w, name)
+		}
+	}
+	s.record(r, audit.Record{Actor: user.Name, ActorKind: string(user.Kind), ActorID: user.ID, TokenID: made.ID, Action: "login", Verb: terms.Method, Result: audit.ResultOK})
+	return nil
+}
+
+// record tells the audit log of a login, or of one that failed.
+func (s *Server) record(r *http.Request, a audit.Record) {
+	a.At, a.Source, a.Kind = clock.Micros(s.clock.Now()), sourceOf(r), "session"
+	s.audit.Add(context.WithoutCancel(r.Context()), a)
+}
+
+// refused records a login that failed and returns its error.
+func (s *Server) refused(r *http.Request, method, account string, err error) error {
+	s.record(r, audit.Record{Actor: account, Action: "login", Verb: method, Result: string(errcode.Of(err)), Detail: map[string]string{"reason": errcode.Message(err)}})
+	s.log.LogAttrs(r.Context(), slog.LevelInfo, "a login was refused", slog.String(logkey.Kind, method), slog.String(logkey.Reason, errcode.Message(err)), slog.String(logkey.Address, sourceOf(r)))
+	return err
+}

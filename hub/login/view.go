@@ -1,0 +1,174 @@
+package login
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"html/template"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/buildinfo"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+//go:embed pages/*.html
+var pageFiles embed.FS
+
+//go:embed assets/*
+var assetFiles embed.FS
+
+// view is what a page shows. A page reads the fields that it needs.
+type view struct {
+	Title string
+	Error string
+	Note  string
+	Back  string
+
+	// CSRF goes into every form, Next where a login leads.
+	CSRF string
+	Next string
+
+	Origin    string
+	Version   string
+	Person    *identity.Principal
+	Email     string
+	Token     string
+	Providers []button
+	Local     bool
+	Passkeys  bool
+	Fresh     bool
+
+	CLI    *cliView
+	Device *identity.Device
+	Code   string
+
+	Account *accountView
+
+	// FormTo is one more origin that a form's answer may lead to.
+	FormTo string
+	// Picture lets the page show a picture that is in it.
+	Picture bool
+}
+
+// button is one way in through a provider.
+type button struct {
+	Name, Title, URL string
+	// Down says why it does not work just now, empty when nothing is known.
+	Down string
+}
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"code": identity.ShowUserCode,
+	"when": func(micros int64) string {
+		if micros == 0 {
+			return "never"
+		}
+		return clock.FromMicros(micros).Format("2006-01-02 15:04 UTC")
+	},
+	"join":  strings.Join,
+	"hours": func(micros int64) string { return lifetimeText(time.Duration(micros) * time.Microsecond) },
+	"plus":  func(a, b int) int { return a + b },
+}).ParseFS(pageFiles, "pages/*.html"))
+
+// lifetimeText says a lifetime as people do.
+func lifetimeText(d time.Duration) string {
+	switch {
+	case d >= 48*time.Hour:
+		return strconv.Itoa(int(d.Hours()/24)) + " days"
+	case d >= 2*time.Hour:
+		return strconv.Itoa(int(d.Hours())) + " hours"
+	}
+	return strconv.Itoa(int(d.Minutes())) + " minutes"
+}
+
+// protect sets what every answer has. Referrers stay on this host: some of the
+// URLs say more than another one should know.
+func (s *Server) protect(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+	if s.secure {
+		h.Set("Strict-Transport-Security", "max-age=31536000")
+	}
+}
+
+// policy is a page's Content-Security-Policy: no script but that of passkeys
+// where there are any, nothing from elsewhere.
+func policy(v view) string {
+	parts := []string{"default-src 'none'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"}
+	if v.Passkeys {
+		parts = append(parts, "script-src 'self'", "connect-src 'self'")
+	}
+	if v.Picture {
+		parts = append(parts, "img-src data:")
+	}
+	form := "form-action 'self'"
+	if v.FormTo != "" {
+		form += " " + v.FormTo
+	}
+	return strings.Join(append(parts, form), "; ")
+}
+
+// render writes a page.
+func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name string, v view) {
+	v.CSRF, v.Origin, v.Version = s.formToken(w, r), s.origin, buildinfo.Version
+	if v.Person == nil {
+		if p, ok := s.person(r); ok {
+			v.Person = &p
+		}
+	}
+	var b bytes.Buffer
+	if err := templates.ExecuteTemplate(&b, name+".html", v); err != nil {
+		s.log.LogAttrs(r.Context(), slog.LevelError, "a page cannot be made", slog.String(logkey.Path, name), slog.Any(logkey.Error, err))
+		http.Error(w, "internal error", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", policy(v))
+	w.WriteHeader(status)
+	// Whoever went away does not want to know.
+	_, _ = w.Write(b.Bytes())
+}
+
+// retryAfter tells a client when to come again.
+func retryAfter(w http.ResponseWriter, err error) {
+	if after := errcode.RetryAfter(err); after > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int((after+time.Second-1)/time.Second)))
+	}
+}
+
+// assets serves the style and the one script; they are small and may be kept
+// for an hour.
+func assets() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		data, err := assetFiles.ReadFile("assets/" + r.PathValue("file"))
+		if errors.Is(err, fs.ErrNotExist) || err != nil {
+			http.NotFound(w, r)
+			return
+		}
+		kind := "text/css; charset=utf-8"
+		if strings.HasSuffix(r.PathValue("file"), ".js") {
+			kind = "text/javascript; charset=utf-8"
+		}
+		h := w.Header()
+		h.Set("Content-Type", kind)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Content-Security-Policy", "default-src 'none'")
+		h.Set("Cache-Control", "max-age=3600")
+		_, _ = w.Write(data)
+	})
+}
