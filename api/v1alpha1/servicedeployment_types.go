@@ -90,6 +90,10 @@ type ServiceDeploymentSpec struct {
 	// ConfigurationRef is a Secret of secret values for templates.
 	// +optional
 	ConfigurationRef *corev1.SecretReference `json:"configurationRef,omitempty"`
+	// SecretRefs are values that the hub reads from one of its backends, by the
+	// key that templates see.
+	// +optional
+	SecretRefs map[string]BackendReference `json:"secretRefs,omitempty"`
 	// Contexts are names of shared values, in order: the later counts.
 	// +optional
 	Contexts []string `json:"contexts,omitempty"`
@@ -106,6 +110,18 @@ type ServiceDeploymentSpec struct {
 	Dependencies []ServiceDependency `json:"dependencies,omitempty"`
 	// +optional
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
+}
+
+// BackendReference is one value of one secret of a backend of the hub.
+type BackendReference struct {
+	// Backend is a name of axle config backends; unset is the default one.
+	// +optional
+	Backend *string `json:"backend,omitempty"`
+	// Path is where the secret lies in the backend.
+	Path string `json:"path"`
+	// Key is the value's name there; unset is the key that templates see.
+	// +optional
+	Key *string `json:"key,omitempty"`
 }
 
 // SyncWindow is a recurring time in which syncs are allowed or denied. A deny

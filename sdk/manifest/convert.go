@@ -135,6 +135,12 @@ func serviceSpec(spec v1alpha1.ServiceDeploymentSpec) (*hubv1.ServiceSpec, error
 	for _, w := range spec.SyncWindows {
 		out.SyncWindows = append(out.SyncWindows, &hubv1.SyncWindow{Kind: w.Kind, Schedule: w.Schedule, Duration: w.Duration, TimeZone: value(w.TimeZone), ManualSync: value(w.ManualSync)})
 	}
+	for key, r := range spec.SecretRefs {
+		if out.SecretRefs == nil {
+			out.SecretRefs = map[string]*hubv1.SecretRef{}
+		}
+		out.SecretRefs[key] = &hubv1.SecretRef{Backend: value(r.Backend), Path: r.Path, Key: value(r.Key)}
+	}
 	if spec.RepositoryRef != nil {
 		out.Repository = spec.RepositoryRef.Name
 	}

@@ -36,6 +36,7 @@ spec:
   helm: {values: {replicas: 3}, valuesFiles: [queue.yaml.liquid]}
   configuration: {replicas: "3"}
   configurationRef: {name: queue-secrets, namespace: platform}
+  secretRefs: {token: {backend: vault, path: apps/queue, key: value}, plain: {path: apps/plain}}
   dependencies: [{name: cert-manager}]
   flowRef: {name: f}
   syncConfig: {createNamespace: true, diffNormalizers: [{name: queue, jsonPointers: [/spec/replicas]}]}
@@ -65,6 +66,10 @@ func TestReadAFleet(t *testing.T) {
 	}
 	if service.GetSpec().GetSecrets()["password"] != "hunter22" || service.GetSpec().GetHelm().GetValues() != "replicas: 3\n" {
 		t.Errorf("secrets or values are lost: %v", service.GetSpec())
+	}
+	refs := service.GetSpec().GetSecretRefs()
+	if token := refs["token"]; len(refs) != 2 || token.GetBackend() != "vault" || token.GetPath() != "apps/queue" || token.GetKey() != "value" || refs["plain"].GetPath() != "apps/plain" {
+		t.Errorf("references are lost: %v", refs)
 	}
 	if diff := cmp.Diff([]string{"spec.flowRef"}, items[1].NotActing); diff != "" {
 		t.Errorf("not acting (-want +got):\n%s", diff)
