@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/agent/poll"
+	"github.com/axle-cd/axle/agent/tunnel/authproxy"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -52,6 +53,9 @@ type Config struct {
 	ProfileListen string
 	// Tunnel is TunnelOn when empty, or TunnelOff.
 	Tunnel string
+	// Proxy is what people may do in this cluster through the hub, beside what
+	// its RBAC says; the hub cannot change it.
+	Proxy authproxy.Policy
 	// ClusterName is asked for at registration, when the token does not fix it.
 	ClusterName string
 	// SelfUpgrade: the agent was installed by its manifests, as Deployment
@@ -91,6 +95,9 @@ func (c *Config) check() error {
 	}
 	if c.ProfileListen != "" && !loopback(c.ProfileListen) {
 		return errcode.New(errcode.Invalid, "--pprof-listen %q is not a loopback address; profiles say much about a process, so only this machine gets them", c.ProfileListen)
+	}
+	if err := c.Proxy.Check(); err != nil {
+		return err
 	}
 	c.setDefaults()
 	return nil

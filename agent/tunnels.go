@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"github.com/axle-cd/axle/agent/hubclient"
 	"github.com/axle-cd/axle/agent/poll"
 	"github.com/axle-cd/axle/agent/tunnel"
+	"github.com/axle-cd/axle/agent/tunnel/authproxy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/clock"
@@ -47,8 +49,12 @@ func (a *Agent) newTunnel(s *session, loop *poll.Loop, registry prometheus.Regis
 		URL: a.cfg.HubURL, Transport: tunnel.Transport(a.transport), Authorization: s.client.Authorization,
 		Seen: func() string { return s.client.Seen().String() }, Off: t.off,
 	}
-	var err error
+	proxy, err := authproxy.New(authproxy.Config{Rest: a.kube.rest, Policy: a.cfg.Proxy, Log: a.cfg.Log})
+	if err != nil {
+		return nil, err
+	}
 	t.Tunnel, err = tunnel.New(tunnel.Config{
+		Streams: proxy, Proxy: cmp.Or(a.cfg.Proxy.Mode, authproxy.Full),
 		Dial: s.dial(t.dialer), Version: buildinfo.Version, Clock: a.cfg.Clock, Log: a.cfg.Log,
 		Hint: func(h *agentv1.TunnelHint) { a.hinted(s, loop, h) },
 	})

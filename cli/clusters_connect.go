@@ -39,6 +39,8 @@ type connection struct {
 	pollInterval string
 	args         []string
 	least        bool
+	noAdmins     bool
+	noPeople     bool
 	print        bool
 	anyImage     bool
 	wait         time.Duration
@@ -75,6 +77,8 @@ They hold the bootstrap token, which is good for one use within the hour.`,
 	flags.StringVar(&conn.pollInterval, "poll-interval", "", "how often the agent polls (default: 2m)")
 	flags.StringArrayVar(&conn.args, "agent-arg", nil, "one more argument of axle-agent run; may be repeated")
 	flags.BoolVar(&conn.least, "least-privilege", false, "give the agent only what its own work needs; grant what services hold beside it")
+	flags.BoolVar(&conn.noAdmins, "without-admins", false, "do not bind the hub's administrators (group axle:admins) to cluster-admin in the cluster")
+	flags.BoolVar(&conn.noPeople, "without-people", false, "let nobody use the cluster's API through the hub")
 	flags.BoolVar(&conn.print, "print", false, "print the manifests instead of applying them")
 	flags.DurationVar(&conn.wait, "timeout", 3*time.Minute, "how long to wait for the agent's first poll; 0 does not wait")
 	return c
@@ -116,7 +120,7 @@ func (a *app) connect(ctx context.Context, conn *connection) error {
 	manifests, err := deploy.Agent{
 		Namespace: conn.namespace, Image: conn.image, HubURL: hubURL, BootstrapToken: made.Msg.GetBootstrapToken(),
 		CAPEM: made.Msg.GetCaPem(), PollInterval: conn.pollInterval, Version: buildinfo.Version,
-		Args: conn.args, LeastPrivilege: conn.least,
+		Args: conn.args, LeastPrivilege: conn.least, WithoutAdmins: conn.noAdmins, WithoutPeople: conn.noPeople,
 	}.Manifests()
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ var leastPrivilege string
 var CRDs embed.FS
 
 // Agent are the values of the agent's manifests. All but CAPEM, PollInterval,
-// Args and LeastPrivilege are required.
+// Args and what is a choice are required.
 type Agent struct {
 	// Namespace that the agent lives in, usually axle-system.
 	Namespace string
@@ -49,6 +49,12 @@ type Agent struct {
 	// account may then do what its own work needs, and no more; what services
 	// hold must be granted beside it.
 	LeastPrivilege bool
+	// WithoutAdmins leaves out the binding that makes the hub's administrators
+	// administrators of the cluster, when they use it through the hub.
+	WithoutAdmins bool
+	// WithoutPeople lets nobody use the cluster through the hub: the agent
+	// refuses, and with LeastPrivilege it could not either.
+	WithoutPeople bool
 
 	// arguments, when set, are the command line as YAML.
 	arguments string
@@ -65,6 +71,12 @@ func (a Agent) Binding() string {
 	return a.Namespace + "-agent"
 }
 
+// Admins reports whether the hub's administrators are the cluster's.
+func (a Agent) Admins() bool { return !a.WithoutAdmins && !a.WithoutPeople }
+
+// AdminsBinding names the binding of the hub's administrators.
+func (a Agent) AdminsBinding() string { return a.Binding() + "-admins" }
+
 // Arguments are the agent's command line as a YAML list.
 func (a Agent) Arguments() (string, error) {
 	if a.arguments != "" {
@@ -78,13 +90,17 @@ func (a Agent) Arguments() (string, error) {
 	if a.PollInterval != "" {
 		args = append(args, "--poll-interval="+a.PollInterval)
 	}
+	if a.WithoutPeople {
+		args = append(args, "--proxy=off")
+	}
 	text, err := json.Marshal(append(args, a.Args...))
 	return string(text), err
 }
 
 // Manifests returns the agent's objects as YAML documents: Namespace,
-// ServiceAccount, ClusterRoleBinding (or the roles of LeastPrivilege), Secret,
-// Deployment, and the CRDs that agents read.
+// ServiceAccount, ClusterRoleBinding (or the roles of LeastPrivilege), the
+// binding of the hub's administrators, Secret, Deployment, and the CRDs that
+// agents read.
 func (a Agent) Manifests() ([]byte, error) {
 	functions := template.FuncMap{
 		"quote":  strconv.Quote,

@@ -29,7 +29,7 @@ func TestAgentManifestsAreWholeObjects(t *testing.T) {
 			t.Errorf("secret holds %v", object.Data)
 		}
 	}
-	if got := strings.Join(kinds, " "); got != "Namespace ServiceAccount ClusterRoleBinding Secret Deployment CustomResourceDefinition CustomResourceDefinition" {
+	if got := strings.Join(kinds, " "); got != "Namespace ServiceAccount ClusterRoleBinding ClusterRoleBinding Secret Deployment CustomResourceDefinition CustomResourceDefinition" {
 		t.Errorf("kinds: %s", got)
 	}
 }
@@ -42,7 +42,7 @@ func TestCRDsAreEmbedded(t *testing.T) {
 }
 
 func TestLeastPrivilegeNamesNoWildcard(t *testing.T) {
-	out, err := deploy.Agent{Namespace: "tools", Image: "r/axle-agent:1", HubURL: "https://hub.example.test", BootstrapToken: "tok", Version: "1", LeastPrivilege: true, Args: []string{"--log-level=debug"}}.Manifests()
+	out, err := deploy.Agent{Namespace: "tools", Image: "r/axle-agent:1", HubURL: "https://hub.example.test", BootstrapToken: "tok", Version: "1", LeastPrivilege: true, WithoutAdmins: true, Args: []string{"--log-level=debug"}}.Manifests()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,5 +72,30 @@ func TestPackageIsTheDeploymentAlone(t *testing.T) {
 	}
 	if n := strings.Count(string(text), "\nkind: "); n != 1 || strings.Contains(string(text), "Secret\n") {
 		t.Errorf("%d objects:\n%s", n, text)
+	}
+}
+
+func TestPeopleAndAdministratorsAreChoices(t *testing.T) {
+	tests := map[string]struct {
+		agent                        deploy.Agent
+		admins, impersonates, closed bool
+	}{
+		"plain":                      {deploy.Agent{}, true, false, false},
+		"without administrators":     {deploy.Agent{WithoutAdmins: true}, false, false, false},
+		"without people":             {deploy.Agent{WithoutPeople: true}, false, false, true},
+		"least":                      {deploy.Agent{LeastPrivilege: true}, true, true, false},
+		"least, without people":      {deploy.Agent{LeastPrivilege: true, WithoutPeople: true}, false, false, true},
+		"least, without their heads": {deploy.Agent{LeastPrivilege: true, WithoutAdmins: true}, false, true, false},
+	}
+	for name, test := range tests {
+		test.agent.Namespace, test.agent.Image, test.agent.HubURL, test.agent.BootstrapToken = "axle-system", "i:1", "https://hub", "axle_x"
+		text, err := test.agent.Manifests()
+		if err != nil {
+			t.Fatal(err)
+		}
+		has := func(part string) bool { return strings.Contains(string(text), part) }
+		if has("axle:admins") != test.admins || has("[impersonate]") != test.impersonates || has("--proxy=off") != test.closed {
+			t.Errorf("%s: administrators %v, impersonates %v, closed %v:\n%s", name, has("axle:admins"), has("[impersonate]"), has("--proxy=off"), text)
+		}
 	}
 }

@@ -1,11 +1,16 @@
 package hub
 
-import "net/http"
+import (
+	"net/http"
 
-// smallFrames lets HTTP/2 answers leave in frames of frameBytes.
+	"github.com/axle-cd/axle/hub/tunnel/authproxy"
+)
+
+// smallFrames lets HTTP/2 answers leave in frames of frameBytes, but those of
+// clusters: they may be gigabytes, and their clients are few.
 func smallFrames(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ProtoMajor == 2 {
+		if r.ProtoMajor == 2 && !authproxy.Owns(r.URL.Path) {
 			w = &frameWriter{w}
 		}
 		next.ServeHTTP(w, r)

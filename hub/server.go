@@ -87,7 +87,7 @@ func (c Config) ownHosts(addr net.Addr) []string {
 		listen = ""
 	}
 	names := []string{listen}
-	for _, text := range []string{c.externalURL(addr), c.AdvertiseURL} {
+	for _, text := range []string{c.externalURL(addr), c.AdvertiseURL, c.K8sOrigin} {
 		if h := hostOf(text); h != "" {
 			names = append(names, h)
 		}

@@ -32,6 +32,11 @@ func (f *Fleet) viewCluster(ctx context.Context, c Cluster) (ClusterView, error)
 	return f.clusterView(c, tallies[c.ID]), nil
 }
 
+// ClusterByHandle returns a cluster's row by its handle. NotFound.
+func (f *Fleet) ClusterByHandle(ctx context.Context, handle string) (Cluster, error) {
+	return f.store.ClusterByHandle(ctx, handle)
+}
+
 // Clusters returns clusters in order of name.
 func (f *Fleet) Clusters(ctx context.Context, filter ClusterFilter) ([]ClusterView, error) {
 	projectID := ""

@@ -57,6 +57,7 @@ type ClusterStore interface {
 	DeleteCluster(ctx context.Context, id string) error
 	ClusterByID(ctx context.Context, id string) (Cluster, error)
 	ClusterByName(ctx context.Context, name string) (Cluster, error)
+	ClusterByHandle(ctx context.Context, handle string) (Cluster, error)
 	// Clusters returns all, or a project's (by id), in order of name.
 	Clusters(ctx context.Context, projectID string) ([]Cluster, error)
 	// ClusterTallies counts services by cluster id, of one cluster or, when

@@ -110,6 +110,15 @@ func (s *Store) ClusterByID(ctx context.Context, id string) (fleet.Cluster, erro
 	return c, err
 }
 
+// ClusterByHandle is fleet.Store.
+func (s *Store) ClusterByHandle(ctx context.Context, handle string) (fleet.Cluster, error) {
+	c, found, err := rowOf(ctx, s, scanCluster, clusterColumns+"WHERE c.handle = $1", handle)
+	if err == nil && !found {
+		return c, noCluster(handle)
+	}
+	return c, err
+}
+
 // ClusterByName is fleet.Store.
 func (s *Store) ClusterByName(ctx context.Context, name string) (fleet.Cluster, error) {
 	c, found, err := rowOf(ctx, s, scanCluster, clusterColumns+"WHERE c.name = $1", name)

@@ -120,10 +120,14 @@ func New(c Config) (*Proxy, error) {
 	return p, nil
 }
 
-// Owns reports whether a request is this package's to answer: on an own host
-// all are, and nothing of clusters is served on another.
-func (p *Proxy) Owns(r *http.Request) bool {
-	return strings.HasPrefix(r.URL.Path, "/k8s/") || r.URL.Path == TicketPath || p.host != "" && r.Host == p.host
+// Owns reports whether a path is this package's to answer, before anybody
+// cleans it.
+func Owns(path string) bool { return strings.HasPrefix(path, "/k8s/") || path == TicketPath }
+
+// OwnHost reports whether a request came to the host that serves clusters
+// alone.
+func (p *Proxy) OwnHost(r *http.Request) bool {
+	return p.host != "" && strings.EqualFold(r.Host, p.host)
 }
 
 // ServeHTTP implements http.Handler.
@@ -140,7 +144,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if p.host != "" && r.Host != p.host && r.URL.Path != TicketPath {
+	if p.host != "" && r.URL.Path != TicketPath && !p.OwnHost(r) {
 		return errcode.New(errcode.NotFound, "clusters are served on %s alone", p.Origin)
 	}
 	if r.URL.Path == TicketPath {

@@ -1,0 +1,47 @@
+package hub
+
+import (
+	"context"
+	"net/http"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/hub/tunnel/authproxy"
+)
+
+// newProxy makes the way to clusters' API servers.
+func (h *Hub) newProxy() (*authproxy.Proxy, error) {
+	return authproxy.New(authproxy.Config{
+		Open: func(ctx context.Context, clusterID string, head *agentv1.StreamHead) (authproxy.Stream, error) {
+			stream, err := h.tunnels.Open(ctx, clusterID, head)
+			if err != nil {
+				return nil, err
+			}
+			return stream, nil
+		},
+		Identity: h.identity, Cluster: h.clusterByHandle, Audit: h.audit, Sealer: h.store.Sealer(), UseNonce: h.useNonce,
+		Origin: h.config.K8sOrigin, FailOpen: h.config.ExecUnaudited, Clock: h.config.Clock, Log: h.log,
+	})
+}
+
+// clustersOrigin keeps a host that serves clusters' APIs from serving anything
+// else but the probes: its pages would be the hub's own otherwise.
+func (h *Hub) clustersOrigin(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if h.proxy.OwnHost(r) && r.URL.Path != "/healthz" && r.URL.Path != "/readyz" {
+			h.proxy.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (h *Hub) clusterByHandle(ctx context.Context, handle string) (authproxy.Cluster, error) {
+	c, err := h.fleet.ClusterByHandle(ctx, handle)
+	return authproxy.Cluster{ID: c.ID, Name: c.Name, Handle: c.Handle, Project: c.ProjectID}, err
+}
+
+// useNonce is one transaction: of two replicas that are shown one ticket, one
+// is too late.
+func (h *Hub) useNonce(ctx context.Context, nonce []byte, at, forget int64) error {
+	return h.store.Write(ctx, func(ctx context.Context) error { return h.store.UseNonce(ctx, nonce, at, forget) })
+}
