@@ -18,6 +18,8 @@ type target struct {
 	Token string `json:"token,omitempty"`
 	// CA are PEM certificates to trust instead of the system's.
 	CA string `json:"ca,omitempty"`
+	// Session says that axle login got the token, so that axle logout ends it.
+	Session bool `json:"session,omitempty"`
 }
 
 // settings is the file of contexts, readable by its owner alone.

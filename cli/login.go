@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
@@ -17,20 +18,34 @@ import (
 	"github.com/axle-cd/axle/sdk"
 )
 
+// loginFlags are how axle login is to get its token.
+type loginFlags struct {
+	name, setupFile, email string
+	device, browser        bool
+	scopes                 []string
+	expires                time.Duration
+}
+
 func (a *app) login() *cobra.Command {
-	var name, setupFile, email string
+	var f loginFlags
 	c := &cobra.Command{
 		Use:   "login URL",
-		Short: "Remember a hub and an API token for it",
-		Long: `Remember a hub and an API token for it. The token is read from --token-file,
-from standard input, or asked for on a terminal; never from an argument, where
-other users of the machine could read it.
+		Short: "Log in to a hub, through a browser or with a token",
+		Long: `Log in to a hub and remember it. On a terminal this opens a browser, where you
+log in and allow the command line to act as you; with --device a code is shown
+that you type into a browser elsewhere. The token that comes back lives 12
+hours, or what --expires says, at most 7 days.
 
-The first login to a new hub trades the setup token, which the hub wrote to
+A token of your own, such as one of axle tokens create, is read from
+--token-file or from standard input; never from an argument, where other users
+of the machine could read it.
+
+The first login to a new hub may trade the setup token, which the hub wrote to
 setup-token in its data folder, for an administrator's API token.`,
-		Example: `  axle login http://127.0.0.1:8080 --setup-token-file data/setup-token --email me@example.com
+		Example: `  axle login https://hub.example.com
+  axle login https://hub.example.com --device
   axle login https://hub.example.com --ca data/ca.pem --token-file token
-  axle tokens create laptop -o name | axle login https://hub.example.com`,
+  axle login http://127.0.0.1:8080 --setup-token-file data/setup-token --email me@example.com`,
 		Args: exactly(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			parsed, err := url.Parse(args[0])
@@ -45,21 +60,46 @@ setup-token in its data folder, for an administrator's API token.`,
 				}
 				t.CA = string(pem)
 			}
-			if setupFile != "" {
-				t.Token, err = a.setup(c, t, setupFile, email)
-			} else {
-				t.Token, err = a.secret("token", a.tokenFile)
-			}
-			if err != nil {
+			if err := a.obtain(c, &t, f); err != nil {
 				return err
 			}
-			return a.remember(c, first(name, a.contextName, parsed.Host), t)
+			return a.remember(c, first(f.name, a.contextName, parsed.Host), t)
 		},
 	}
-	c.Flags().StringVar(&name, "name", "", "name of the context (default: the URL's host)")
-	c.Flags().StringVar(&setupFile, "setup-token-file", "", "setup token of a new hub")
-	c.Flags().StringVar(&email, "email", "admin@localhost", "e-mail of the administrator that setup makes")
+	flags := c.Flags()
+	flags.StringVar(&f.name, "name", "", "name of the context (default: the URL's host)")
+	flags.StringVar(&f.setupFile, "setup-token-file", "", "setup token of a new hub")
+	flags.StringVar(&f.email, "email", "admin@localhost", "e-mail of the administrator that setup makes")
+	flags.BoolVar(&f.device, "device", false, "show a code to type into a browser on another machine")
+	flags.BoolVar(&f.browser, "browser", false, "through a browser, also when standard input is no terminal")
+	flags.StringSliceVar(&f.scopes, "scope", nil, "what the token may do: read, write or admin (default: all that you may)")
+	flags.DurationVar(&f.expires, "expires", 0, "how long a login lasts (default: 12h; at most 168h)")
+	c.MarkFlagsMutuallyExclusive("device", "browser", "setup-token-file")
 	return c
+}
+
+// obtain gets the token in the way that the flags, or the terminal, suggest.
+func (a *app) obtain(c *cobra.Command, t *target, f loginFlags) (err error) {
+	ownToken := a.tokenFile != "" || !a.interactive()
+	switch {
+	case f.setupFile != "":
+		t.Token, err = a.setup(c, *t, f.setupFile, f.email)
+	case f.device:
+		t.Session = true
+		t.Token, err = a.loginByDevice(c.Context(), *t, f)
+	case f.browser || !ownToken:
+		t.Session = true
+		t.Token, err = a.loginByBrowser(c.Context(), *t, f)
+	default:
+		t.Token, err = a.secret("token", a.tokenFile)
+	}
+	return err
+}
+
+// interactive reports whether a person sits at the terminal.
+func (a *app) interactive() bool {
+	f, ok := a.In.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // setup trades the setup token for an API token.
@@ -124,11 +164,15 @@ func (a *app) secret(what, file string) (string, error) {
 }
 
 func (a *app) logout() *cobra.Command {
-	return &cobra.Command{
+	var everywhere bool
+	c := &cobra.Command{
 		Use:   "logout [CONTEXT]",
-		Short: "Forget a hub and its token",
-		Args:  atMost(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		Short: "Forget a hub and end the login there",
+		Long: `Forget a hub. A token that axle login got through a browser is ended; one that
+you gave it stays valid until axle tokens revoke. With --everywhere all your
+sessions and command line logins end, in browsers too.`,
+		Args: atMost(1),
+		RunE: func(c *cobra.Command, args []string) error {
 			s, err := a.loadSettings()
 			if err != nil {
 				return err
@@ -137,8 +181,15 @@ func (a *app) logout() *cobra.Command {
 			if len(args) == 1 {
 				name = args[0]
 			}
-			if _, ok := s.Contexts[name]; !ok {
+			t, ok := s.Contexts[name]
+			if !ok {
 				return errcode.New(errcode.NotFound, "not logged in as context %q", name)
+			}
+			said := "the token stays valid until axle tokens revoke"
+			if t.Session || everywhere {
+				if said, err = a.endLogin(c, t, everywhere); err != nil {
+					return err
+				}
 			}
 			delete(s.Contexts, name)
 			if s.Current == name {
@@ -150,10 +201,12 @@ func (a *app) logout() *cobra.Command {
 			if err := a.saveSettings(s); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.Err, "forgot %s; the token stays valid until axle tokens revoke\n", name)
+			_, err = fmt.Fprintf(a.Err, "forgot %s; %s\n", name, said)
 			return err
 		},
 	}
+	c.Flags().BoolVar(&everywhere, "everywhere", false, "end all your sessions and command line logins")
+	return c
 }
 
 type identityView struct {

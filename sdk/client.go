@@ -50,6 +50,8 @@ type Client struct {
 	Events       hubv1connect.EventsClient
 	Agents       hubv1connect.AgentsClient
 	Hub          hubv1connect.HubClient
+	Logins       hubv1connect.LoginsClient
+	Providers    hubv1connect.ProvidersClient
 }
 
 // New returns a Client. Errors are Invalid and name what to change.
@@ -87,6 +89,8 @@ func New(c Config) (*Client, error) {
 		Events:       hubv1connect.NewEventsClient(httpClient, base, options...),
 		Agents:       hubv1connect.NewAgentsClient(httpClient, base, options...),
 		Hub:          hubv1connect.NewHubClient(httpClient, base, options...),
+		Logins:       hubv1connect.NewLoginsClient(httpClient, base, options...),
+		Providers:    hubv1connect.NewProvidersClient(httpClient, base, options...),
 	}, nil
 }
 

@@ -1,0 +1,241 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/buildinfo"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/sdk"
+)
+
+// browserTimeout is how long a person has to log in.
+const browserTimeout = 10 * time.Minute
+
+// anonymous is a client without a token.
+func (t target) anonymous() (*sdk.Client, error) {
+	return sdk.New(sdk.Config{URL: t.URL, CAPEM: []byte(t.CA), UserAgent: "axle/" + buildinfo.Version})
+}
+
+// clientName says which machine and user asks, for the page that decides.
+func clientName() string {
+	name := "axle"
+	if host, err := os.Hostname(); err == nil {
+		name += " on " + host
+	}
+	if u, err := user.Current(); err == nil {
+		name += " (" + u.Username + ")"
+	}
+	return name
+}
+
+// answer is what the browser brings back.
+type answer struct {
+	code string
+	err  error
+}
+
+// loginByBrowser lets a person log in and say yes in a browser on this
+// machine. What comes back through the browser is a code that is of no use
+// without the verifier that stays here.
+func (a *app) loginByBrowser(ctx context.Context, t target, f loginFlags) (string, error) {
+	client, err := t.anonymous()
+	if err != nil {
+		return "", err
+	}
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", errcode.New(errcode.Unavailable, "no port for the browser's answer: %w; use --device", err)
+	}
+	verifier, state := rand.Text()+rand.Text(), rand.Text()
+	answers := make(chan answer, 1)
+	server := &http.Server{Handler: takeAnswer(state, answers), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	defer func() {
+		// The answer's page is on its way while this ends.
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		_ = server.Shutdown(end)
+		<-served
+	}()
+	a.showBrowser(ctx, t.URL+"/login/cli?"+authorizeQuery("http://"+listener.Addr().String()+"/callback", state, verifier, f))
+	ctx, cancel := context.WithTimeout(ctx, browserTimeout)
+	defer cancel()
+	select {
+	case got := <-answers:
+		if got.err != nil {
+			return "", got.err
+		}
+		made, err := client.Logins.Trade(ctx, connect.NewRequest(&hubv1.TradeCodeRequest{Code: got.code, Verifier: verifier}))
+		if err != nil {
+			return "", err
+		}
+		return made.Msg.GetSecret(), nil
+	case err := <-served:
+		served <- err
+		return "", errcode.New(errcode.Unavailable, "the browser's answer cannot be taken: %w; use --device", err)
+	case <-ctx.Done():
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return "", errcode.New(errcode.Unavailable, "nobody logged in within %s; run it again, or use --device", browserTimeout)
+		}
+		return "", ctx.Err()
+	}
+}
+
+func authorizeQuery(redirect, state, verifier string, f loginFlags) string {
+	sum := sha256.Sum256([]byte(verifier))
+	query := url.Values{
+		"redirect_uri": {redirect}, "state": {state}, "client": {clientName()},
+		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
+	}
+	if len(f.scopes) > 0 {
+		query.Set("scope", strings.Join(f.scopes, " "))
+	}
+	if f.expires != 0 {
+		query.Set("lifetime", strconv.FormatInt(int64(f.expires/time.Second), 10))
+	}
+	return query.Encode()
+}
+
+// takeAnswer takes the one answer that has our state; anything else on this
+// port, from another page or program, changes nothing.
+func takeAnswer(state string, answers chan<- answer) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /callback", func(w http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query()
+		h := w.Header()
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		h.Set("Content-Security-Policy", "default-src 'none'")
+		h.Set("Cache-Control", "no-store")
+		h.Set("Referrer-Policy", "no-referrer")
+		if subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(state)) != 1 {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, page("This answer is not for the command that runs here."))
+			return
+		}
+		got, text := answer{code: query.Get("code")}, "You are logged in. You may close this page and go back to the terminal."
+		if got.code == "" {
+			got.err = errcode.New(errcode.Forbidden, "the login was refused in the browser")
+			text = "The login was refused. You may close this page."
+		}
+		_, _ = io.WriteString(w, page(text))
+		select {
+		case answers <- got:
+		default: // the first answer counts
+		}
+	})
+	return mux
+}
+
+func page(text string) string {
+	return "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'><meta name=color-scheme content='light dark'><title>Axle</title><h1>Axle</h1><p>" + text + "</p></html>\n"
+}
+
+// showBrowser opens the address, and says it for whoever has to do so himself.
+func (a *app) showBrowser(ctx context.Context, address string) {
+	fmt.Fprintf(a.Err, "log in at\n  %s\n", address)
+	command := strings.Fields(a.getenv("BROWSER"))
+	switch {
+	case len(command) > 0:
+	case !a.interactive():
+		return
+	case runtime.GOOS == "darwin":
+		command = []string{"open"}
+	case runtime.GOOS == "windows":
+		command = []string{"rundll32", "url.dll,FileProtocolHandler"}
+	default:
+		command = []string{"xdg-open"}
+	}
+	// The browser outlives this command. Without one the line above is enough.
+	c := exec.CommandContext(context.WithoutCancel(ctx), command[0], append(command[1:], address)...)
+	if err := c.Start(); err == nil {
+		go func() { _ = c.Wait() }()
+	}
+}
+
+// loginByDevice shows a code for a browser elsewhere and waits for it.
+func (a *app) loginByDevice(ctx context.Context, t target, f loginFlags) (string, error) {
+	client, err := t.anonymous()
+	if err != nil {
+		return "", err
+	}
+	started, err := client.Logins.StartDevice(ctx, connect.NewRequest(&hubv1.StartDeviceRequest{Client: clientName(), Scopes: f.scopes, LifetimeMicros: f.expires.Microseconds()}))
+	if err != nil {
+		return "", err
+	}
+	m := started.Msg
+	fmt.Fprintf(a.Err, "open\n  %s\non any machine, log in, and enter the code\n  %s\n", m.GetVerificationUrl(), m.GetUserCode())
+	wait := time.Duration(m.GetIntervalMicros()) * time.Microsecond
+	for {
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-time.After(wait):
+		}
+		polled, err := client.Logins.PollDevice(ctx, connect.NewRequest(&hubv1.PollDeviceRequest{DeviceCode: m.GetDeviceCode()}))
+		switch {
+		case errcode.Is(sdk.Error(err, t.URL), errcode.Unavailable):
+			continue // the code lives on while the hub restarts
+		case err != nil:
+			return "", err
+		}
+		switch polled.Msg.GetPhase() {
+		case "done":
+			return polled.Msg.GetToken().GetSecret(), nil
+		case "denied":
+			return "", errcode.New(errcode.Forbidden, "the login was refused in the browser")
+		case "expired":
+			return "", errcode.New(errcode.Unauthorized, "nobody entered the code in time; run it again")
+		}
+		wait = max(wait, time.Duration(polled.Msg.GetIntervalMicros())*time.Microsecond)
+	}
+}
+
+// endLogin ends the token of a context at its hub, or everything that its user
+// has open there, and says what it did.
+func (a *app) endLogin(c *cobra.Command, t target, everywhere bool) (string, error) {
+	client, err := sdk.New(sdk.Config{URL: t.URL, Token: t.Token, CAPEM: []byte(t.CA), UserAgent: "axle/" + buildinfo.Version})
+	if err != nil {
+		return "", err
+	}
+	if everywhere {
+		ended, err := client.Logins.EndSessions(c.Context(), connect.NewRequest(&hubv1.EndSessionsRequest{}))
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%d sessions and command line logins ended", ended.Msg.GetEnded()), nil
+	}
+	who, err := client.Sessions.WhoAmI(c.Context(), connect.NewRequest(&hubv1.WhoAmIRequest{}))
+	if err == nil {
+		_, err = client.Logins.EndSession(c.Context(), connect.NewRequest(&hubv1.EndSessionRequest{Id: who.Msg.GetTokenId()}))
+	}
+	switch {
+	case err == nil, errcode.Is(err, errcode.Unauthorized):
+		return "the login has ended", nil
+	case errcode.Is(err, errcode.Unavailable):
+		return "the hub does not answer, so the login there ends by itself when its time is over", nil
+	}
+	return "", err
+}

@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+type providerView struct {
+	Name            string            `json:"name"`
+	Title           string            `json:"title"`
+	Issuer          string            `json:"issuer"`
+	ClientID        string            `json:"clientId"`
+	Scopes          []string          `json:"scopes"`
+	GroupsClaim     string            `json:"groupsClaim"`
+	Groups          map[string]string `json:"groups"`
+	EmailDomains    []string          `json:"emailDomains"`
+	AllowUnverified bool              `json:"allowUnverified"`
+	CallbackURL     string            `json:"callbackUrl"`
+	CreatedAt       string            `json:"createdAt"`
+}
+
+func viewProvider(p *hubv1.Provider) providerView {
+	return providerView{
+		p.GetName(), p.GetTitle(), p.GetIssuer(), p.GetClientId(), append([]string{}, p.GetScopes()...), p.GetGroupsClaim(), maps.Clone(p.GetGroups()),
+		append([]string{}, p.GetEmailDomains()...), p.GetAllowUnverified(), p.GetCallbackUrl(), stamp(p.GetCreatedAt()),
+	}
+}
+
+func (a *app) providers() *cobra.Command {
+	list := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List the login providers", Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			all, err := client.Providers.List(c.Context(), connect.NewRequest(&hubv1.ListProvidersRequest{}))
+			if err != nil {
+				return err
+			}
+			views := []providerView{}
+			for _, p := range all.Msg.GetProviders() {
+				views = append(views, viewProvider(p))
+			}
+			return printList(a, views, func(v providerView) string { return v.Name },
+				column[providerView]{"NAME", func(v providerView) string { return v.Name }},
+				column[providerView]{"ISSUER", func(v providerView) string { return v.Issuer }},
+				column[providerView]{"CLIENT", func(v providerView) string { return v.ClientID }},
+				column[providerView]{"GROUPS CLAIM", func(v providerView) string { return v.GroupsClaim }},
+				column[providerView]{"GROUPS", func(v providerView) string {
+					var all []string
+					for _, from := range slices.Sorted(maps.Keys(v.Groups)) {
+						all = append(all, from+"="+v.Groups[from])
+					}
+					return strings.Join(all, ",")
+				}},
+				column[providerView]{"DOMAINS", func(v providerView) string { return strings.Join(v.EmailDomains, ",") }},
+				column[providerView]{"CALLBACK", func(v providerView) string { return v.CallbackURL }},
+			)
+		},
+	}
+	remove := &cobra.Command{
+		Use: "delete NAME", Aliases: []string{"rm"}, Short: "Remove a login provider, its sessions and the memberships that it gave", Args: exactly(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			if _, err := client.Providers.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteProviderRequest{Name: args[0]})); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.Err, "login provider %s deleted\n", args[0])
+			return err
+		},
+	}
+	unlink := &cobra.Command{
+		Use: "unlink EMAIL", Short: "Forget which accounts at providers a user has", Args: exactly(1),
+		Long: `Forget which accounts at providers a user has. The next account whose verified
+address is the user's becomes his: for somebody who moved to another provider.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			if _, err := client.Logins.Unlink(c.Context(), connect.NewRequest(&hubv1.UnlinkRequest{User: args[0]})); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.Err, "%s has no account at a provider any more\n", args[0])
+			return err
+		},
+	}
+	return noun("providers", "OpenID Connect issuers that people log in through", []string{"provider"}, list, a.providersCreate(), a.providersUpdate(), remove, unlink)
+}
+
+// providerFlags are the fields of a provider as flags, with the names that an
+// update sets them by.
+type providerFlags struct {
+	provider           *hubv1.Provider
+	secretFile, caFile string
+}
+
+var providerFields = map[string]string{
+	"title": "title", "client-id": "client_id", "scope": "scopes", "groups-claim": "groups_claim", "group": "groups",
+	"email-domain": "email_domains", "allow-unverified": "allow_unverified", "provider-ca": "ca_pem",
+}
+
+func (f *providerFlags) add(flags *pflag.FlagSet) {
+	p := f.provider
+	flags.StringVar(&p.ClientId, "client-id", "", "the hub's name at the provider")
+	flags.StringVar(&f.secretFile, "client-secret-file", "", "file with the hub's secret there, - for standard input (none: a public client)")
+	flags.StringVar(&p.Title, "title", "", "what the button says (default: the name)")
+	flags.StringSliceVar(&p.Scopes, "scope", nil, "scopes to ask for beside openid (default: email, profile)")
+	flags.StringVar(&p.GroupsClaim, "groups-claim", "", "claim that holds groups, such as groups or realm_access.roles")
+	flags.StringToStringVar(&p.Groups, "group", nil, "value of the claim and the hub's group that it stands for, VALUE=GROUP")
+	flags.StringSliceVar(&p.EmailDomains, "email-domain", nil, "the only domains whose addresses may log in (default: any)")
+	flags.BoolVar(&p.AllowUnverified, "allow-unverified", false, "take addresses that the provider does not call verified")
+	flags.StringVar(&f.caFile, "provider-ca", "", "file with the authority to trust for the provider")
+}
+
+// read reads the files that flags name.
+func (f *providerFlags) read(a *app) (secret string, err error) {
+	if f.caFile != "" {
+		pem, err := os.ReadFile(f.caFile)
+		if err != nil {
+			return "", errcode.New(errcode.Invalid, "read the provider's certificate authority: %w", err)
+		}
+		f.provider.CaPem = string(pem)
+	}
+	if f.secretFile == "" {
+		return "", nil
+	}
+	return a.secret("client secret", f.secretFile)
+}
+
+func (a *app) providersCreate() *cobra.Command {
+	f := providerFlags{provider: &hubv1.Provider{}}
+	c := &cobra.Command{
+		Use: "create NAME", Short: "Let people log in through an OpenID Connect issuer", Args: exactly(1),
+		Example: `  axle providers create okta --issuer https://example.okta.com --client-id 0oa1b2c3 --client-secret-file secret \
+    --scope email,profile,groups --groups-claim groups --group platform=platform-team --email-domain example.com`,
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			f.provider.Name = args[0]
+			secret, err := f.read(a)
+			if err != nil {
+				return err
+			}
+			made, err := client.Providers.Create(c.Context(), connect.NewRequest(&hubv1.CreateProviderRequest{Provider: f.provider, ClientSecret: secret}))
+			if err != nil {
+				return err
+			}
+			if a.output == "json" || a.output == "yaml" {
+				return a.encode(viewProvider(made.Msg))
+			}
+			_, err = fmt.Fprintf(a.Err, "login provider %s made; enter this callback URL there: %s\n", args[0], made.Msg.GetCallbackUrl())
+			return err
+		},
+	}
+	f.add(c.Flags())
+	c.Flags().StringVar(&f.provider.Issuer, "issuer", "", "URL of the issuer, as its tokens say it")
+	_ = c.MarkFlagRequired("issuer")
+	_ = c.MarkFlagRequired("client-id")
+	return c
+}
+
+func (a *app) providersUpdate() *cobra.Command {
+	f := providerFlags{provider: &hubv1.Provider{}}
+	c := &cobra.Command{
+		Use: "update NAME", Short: "Change what flags name of a login provider", Args: exactly(1),
+		Example: `  axle providers update okta --group platform=platform-team,sre=platform-team`,
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			f.provider.Name = args[0]
+			secret, err := f.read(a)
+			if err != nil {
+				return err
+			}
+			r := &hubv1.UpdateProviderRequest{Provider: f.provider}
+			for flag, field := range providerFields {
+				if c.Flags().Changed(flag) {
+					r.Set = append(r.Set, field)
+				}
+			}
+			if f.secretFile != "" {
+				r.ClientSecret = &secret
+			}
+			if _, err := client.Providers.Update(c.Context(), connect.NewRequest(r)); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.Err, "login provider %s changed\n", args[0])
+			return err
+		},
+	}
+	f.add(c.Flags())
+	return c
+}
