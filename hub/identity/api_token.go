@@ -3,7 +3,6 @@ package identity
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,20 +25,18 @@ func (d *Directory) CreateToken(ctx context.Context, by Principal, r TokenReques
 	if len(scopes) == 0 {
 		scopes = by.Scopes
 	}
-	for _, s := range scopes {
-		if !slices.Contains(allScopes, s) {
-			return CreatedToken{}, errcode.New(errcode.Invalid, "scope %q does not exist; use read, write or admin", s)
-		}
-		if !by.HasScope(s) {
-			return CreatedToken{}, errcode.New(errcode.Forbidden, "a token without the scope %q cannot make one that has it", s)
-		}
+	if err := checkScopes(by, scopes); err != nil {
+		return CreatedToken{}, err
+	}
+	if err := d.mayMakeTokens(ctx, by); err != nil {
+		return CreatedToken{}, err
 	}
 	lifetime, err := checkLifetime(r.Lifetime, apiLifetime)
 	if err != nil {
 		return CreatedToken{}, err
 	}
-	if strings.TrimSpace(r.Name) == "" || len(r.Name) > maxName {
-		return CreatedToken{}, errcode.New(errcode.Invalid, "a token needs a name of at most %d bytes, so that it can be told apart later", maxName)
+	if err := checkTokenName(r.Name); err != nil {
+		return CreatedToken{}, err
 	}
 	t := Token{
 		Kind: TokenAPI, Name: r.Name, Scopes: scopes,
@@ -48,6 +45,13 @@ func (d *Directory) CreateToken(ctx context.Context, by Principal, r TokenReques
 	return d.create(ctx, t, lifetime, event.Entry{
 		Kind: "token.created", Object: "token " + r.Name, By: by.By(), Message: "scopes " + strings.Join(scopes, ", "),
 	})
+}
+
+func checkTokenName(name string) error {
+	if strings.TrimSpace(name) == "" || len(name) > maxName {
+		return errcode.New(errcode.Invalid, "a token needs a name of at most %d bytes, so that it can be told apart later", maxName)
+	}
+	return nil
 }
 
 // checkLifetime returns the wanted lifetime or the default. Invalid when it is
@@ -108,7 +112,7 @@ func (d *Directory) RevokeToken(ctx context.Context, by Principal, id string) er
 		if err != nil {
 			return err
 		}
-		listed := t.Kind == TokenAPI || t.Kind == TokenBootstrap || t.Kind == TokenCLI
+		listed := t.Kind == TokenAPI || t.Kind == TokenBootstrap || t.Kind == TokenCLI || t.Kind == TokenFederated
 		if !listed || (t.OwnerID != by.ID && !(by.Admin && by.HasScope(ScopeAdmin))) {
 			return errcode.New(errcode.NotFound, "token %s does not exist or is not yours", id)
 		}

@@ -17,14 +17,18 @@ type Sealer interface {
 	Open(sealed, purpose string) ([]byte, error)
 }
 
-// Config is what a Directory needs. All but Clock and Log are required.
+// Config is what a Directory needs. All but Issuers, Clock and Log are required.
 type Config struct {
 	Store    Store
 	Writer   Writer
 	Clusters Clusters
 	Sealer   Sealer
-	Clock    clock.Clock
-	Log      *slog.Logger
+	// Issuers checks federated tokens; nil takes none. PlainIssuers lets them
+	// be http:// URLs, for tests.
+	Issuers      Issuers
+	PlainIssuers bool
+	Clock        clock.Clock
+	Log          *slog.Logger
 }
 
 // Directory answers who calls and what he may do.
@@ -35,6 +39,9 @@ type Directory struct {
 	sealer   Sealer
 	clock    clock.Clock
 	log      *slog.Logger
+
+	issuers      Issuers
+	plainIssuers bool
 
 	tokens *tokenIndex
 	access accessIndex
@@ -64,6 +71,7 @@ func New(c Config) (*Directory, error) {
 	}
 	return &Directory{
 		store: c.Store, writer: c.Writer, clusters: c.Clusters, sealer: c.Sealer, clock: c.Clock, log: c.Log,
+		issuers: c.Issuers, plainIssuers: c.PlainIssuers,
 		tokens: newTokenIndex(), uses: newPendingUses(), door: make(chan struct{}, 1),
 		hashes: make(chan struct{}, hashesAtOnce),
 	}, nil

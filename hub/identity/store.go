@@ -59,6 +59,7 @@ type Store interface {
 	AgentKeyStore
 	AccessStore
 	LoginStore
+	FederationStore
 
 	// InsertUser adds a user; Conflict when the name is taken.
 	InsertUser(ctx context.Context, u User) error

@@ -15,6 +15,9 @@ const (
 	TokenSession TokenKind = "session"
 	// TokenCLI is what a login of the command line gave.
 	TokenCLI TokenKind = "cli"
+	// TokenFederated was exchanged for a token of another issuer; it makes no
+	// others.
+	TokenFederated TokenKind = "federated"
 )
 
 const (

@@ -116,7 +116,7 @@ func (s *Store) TokensByID(ctx context.Context, ids []string) (all []identity.To
 
 // Tokens is identity.Store.
 func (s *Store) Tokens(ctx context.Context, ownerID string) ([]identity.Token, error) {
-	return rowsOf(ctx, s, scanToken, tokenColumns+`WHERE t.kind IN ('api', 'bootstrap', 'cli') AND ($1 = '' OR t.owner_id = $1)
+	return rowsOf(ctx, s, scanToken, tokenColumns+`WHERE t.kind IN ('api', 'bootstrap', 'cli', 'federated') AND ($1 = '' OR t.owner_id = $1)
 		ORDER BY t.created_at DESC, t.id LIMIT 10000`, ownerID)
 }
 

@@ -1,0 +1,38 @@
+package hub
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/hub/identity/federation"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// newIssuers fetches the keys of other issuers by the same rules as sources:
+// no name leads into the hub's own network unless it is allowed to.
+func (h *Hub) newIssuers() (*federation.Issuers, error) {
+	dialer := &upstream.Dialer{Allow: h.config.AllowUpstreamCIDRs}
+	return federation.New(federation.Config{
+		Client: func(caPEM string) (*http.Client, error) {
+			trusted := &tls.Config{MinVersion: tls.VersionTLS12}
+			if caPEM != "" {
+				trusted.RootCAs = x509.NewCertPool()
+				if !trusted.RootCAs.AppendCertsFromPEM([]byte(caPEM)) {
+					return nil, errcode.New(errcode.Invalid, "the certificate authority of the trust holds no PEM certificate")
+				}
+			}
+			return &http.Client{
+				Timeout:   10 * time.Second,
+				Transport: &http.Transport{DialContext: dialer.DialContext, TLSClientConfig: trusted, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second},
+				CheckRedirect: func(*http.Request, []*http.Request) error {
+					return errors.New("an issuer does not redirect to its keys")
+				},
+			}, nil
+		},
+		AllowHTTP: h.config.AllowHTTPUpstreams, Clock: h.config.Clock, Log: h.log,
+	})
+}

@@ -1,0 +1,99 @@
+package federation
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// Skew is how far an issuer's clock may be off.
+const Skew = 5 * time.Minute
+
+// algorithms are those whose keys can be public.
+var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA}
+
+// Config of Issuers. Client is required.
+type Config struct {
+	// Client returns a client that trusts the authorities in PEM, or the
+	// system's when it is empty, and reaches only what it may.
+	Client func(caPEM string) (*http.Client, error)
+	// AllowHTTP lets issuers be http:// URLs, for tests.
+	AllowHTTP bool
+	Clock     clock.Clock
+	Log       *slog.Logger
+}
+
+// Issuers are those whose keys were asked for.
+type Issuers struct {
+	Config
+	mu   sync.Mutex
+	keys map[[sha256.Size]byte]*keySet
+}
+
+// New checks the configuration.
+func New(c Config) (*Issuers, error) {
+	if c.Client == nil {
+		return nil, errors.New("federation: a client is missing")
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Real{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Issuers{Config: c, keys: map[[sha256.Size]byte]*keySet{}}, nil
+}
+
+// Verify returns the claims of a token that the issuer signed for the audience
+// and that is in force now. Unauthorized when it is not; Unavailable when the
+// issuer's keys cannot be had.
+func (i *Issuers) Verify(ctx context.Context, url, caPEM, audience, token string) (claims map[string]any, expires time.Time, err error) {
+	set := i.set(url, caPEM)
+	// Times are checked below, with room for clocks that differ.
+	verifier := oidc.NewVerifier(url, set, &oidc.Config{ClientID: audience, SupportedSigningAlgs: algorithms, SkipExpiryCheck: true})
+	checked, err := verifier.Verify(ctx, token)
+	if err != nil {
+		var coded *errcode.Error
+		if errors.As(err, &coded) && coded.Code == errcode.Unavailable {
+			return nil, time.Time{}, coded
+		}
+		// The library's words may quote claims of a token that nobody vouched for.
+		return nil, time.Time{}, errcode.Hide(errcode.Unauthorized, err, "the token is not one that %s signed for the audience %s", url, audience)
+	}
+	if err := checked.Claims(&claims); err != nil {
+		return nil, time.Time{}, errcode.Hide(errcode.Unauthorized, err, "the claims of the token cannot be read")
+	}
+	now := i.Clock.Now()
+	switch {
+	case checked.Expiry.IsZero() || now.After(checked.Expiry.Add(Skew)):
+		return nil, time.Time{}, errcode.New(errcode.Unauthorized, "the token of %s has expired, or has no end", url)
+	case checked.IssuedAt.After(now.Add(Skew)) || before(claims["nbf"], now):
+		return nil, time.Time{}, errcode.New(errcode.Unauthorized, "the token of %s is not in force yet; the clocks may differ by 5 min", url)
+	}
+	return claims, checked.Expiry, nil
+}
+
+// before reports whether nbf lies in the future, clocks apart.
+func before(nbf any, now time.Time) bool {
+	seconds, ok := nbf.(float64)
+	return ok && seconds > float64(now.Add(Skew).Unix())
+}
+
+func (i *Issuers) set(url, caPEM string) *keySet {
+	id := sha256.Sum256([]byte(url + "\n" + caPEM))
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.keys[id] == nil {
+		i.keys[id] = &keySet{issuers: i, url: url, caPEM: caPEM}
+	}
+	return i.keys[id]
+}

@@ -1,0 +1,161 @@
+package identity
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// maxAssertion bounds a token of another issuer, in bytes.
+const maxAssertion = 16 << 10
+
+// assertion is what a token says of itself before anybody vouched for it: good
+// for choosing whom to ask, and for nothing else.
+type assertion struct {
+	issuer string
+	// signed names the signed part. The signature is left out: some can be
+	// written in several ways.
+	signed string
+}
+
+var errNoAssertion = errcode.New(errcode.Unauthorized, "subject_token is no signed JSON web token")
+
+// parseAssertion reads a token's issuer. Unauthorized.
+func parseAssertion(token string) (assertion, error) {
+	parts := strings.Split(token, ".")
+	if len(token) > maxAssertion || len(parts) != 3 || parts[2] == "" {
+		return assertion{}, errNoAssertion
+	}
+	var header struct {
+		Algorithm string `json:"alg"`
+	}
+	var payload struct {
+		Issuer string `json:"iss"`
+	}
+	for i, into := range []any{&header, &payload} {
+		text, err := base64.RawURLEncoding.DecodeString(parts[i])
+		if err != nil || json.Unmarshal(text, into) != nil {
+			return assertion{}, errNoAssertion
+		}
+	}
+	if header.Algorithm == "" || strings.EqualFold(header.Algorithm, "none") || payload.Issuer == "" {
+		return assertion{}, errNoAssertion
+	}
+	digest := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
+	return assertion{issuer: payload.Issuer, signed: hex.EncodeToString(digest[:])}, nil
+}
+
+// checkClaimPatterns refuses patterns that do not compile, and those that let
+// everybody in: a CI that many share signs the jobs of all of them.
+func checkClaimPatterns(claims map[string]string) error {
+	if len(claims) == 0 || len(claims) > maxClaims {
+		return errcode.New(errcode.Invalid, "claims: give 1 to %d; an issuer signs for many, and without a claim such as repository or sub anybody there could come", maxClaims)
+	}
+	narrow := false
+	for _, name := range slices.Sorted(maps.Keys(claims)) {
+		pattern := claims[name]
+		if name == "" || len(name) > maxText || len(pattern) > maxText {
+			return errcode.New(errcode.Invalid, "claims: names and patterns have 1 to %d bytes", maxText)
+		}
+		if _, err := compileClaim(pattern); err != nil {
+			return errcode.New(errcode.Invalid, "claims: %s: %.80q is neither a glob nor a regular expression between slashes", name, pattern)
+		}
+		switch name {
+		case "iss", "aud", "exp", "nbf", "iat":
+		default:
+			narrow = narrow || strings.Trim(pattern, "*?/.^$()+") != ""
+		}
+	}
+	if !narrow {
+		return errcode.New(errcode.Invalid, "claims: no pattern names anything; give one that only your jobs have, such as repository=org/app")
+	}
+	return nil
+}
+
+// compileClaim turns a pattern into one for the whole of a claim.
+func compileClaim(pattern string) (*regexp.Regexp, error) {
+	if len(pattern) >= 2 && strings.HasPrefix(pattern, "/") && strings.HasSuffix(pattern, "/") {
+		// By itself first: "a)|(b" would else break out of the group.
+		inner := pattern[1 : len(pattern)-1]
+		if _, err := regexp.Compile(inner); err != nil {
+			return nil, err
+		}
+		return regexp.Compile(`\A(?:` + inner + `)\z`)
+	}
+	var b strings.Builder
+	b.WriteString(`(?s)\A`)
+	for _, r := range pattern {
+		switch r {
+		case '*':
+			b.WriteString(`.*`)
+		case '?':
+			b.WriteString(`.`)
+		default:
+			b.WriteString(regexp.QuoteMeta(string(r)))
+		}
+	}
+	b.WriteString(`\z`)
+	return regexp.Compile(b.String())
+}
+
+// matchClaims returns nil when every pattern matches. Unauthorized.
+func matchClaims(patterns map[string]string, claims map[string]any) error {
+	for _, name := range slices.Sorted(maps.Keys(patterns)) {
+		pattern, err := compileClaim(patterns[name])
+		if err != nil {
+			return fmt.Errorf("the pattern of claim %s: %w", name, err)
+		}
+		value, found := claimAt(claims, name)
+		if !found || !claimMatches(pattern, value) {
+			return errcode.New(errcode.Unauthorized, "claim %s is not what the trust asks for", name)
+		}
+	}
+	return nil
+}
+
+// claimAt finds a claim by its name, or by a path of names with dots between.
+func claimAt(claims map[string]any, name string) (any, bool) {
+	if v, ok := claims[name]; ok {
+		return v, true
+	}
+	for i, r := range name {
+		if r != '.' {
+			continue
+		}
+		if inner, ok := claims[name[:i]].(map[string]any); ok {
+			if v, found := claimAt(inner, name[i+1:]); found {
+				return v, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// claimMatches compares one value, or any of a list.
+func claimMatches(pattern *regexp.Regexp, value any) bool {
+	switch v := value.(type) {
+	case string:
+		return pattern.MatchString(v)
+	case bool:
+		return pattern.MatchString(strconv.FormatBool(v))
+	case float64:
+		return pattern.MatchString(strconv.FormatFloat(v, 'f', -1, 64))
+	case []any:
+		return slices.ContainsFunc(v, func(one any) bool {
+			if _, nested := one.([]any); nested {
+				return false
+			}
+			return claimMatches(pattern, one)
+		})
+	}
+	return false
+}

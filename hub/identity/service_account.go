@@ -1,0 +1,159 @@
+package identity
+
+import (
+	"context"
+	"strings"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// ServiceAccount is an identity of a program, with what is known of its tokens.
+type ServiceAccount struct {
+	User
+	// Tokens work now; LastUsedAt is the last use of any, to a few minutes.
+	Tokens     int
+	LastUsedAt int64
+}
+
+// ServiceAccounts returns all in order of name.
+func (d *Directory) ServiceAccounts(ctx context.Context) ([]ServiceAccount, error) {
+	people, err := d.store.People(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	uses := d.tokens.byOwner(d.now())
+	var accounts []ServiceAccount
+	for _, p := range people {
+		if p.Kind == KindServiceAccount {
+			u := uses[p.ID]
+			accounts = append(accounts, ServiceAccount{User: p.User, Tokens: u.tokens, LastUsedAt: u.lastUsedAt})
+		}
+	}
+	return accounts, nil
+}
+
+// CreateServiceAccount adds one. Invalid, Conflict, Forbidden for an
+// administrator by a token that is none itself.
+func (d *Directory) CreateServiceAccount(ctx context.Context, by Principal, name string, admin bool) (ServiceAccount, error) {
+	if admin && !(by.Admin && by.HasScope(ScopeAdmin)) {
+		return ServiceAccount{}, errcode.New(errcode.Forbidden, "only an administrator makes another one")
+	}
+	u, err := d.CreateUser(ctx, by.By(), KindServiceAccount, name, admin)
+	return ServiceAccount{User: u}, err
+}
+
+// serviceAccount returns one by name. NotFound, also for a person.
+func (d *Directory) serviceAccount(ctx context.Context, name string) (User, error) {
+	u, err := d.store.UserByName(ctx, name)
+	if errcode.Is(err, errcode.NotFound) || err == nil && u.Kind != KindServiceAccount {
+		return User{}, errcode.New(errcode.NotFound, "service account %.80q does not exist; axle serviceaccounts list shows those that do", name)
+	}
+	return u, err
+}
+
+// DeleteServiceAccount removes one, its tokens, and the trusts that lead to
+// it. NotFound.
+func (d *Directory) DeleteServiceAccount(ctx context.Context, by Principal, name string) error {
+	u, err := d.serviceAccount(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := d.DeleteUser(ctx, by.By(), u.Name); err != nil {
+		return err
+	}
+	// Nobody comes by them any more: an exchange asks for the account.
+	return d.writer.Write(ctx, func(ctx context.Context) error {
+		all, err := d.store.Trusts(ctx, "")
+		if err != nil {
+			return err
+		}
+		for _, t := range all {
+			if t.AccountID != u.ID {
+				continue
+			}
+			if err := d.store.DeleteTrust(ctx, t.ID); err != nil {
+				return err
+			}
+			if err := event.Record(ctx, event.Entry{Kind: "trust.deleted", Object: "trust " + t.Name, By: by.By(), Message: "its service account was deleted"}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// CreateServiceAccountToken makes an API token for a service account. Its
+// scopes cannot exceed the caller's. NotFound, Invalid, Forbidden.
+func (d *Directory) CreateServiceAccountToken(ctx context.Context, by Principal, account string, r TokenRequest) (CreatedToken, error) {
+	u, err := d.serviceAccount(ctx, account)
+	if err != nil {
+		return CreatedToken{}, err
+	}
+	if len(r.Scopes) == 0 {
+		r.Scopes = []string{ScopeRead}
+	}
+	if err := d.mayMakeTokens(ctx, by); err != nil {
+		return CreatedToken{}, err
+	}
+	if err := checkScopes(by, r.Scopes); err != nil {
+		return CreatedToken{}, err
+	}
+	if u.Admin && !(by.Admin && by.HasScope(ScopeAdmin)) {
+		return CreatedToken{}, errcode.New(errcode.Forbidden, "only an administrator makes tokens of an administrator")
+	}
+	lifetime, err := checkLifetime(r.Lifetime, apiLifetime)
+	if err != nil {
+		return CreatedToken{}, err
+	}
+	if err := checkTokenName(r.Name); err != nil {
+		return CreatedToken{}, err
+	}
+	return d.create(ctx, Token{
+		Kind: TokenAPI, Name: r.Name, Scopes: r.Scopes,
+		OwnerID: u.ID, OwnerName: u.Name, OwnerKind: u.Kind, OwnerAdmin: u.Admin,
+	}, lifetime, event.Entry{
+		Kind: "token.created", Object: "token " + r.Name, By: by.By(), Message: "for " + u.Name + ", scopes " + strings.Join(r.Scopes, ", "),
+	})
+}
+
+// mayMakeTokens refuses a token that was exchanged: it would else live on in
+// what it makes.
+func (d *Directory) mayMakeTokens(ctx context.Context, by Principal) error {
+	if by.TokenID == "" {
+		return nil
+	}
+	t, err := d.store.Token(ctx, by.TokenID)
+	if errcode.Is(err, errcode.NotFound) {
+		return errUnknown
+	}
+	if err != nil {
+		return err
+	}
+	if t.Kind == TokenFederated {
+		return errcode.New(errcode.Forbidden, "a token that was exchanged for a CI's makes no others; exchange a new one, or let a person make it")
+	}
+	return nil
+}
+
+type tokenUse struct {
+	tokens     int
+	lastUsedAt int64
+}
+
+// byOwner counts tokens that work, by owner.
+func (x *tokenIndex) byOwner(now int64) map[string]tokenUse {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	uses := map[string]tokenUse{}
+	for _, t := range x.byHash {
+		if t.OwnerID == "" || t.Kind == TokenBootstrap || t.expired(now) {
+			continue
+		}
+		u := uses[t.OwnerID]
+		u.tokens++
+		u.lastUsedAt = max(u.lastUsedAt, t.LastUsedAt)
+		uses[t.OwnerID] = u
+	}
+	return uses
+}
