@@ -143,14 +143,15 @@ func (p *pod) configMap(ctx context.Context, name string, optional *bool) (map[s
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// field is the downward API.
+// field is the downward API, with the labels and annotations of now.
 func (p *pod) field(path string) (string, error) {
+	meta := p.meta.Load()
 	if name, key, ok := strings.Cut(strings.TrimSuffix(path, "']"), "['"); ok {
 		switch name {
 		case "metadata.labels":
-			return p.object.Labels[key], nil
+			return meta.Labels[key], nil
 		case "metadata.annotations":
-			return p.object.Annotations[key], nil
+			return meta.Annotations[key], nil
 		}
 	}
 	switch path {
@@ -161,9 +162,9 @@ func (p *pod) field(path string) (string, error) {
 	case "metadata.uid":
 		return string(p.object.UID), nil
 	case "metadata.labels":
-		return lines(p.object.Labels), nil
+		return lines(meta.Labels), nil
 	case "metadata.annotations":
-		return lines(p.object.Annotations), nil
+		return lines(meta.Annotations), nil
 	case "spec.nodeName":
 		return p.object.Spec.NodeName, nil
 	case "spec.serviceAccountName":
@@ -185,7 +186,8 @@ func lines(values map[string]string) string {
 	return strings.Join(all, "\n")
 }
 
-// resourceField gives requests and limits in bytes and in cores rounded up.
+// resourceField gives requests and limits in bytes and in cores, rounded up. A
+// limit that is not set is what the node has.
 func resourceField(c *corev1.Container, ref *corev1.ResourceFieldSelector) (string, error) {
 	kind, name, _ := strings.Cut(ref.Resource, ".")
 	list := c.Resources.Limits
@@ -193,14 +195,17 @@ func resourceField(c *corev1.Container, ref *corev1.ResourceFieldSelector) (stri
 		list = c.Resources.Requests
 	}
 	quantity, ok := list[corev1.ResourceName(name)]
+	if !ok && kind == "limits" {
+		quantity, ok = capacity()[corev1.ResourceName(name)]
+	}
 	if !ok {
 		return "", fmt.Errorf("container %s has no %s", c.Name, ref.Resource)
 	}
-	value, divisor := quantity.MilliValue(), ref.Divisor.MilliValue()
+	divisor := ref.Divisor.MilliValue()
 	if divisor == 0 {
 		divisor = 1000
 	}
-	return strconv.FormatInt((value+divisor-1)/divisor, 10), nil
+	return strconv.FormatInt((quantity.MilliValue()+divisor-1)/divisor, 10), nil
 }
 
 // expand replaces $(NAME) by a variable that is known; $$ is a dollar sign.

@@ -135,6 +135,7 @@ func (k *Kubelet) update(ctx context.Context, object *corev1.Pod) {
 		k.pods[object.UID] = p
 		k.wg.Go(func() { p.run(ctx) })
 	}
+	p.meta.Store(&object.ObjectMeta)
 	if object.DeletionTimestamp != nil {
 		grace := int64(corev1.DefaultTerminationGracePeriodSeconds)
 		if object.DeletionGracePeriodSeconds != nil {

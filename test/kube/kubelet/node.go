@@ -13,11 +13,6 @@ import (
 
 // register makes the node. Its taint keeps DaemonSets of ordinary images away.
 func (k *Kubelet) register(ctx context.Context) error {
-	capacity := corev1.ResourceList{
-		corev1.ResourceCPU:    *resource.NewQuantity(int64(runtime.NumCPU()), resource.DecimalSI),
-		corev1.ResourceMemory: resource.MustParse("16Gi"),
-		corev1.ResourcePods:   resource.MustParse("1000"),
-	}
 	now := metav1.Now()
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: k.cfg.Node, Labels: map[string]string{
@@ -25,7 +20,7 @@ func (k *Kubelet) register(ctx context.Context) error {
 		}},
 		Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "axle.test/process", Value: "true", Effect: corev1.TaintEffectNoSchedule}}},
 		Status: corev1.NodeStatus{
-			Capacity: capacity, Allocatable: capacity,
+			Capacity: capacity(), Allocatable: capacity(),
 			Addresses: []corev1.NodeAddress{
 				{Type: corev1.NodeInternalIP, Address: hostIP},
 				{Type: corev1.NodeHostName, Address: k.cfg.Node},
@@ -47,6 +42,15 @@ func (k *Kubelet) register(ctx context.Context) error {
 		return fmt.Errorf("register node %s: %w", k.cfg.Node, err)
 	}
 	return nil
+}
+
+// capacity is what the node says it has.
+func capacity() corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewQuantity(int64(runtime.NumCPU()), resource.DecimalSI),
+		corev1.ResourceMemory: resource.MustParse("16Gi"),
+		corev1.ResourcePods:   resource.MustParse("1000"),
+	}
 }
 
 // hostIP is the address of every node here.

@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // pod is one pod from its binding to its end.
@@ -19,6 +21,7 @@ import (
 type pod struct {
 	k      *Kubelet
 	object *corev1.Pod // as it was when it came; specs do not change
+	meta   atomic.Pointer[metav1.ObjectMeta]
 	dir    string
 	ip     string
 	tokens map[string]token // used by the one goroutine that fills volumes
@@ -45,6 +48,7 @@ func newPod(k *Kubelet, object *corev1.Pod) *pod {
 		tokens: map[string]token{}, began: time.Now(),
 		stopping: make(chan struct{}), killed: make(chan struct{}), changed: make(chan struct{}, 1),
 	}
+	p.meta.Store(&object.ObjectMeta)
 	waiting := "ContainerCreating"
 	if len(object.Spec.InitContainers) > 0 {
 		waiting = "PodInitializing"

@@ -143,16 +143,30 @@ func add(files map[string]payload, data map[string][]byte, items []corev1.KeyToP
 
 func (p *pod) addDownward(files map[string]payload, items []corev1.DownwardAPIVolumeFile, m os.FileMode) error {
 	for _, item := range items {
-		if item.FieldRef == nil {
-			return fmt.Errorf("file %s of the downward API asks for something other than a field", item.Path)
-		}
-		value, err := p.field(item.FieldRef.FieldPath)
+		value, err := p.downward(item)
 		if err != nil {
-			return err
+			return fmt.Errorf("file %s of the downward API: %w", item.Path, err)
 		}
-		files[item.Path] = payload{data: []byte(value), mode: m}
+		itemMode := m
+		if item.Mode != nil {
+			itemMode = os.FileMode(*item.Mode)
+		}
+		files[item.Path] = payload{data: []byte(value), mode: itemMode}
 	}
 	return nil
+}
+
+// downward reads a field of the pod, or a resource of one of its containers.
+func (p *pod) downward(item corev1.DownwardAPIVolumeFile) (string, error) {
+	if item.FieldRef != nil {
+		return p.field(item.FieldRef.FieldPath)
+	}
+	if ref := item.ResourceFieldRef; ref != nil {
+		if c := p.container(ref.ContainerName); c != nil {
+			return resourceField(c.spec, ref)
+		}
+	}
+	return "", errors.New("it asks for neither a field nor a resource of a container")
 }
 
 // serviceAccountToken asks for a token bound to the pod, and for a new one
