@@ -66,11 +66,11 @@ bench-apply: kubedev ## a real agent beside Flux's engine on one API server (SER
 	@go run ./cmd/dev bench-apply --services $(or $(SERVICES),500) --crds $(or $(CRDS),0) --chatty $(or $(CHATTY),0) \
 	  $(if $(NAME),--name $(NAME)) $(ARGS)
 
-bench-fleet: ## hub under a fleet (CLUSTERS SERVICES REPLICAS DURATION POLL COMMITS TOUCH DATABASE=postgres ALL=1 KILL=1 NAME)
+bench-fleet: ## hub under a fleet (CLUSTERS SERVICES REPLICAS DURATION POLL COMMITS TOUCH DATABASE=postgres ALL=1 TUNNELS=1 KILL=1 NAME)
 	@go build -o bin/dev ./cmd/dev
 	@bin/dev bench-fleet --clusters $(or $(CLUSTERS),1100) --services $(or $(SERVICES),10) --replicas $(or $(REPLICAS),1) \
 	  --duration $(or $(DURATION),300s) --poll $(or $(POLL),120s) --commits $(or $(COMMITS),1m) --touch $(or $(TOUCH),1%) \
-	  $(if $(filter postgres,$(DATABASE)),--postgres) $(if $(filter 1,$(ALL)),--all) $(if $(filter 1,$(KILL)),--kill) \
+	  $(if $(filter postgres,$(DATABASE)),--postgres) $(if $(filter 1,$(ALL)),--all) $(if $(filter 1,$(TUNNELS)),--tunnels) $(if $(filter 1,$(KILL)),--kill) \
 	  $(if $(NAME),--name $(NAME)) $(if $(HUB),--hub $(HUB)) $(ARGS)
 
 bench-fleet-all: ## record all runs of bench-fleet, 45 minutes (ONLY='budget growth replicas large')

@@ -58,6 +58,7 @@ With --name the result is recorded.`,
 	f.StringVar(&b.commits, "commits", "1m", "between commits; 0 is none")
 	f.StringVar(&b.touch, "touch", "1%", "share of the clusters that a commit touches")
 	f.BoolVar(&b.config.All, "all", false, "then change one service on all clusters")
+	f.BoolVar(&b.config.Tunnels, "tunnels", false, "each cluster has a tunnel, and each commit comes by webhook and hint")
 	f.BoolVar(&b.config.Kill, "kill", false, "kill -9 one of several replicas in the middle")
 	f.StringVar(&b.config.HubProgram, "hub", "", "axle-hub to measure (default: built from this tree)")
 	f.StringSliceVar(&b.config.HubFlags, "hub-flag", nil, "one more flag of it")
@@ -153,6 +154,9 @@ func (b *benchFleet) record(found *scale.BenchResult) *fleetRecord {
 	if b.config.Commits < 0 {
 		setting = fmt.Sprintf("%s, poll %s, no commits", database, b.config.Poll)
 	}
+	if b.config.Tunnels {
+		setting += ", tunnels"
+	}
 	if found.OwnedAgainSeconds > 0 {
 		setting += ", one replica killed"
 	}
@@ -160,6 +164,9 @@ func (b *benchFleet) record(found *scale.BenchResult) *fleetRecord {
 	if b.config.All {
 		more["all_s"], more["all_cpu_s"], more["all_slowest_call_ms"] = found.AllSeconds, found.AllCPUSeconds, found.AllSlowestCallMillis
 		more["all_spread_s"] = found.AllSpreadSeconds
+	}
+	if b.config.Tunnels {
+		more["tunnels"], more["tunnel_bytes_per_hour"], more["tunnel_hints"] = float64(found.Tunnels), found.TunnelBytesPerHour, float64(found.TunnelHints)
 	}
 	if found.OwnedAgainSeconds > 0 {
 		more["owned_again_s"] = found.OwnedAgainSeconds
@@ -220,6 +227,11 @@ func (r *fleetRecord) values() []value {
 			value{What: "a change on all clusters, from the first to the last", Value: r.More["all_spread_s"], Unit: "s"},
 			value{What: "a change on all clusters, CPU of the hub", Value: r.More["all_cpu_s"], Unit: "s"},
 			value{What: "a change on all clusters, slowest call of a person meanwhile", Value: r.More["all_slowest_call_ms"], Unit: "ms"})
+	}
+	if s := r.More["tunnels"]; s > 0 {
+		all = append(all, value{What: "tunnels up", Value: s},
+			value{What: "bytes of a tunnel an hour, both ways, TLS records", Value: r.More["tunnel_bytes_per_hour"], Unit: "B"},
+			value{What: "hints", Value: r.More["tunnel_hints"]})
 	}
 	if s := r.More["owned_again_s"]; s > 0 {
 		all = append(all, most(value{What: "killed replica's repositories have owners again", Value: s, Unit: "s"}, 40))

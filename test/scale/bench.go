@@ -30,6 +30,8 @@ type BenchConfig struct {
 	Touch float64
 	// All measures, after the window, a change of one service on all clusters.
 	All bool
+	// Tunnels gives each cluster a tunnel, and each push a webhook's kick.
+	Tunnels bool
 	// Kill ends one of several replicas in the middle of the window.
 	Kill bool
 	// HubProgram is the axle-hub to measure; empty builds this tree's.
@@ -75,6 +77,11 @@ type BenchResult struct {
 	AllCPUSeconds        float64 `json:"-"`
 	AllSlowestCallMillis float64 `json:"-"`
 	OwnedAgainSeconds    float64 `json:"-"` // after the kill
+	// Of tunnels: how many were up at the end, the bytes of an idle one both
+	// ways, and the hints heard.
+	Tunnels            int64   `json:"tunnels,omitempty"`
+	TunnelBytesPerHour float64 `json:"tunnel_bytes_per_hour,omitempty"`
+	TunnelHints        int64   `json:"tunnel_hints,omitempty"`
 	// ErrorTexts are some of Errors in words.
 	ErrorTexts []string `json:"-"`
 }
@@ -199,7 +206,7 @@ func (b *benching) prepare(ctx context.Context) (err error) {
 	}
 	b.players, err = startPlayers(ctx, b.Player, playerConfig{
 		URL: b.hubs.baseURL(), CAPEM: b.hubs.ca, Addresses: b.hubs.addresses(), Token: token,
-		Count: b.Clusters, Interval: b.Poll, Spread: b.spread(),
+		Count: b.Clusters, Interval: b.Poll, Spread: b.spread(), Tunnels: b.Tunnels,
 	}, b.Progress)
 	if err != nil {
 		return err
@@ -311,6 +318,9 @@ func (b *benching) push(ctx context.Context, at place, wanted int) error {
 		return err
 	}
 	b.pushes = append(b.pushes, push{digest.String(), time.Now(), wanted})
+	if b.Tunnels {
+		return b.people.push(ctx, at.repo())
+	}
 	return nil
 }
 

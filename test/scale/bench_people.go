@@ -24,6 +24,7 @@ type people struct {
 	hubs  *hubs
 	token string
 	api   *sdk.Client
+	hooks map[string]hook // by repository
 }
 
 func newPeople(ctx context.Context, h *hubs) (*people, error) {

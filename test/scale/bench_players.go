@@ -42,7 +42,11 @@ type playing struct {
 // startPlayers starts as many processes as the clusters need.
 func startPlayers(ctx context.Context, program []string, cfg playerConfig, say func(string, ...any)) (*players, error) {
 	p := &players{say: say, took: map[string][]time.Time{}}
-	n := (cfg.Count + filesPerPlayer - 1) / filesPerPlayer
+	most := filesPerPlayer
+	if cfg.Tunnels {
+		most /= 2 // a second connection for each
+	}
+	n := (cfg.Count + most - 1) / most
 	for i := range n {
 		part := cfg
 		part.First = cfg.Count * i / n

@@ -88,6 +88,11 @@ func (b *benching) count(begin, end reading) {
 	r.BytesDownPerPoll = ratioOf(end.fleet.IdleDown-begin.fleet.IdleDown, idle)
 	r.TarballsServed = end.fleet.Tarballs - begin.fleet.Tarballs
 	r.UpstreamFetches = b.fetches(begin.at, end.at)
+	if r.Tunnels = end.fleet.TunnelsUp; r.Tunnels > 0 {
+		moved := end.fleet.TunnelUp + end.fleet.TunnelDown - begin.fleet.TunnelUp - begin.fleet.TunnelDown
+		r.TunnelBytesPerHour = float64(moved) / float64(r.Tunnels) * 3600 / wall
+		r.TunnelHints = end.fleet.Hints - begin.fleet.Hints
+	}
 	r.FeedLagP99Millis = 1000 * histogramQuantile(begin.metrics, end.metrics, "axle_feed_apply_seconds", 0.99)
 	b.Progress("the window ends: %d polls, hubs %.3f cores, fleet %.3f", r.Polls, r.HubCores, r.FleetCores)
 }

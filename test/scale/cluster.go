@@ -34,6 +34,7 @@ type Member struct {
 type Cluster struct {
 	Member
 	fleet      *Fleet
+	number     int
 	bootID     string
 	uid        string
 	client     *hubclient.Client
@@ -72,7 +73,7 @@ func newCluster(f *Fleet, m Member, n int) *Cluster {
 	if m.Nodes == 0 {
 		m.Nodes = int32(1 + n%9)
 	}
-	return &Cluster{Member: m, fleet: f, bootID: random(), uid: random(), services: map[string]*service{}, whole: true}
+	return &Cluster{Member: m, fleet: f, number: n, bootID: random(), uid: random(), services: map[string]*service{}, whole: true}
 }
 
 func random() string {

@@ -32,6 +32,8 @@ type playerConfig struct {
 	First, Count int
 	// Interval is between polls, Spread the time over which they start.
 	Interval, Spread time.Duration
+	// Tunnels gives each cluster a tunnel, whose hints make it poll at once.
+	Tunnels bool
 }
 
 // played is a line that a player process writes.
@@ -57,6 +59,10 @@ type playStats struct {
 	Mismatches                  int64
 	Settled                     int64
 	CPUMicros                   int64
+	// TunnelsUp are there now; Dials and Hints count.
+	TunnelsUp, Dials, Hints int64
+	// TunnelUp and TunnelDown are the bytes of all tunnels, in TLS records.
+	TunnelUp, TunnelDown int64
 }
 
 func (s *playStats) add(o playStats) {
@@ -74,6 +80,11 @@ func (s *playStats) add(o playStats) {
 	s.Mismatches += o.Mismatches
 	s.Settled += o.Settled
 	s.CPUMicros += o.CPUMicros
+	s.TunnelsUp += o.TunnelsUp
+	s.Dials += o.Dials
+	s.Hints += o.Hints
+	s.TunnelUp += o.TunnelUp
+	s.TunnelDown += o.TunnelDown
 }
 
 // player is one process that plays clusters for the fleet benchmark.
@@ -86,6 +97,7 @@ type player struct {
 	missed, errors              atomic.Int64
 	idlePolls, idleUp, idleDown atomic.Int64
 	settled                     atomic.Int64
+	tunnels                     tunnels
 	group                       sync.WaitGroup
 }
 
@@ -137,6 +149,7 @@ func (p *player) tell(line played) {
 
 func (p *player) register(ctx context.Context, cfg playerConfig) error {
 	p.cfg = cfg
+	p.tunnels.player = p
 	p.fleet = New(Config{
 		URL: cfg.URL, CAPEM: cfg.CAPEM, Addresses: cfg.Addresses, First: cfg.First, OwnConnections: true, InMemory: true,
 		Interval: cfg.Interval, Act: actPlayed, Took: p.took,
@@ -183,7 +196,21 @@ func (p *player) live(ctx context.Context, c *Cluster) {
 	if n := p.settled.Add(1); n == int64(p.cfg.Count) {
 		p.tell(played{What: "settled", N: int(n)})
 	}
-	for wait := jitter.Full(p.cfg.Interval); jitter.Wait(ctx, wait) == nil; wait = jitter.Add(p.cfg.Interval, p.cfg.Interval/8) {
+	var hints <-chan struct{}
+	if p.cfg.Tunnels {
+		hints = p.tunnels.keep(ctx, c)
+	}
+	for wait := jitter.Full(p.cfg.Interval); ; wait = jitter.Add(p.cfg.Interval, p.cfg.Interval/8) {
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-hints:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return
+		}
 		p.poll(ctx, c)
 	}
 }
@@ -227,6 +254,8 @@ func (p *player) stats() playStats {
 		IdlePolls: p.idlePolls.Load(), IdleUp: p.idleUp.Load(), IdleDown: p.idleDown.Load(),
 		Tarballs: f.Tarballs, TarballBytes: f.TarballBytes, Reported: f.ReportedServices, Resyncs: f.Resyncs,
 		Mismatches: f.Mismatches, Settled: p.settled.Load(), CPUMicros: ownCPU().Microseconds(),
+		TunnelsUp: p.tunnels.up(), Dials: p.tunnels.meter.dials.Load(), Hints: p.tunnels.hints.Load(),
+		TunnelUp: p.tunnels.meter.up.Load(), TunnelDown: p.tunnels.meter.down.Load(),
 	}
 }
 
