@@ -141,7 +141,7 @@ func (a *Agent) work(ctx context.Context, renderer *render.Runner) error {
 		lifecycle.Part{Name: "poll", Run: p.loop.Run},
 		lifecycle.Part{Name: "drift", Run: func(ctx context.Context) error { return p.watcher.Run(ctx, p.engine) }},
 		lifecycle.Part{Name: "cluster", Run: func(ctx context.Context) error {
-			return a.kube.run(ctx, func() { p.loop.APIsChanged(); conf.apisChanged(); rules.apisChanged() })
+			return a.kube.run(ctx, func() { p.engine.APIsChanged(); p.loop.APIsChanged(); conf.apisChanged(); rules.apisChanged() })
 		}},
 		lifecycle.Part{Name: "configuration", Run: conf.run},
 		lifecycle.Part{Name: "health rules", Run: rules.run},

@@ -309,18 +309,21 @@ func (k *kube) run(ctx context.Context, changed func()) error {
 		case <-events:
 		}
 		// A CRD's own events and its APIService's come together, and the API
-		// server needs a moment to serve it.
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-k.clock.After(2 * time.Second):
-		}
-		select {
-		case <-events:
-		default:
-		}
-		if k.servesOther(ctx) {
-			changed()
+		// server needs a moment to serve it; a busy one needs more.
+		for _, wait := range []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second} {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-k.clock.After(wait):
+			}
+			select {
+			case <-events:
+			default:
+			}
+			if k.servesOther(ctx) {
+				changed()
+				break
+			}
 		}
 	}
 }

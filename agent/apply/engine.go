@@ -191,6 +191,9 @@ func (e *Engine) Load(ctx context.Context) error {
 	return nil
 }
 
+// APIsChanged says that the cluster serves other kinds than before.
+func (e *Engine) APIsChanged() { e.kinds.askNow() }
+
 // watch tells the watches which kinds there are.
 func (e *Engine) watch() {
 	e.watching.Lock()
@@ -371,7 +374,7 @@ func (e *Engine) State(service string) (State, bool) {
 		return State{}, false
 	}
 	i := t.inventory
-	return State{ServiceID: service, Name: i.name, Namespace: i.namespace, TarballDigest: i.tarballDigest, SpecDigest: i.specDigest,
+	return State{ServiceID: service, Name: i.name, Namespace: i.namespace, TarballDigest: i.tarballDigest, SpecDigest: i.specDigest, Settings: i.settings,
 		Phase: i.phase, Objects: len(i.entries), AppliedAt: i.appliedAt, PruneApproval: i.approval,
 		SyncRequest: i.syncRequest, Hooks: i.hooks()}, true
 }

@@ -26,6 +26,8 @@ func unavailable(err error) error {
 func explain(verb string, ref kubeobj.Ref, err error) string {
 	text := fmt.Sprintf("%s %s: %s", verb, ref, serverMessage(err))
 	switch {
+	case tooLarge(err):
+		return fmt.Sprintf("%s; Kubernetes takes objects of about 1.5 MiB at most: split it, or keep large data outside the cluster", text)
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return fmt.Sprintf("%s %s: namespace %s is being deleted; it is tried again until the namespace is gone and made anew", verb, ref, ref.Namespace)
 	case len(immutableFields(err)) > 0:
@@ -37,6 +39,11 @@ func explain(verb string, ref kubeobj.Ref, err error) string {
 		return text + "; render the namespace or turn syncConfig.createNamespace on"
 	}
 	return text
+}
+
+// tooLarge knows the words of the API server and of its store.
+func tooLarge(err error) bool {
+	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "request is too large") || strings.Contains(err.Error(), "larger than max")
 }
 
 func serverMessage(err error) string {

@@ -78,6 +78,10 @@ type inventory struct {
 	why, failedSpec string
 	// syncRequest is the last of a person that was taken up.
 	syncRequest int64
+	// settings are Service.Settings of the last pass that wrote everything.
+	settings string
+	// storedSync is the syncRequest that is stored.
+	storedSync int64
 	// farewell are the hooks of a drain, as they were rendered last.
 	farewell []wireItem
 	entries  map[kubeobj.Ref]entry
@@ -152,6 +156,7 @@ type wireState struct {
 	Why           string `json:"why,omitempty"`
 	FailedSpec    string `json:"failedSpec,omitempty"`
 	SyncRequest   int64  `json:"syncRequest,omitempty"`
+	Settings      string `json:"settings,omitempty"`
 	// Farewell holds whole objects, at most maxFarewell of them packed.
 	Farewell []wireItem `json:"farewell,omitempty"`
 }
@@ -220,7 +225,7 @@ func (i *inventory) wireState() wireState {
 	return wireState{
 		Name: i.name, Namespace: i.namespace, TarballDigest: i.tarballDigest, SpecDigest: i.specDigest, Phase: i.phase,
 		AppliedAt: clock.Micros(i.appliedAt), WaitUntil: clock.Micros(i.waitUntil), Approval: i.approval, Held: i.held, Strict: i.strict,
-		Goal: i.goal, Stage: i.reached.Stage, Wave: i.reached.Wave, Attempt: i.attempt, RetryAt: clock.Micros(i.retryAt), Why: i.why, FailedSpec: i.failedSpec, SyncRequest: i.syncRequest, Farewell: i.farewell,
+		Goal: i.goal, Stage: i.reached.Stage, Wave: i.reached.Wave, Attempt: i.attempt, RetryAt: clock.Micros(i.retryAt), Why: i.why, FailedSpec: i.failedSpec, SyncRequest: i.syncRequest, Settings: i.settings, Farewell: i.farewell,
 	}
 }
 
@@ -291,7 +296,7 @@ func decodeBy(unpack func([]byte) (wireShard, error), shards map[int][]byte) (*i
 		service: first.Service, name: s.Name, namespace: s.Namespace, tarballDigest: s.TarballDigest, specDigest: s.SpecDigest,
 		phase: s.Phase, appliedAt: clock.FromMicros(s.AppliedAt), waitUntil: clock.FromMicros(s.WaitUntil), approval: s.Approval,
 		held: s.Held, strict: s.Strict, shards: s.Shards, entries: map[kubeobj.Ref]entry{},
-		goal: s.Goal, reached: place{s.Stage, s.Wave}, attempt: s.Attempt, retryAt: clock.FromMicros(s.RetryAt), why: s.Why, failedSpec: s.FailedSpec, syncRequest: s.SyncRequest, farewell: s.Farewell,
+		goal: s.Goal, reached: place{s.Stage, s.Wave}, attempt: s.Attempt, retryAt: clock.FromMicros(s.RetryAt), why: s.Why, failedSpec: s.FailedSpec, syncRequest: s.SyncRequest, settings: s.Settings, storedSync: s.SyncRequest, farewell: s.Farewell,
 	}
 	entries := first.Entries
 	read := map[int]bool{0: true}

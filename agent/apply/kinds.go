@@ -87,6 +87,22 @@ func (k *kinds) forget(kind kubeobj.Kind) {
 	delete(k.known, schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind})
 }
 
+// askNow makes the next lookup of an unknown kind ask the API server.
+func (k *kinds) askNow() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.asked = time.Time{}
+}
+
+// unknownKind is the error of a kind that is not served.
+type unknownKind struct {
+	gvk schema.GroupVersionKind
+	error
+}
+
+// Unwrap returns what to say.
+func (u unknownKind) Unwrap() error { return u.error }
+
 // lookup finds the kind. Invalid: the API server does not serve it.
 // Unavailable: it could not be asked.
 func (k *kinds) lookup(_ context.Context, gvk schema.GroupVersionKind) (kubeobj.Kind, error) {
@@ -108,7 +124,7 @@ func (k *kinds) lookup(_ context.Context, gvk schema.GroupVersionKind) (kubeobj.
 	if kind, ok := k.known[gvk]; ok {
 		return kind, nil
 	}
-	return kubeobj.Kind{}, k.unknown(gvk)
+	return kubeobj.Kind{}, unknownKind{gvk, k.unknown(gvk)}
 }
 
 func (k *kinds) unknown(gvk schema.GroupVersionKind) error {

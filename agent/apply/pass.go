@@ -119,6 +119,7 @@ func (e *Engine) pass(ctx context.Context, t *tenant, service Service, objects [
 	}
 	e.want(service.ID, r.before, r.plan)
 	r.result.Problems = append(r.result.Problems, r.plan.problems...)
+	r.result.Missing = r.plan.missing
 	if err := r.advance(ctx); err != nil {
 		return Result{}, err
 	}
@@ -437,7 +438,7 @@ func (r *run) save(ctx context.Context) error {
 		}
 		return err
 	}
-	r.next.version, r.next.shards = stored.version, stored.shards
+	r.next.version, r.next.shards, r.next.storedSync = stored.version, stored.shards, stored.storedSync
 	r.commit(r.tenant, stored)
 	r.dirty = false
 	return nil

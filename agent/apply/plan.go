@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -12,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
@@ -49,6 +51,8 @@ type plan struct {
 
 	byRef    map[kubeobj.Ref]*item
 	problems []Problem
+	// missing are kinds that the cluster does not serve.
+	missing []string
 	// defines holds the kinds of the plan's own CRDs, resource.group.
 	defines map[string]bool
 }
@@ -79,6 +83,9 @@ func (p planner) plan(ctx context.Context, objects []*unstructured.Unstructured)
 		case errcode.Is(err, errcode.Unavailable), errcode.Is(err, errcode.Unauthorized):
 			return nil, err
 		case err != nil:
+			if unknown := (unknownKind{}); errors.As(err, &unknown) {
+				out.lacks(unknown.gvk)
+			}
 			ref := kubeobj.Ref{Group: o.GroupVersionKind().Group, Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
 			out.problems = append(out.problems, Problem{Source: "apply", Ref: ref, Message: fmt.Sprintf("%s: %v", ref, err)})
 		case it != nil:
@@ -92,6 +99,13 @@ func (p planner) plan(ctx context.Context, objects []*unstructured.Unstructured)
 		})
 	}
 	return out, nil
+}
+
+// lacks notes a kind that is not served.
+func (p *plan) lacks(gvk schema.GroupVersionKind) {
+	if name := gvk.GroupVersion().String() + "/" + gvk.Kind; !slices.Contains(p.missing, name) {
+		p.missing = append(p.missing, name)
+	}
 }
 
 func (p *plan) add(it *item) {

@@ -69,6 +69,9 @@ type Result struct {
 	// Again is when to call Pass again although nothing changed; zero is never.
 	// A change of health is a reason to call it sooner while Phase is Waiting.
 	Again time.Duration
+	// Missing are kinds that the service renders and the cluster does not serve,
+	// as group/version/kind: once it does, Pass should be called again.
+	Missing []string
 	// Partly says that something is still to be written: the revision may not
 	// be called applied whatever the Phase says.
 	Partly bool
@@ -92,7 +95,9 @@ type State struct {
 	// TarballDigest and SpecDigest are of the last pass that wrote everything.
 	TarballDigest string
 	SpecDigest    string
-	Phase         Phase
+	// Settings are those of the spec without what people ask.
+	Settings string
+	Phase    Phase
 	// Objects counts the inventory's entries.
 	Objects int
 	// AppliedAt is when an object was last written.

@@ -19,6 +19,10 @@ type Service struct {
 	// service and what its cluster is: hooks run once for each. The digests
 	// when empty.
 	Revision string
+	// Settings names the settings without what people ask of the service. While
+	// they and the files are those of the last pass, a new SpecDigest alone is
+	// not stored. Empty stores every one.
+	Settings string
 	// Windows say when a new revision may be taken.
 	Windows []syncwindow.Window
 	// SyncRequest counts what people asked for, and Only names the objects that

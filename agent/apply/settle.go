@@ -64,11 +64,11 @@ func (r *run) leaving() []entry {
 // applied records that the revision is in the cluster, whole.
 func (r *run) applied(ctx context.Context) error {
 	n := r.next
-	if n.phase != PhaseApplied || n.tarballDigest != r.service.TarballDigest || n.specDigest != r.service.SpecDigest ||
-		n.approval < r.service.PruneApproval || n.held != 0 {
+	if n.phase != PhaseApplied || n.tarballDigest != r.service.TarballDigest || n.settings != r.service.Settings ||
+		n.specDigest != r.service.SpecDigest && !r.onlyAsked() || n.approval < r.service.PruneApproval || n.held != 0 {
 		r.dirty = true
 	}
-	n.phase, n.tarballDigest, n.specDigest = PhaseApplied, r.service.TarballDigest, r.service.SpecDigest
+	n.phase, n.tarballDigest, n.specDigest, n.settings = PhaseApplied, r.service.TarballDigest, r.service.SpecDigest, r.service.Settings
 	n.syncRequest = max(n.syncRequest, r.service.SyncRequest)
 	n.approval, n.held, n.waitUntil, n.attempt, n.why = max(n.approval, r.service.PruneApproval), 0, time.Time{}, 0, ""
 	r.calm()
@@ -78,6 +78,12 @@ func (r *run) applied(ctx context.Context) error {
 		r.result.Again = jitter.Around(againPartial, againPartial/4)
 	}
 	return r.saveIfDirty(ctx)
+}
+
+// onlyAsked reports whether nothing is new but what people ask of the service.
+// That need not survive a restart, unless windows judge by it.
+func (r *run) onlyAsked() bool {
+	return r.next.asSettled(r.service) && (len(r.service.Windows) == 0 || r.next.storedSync >= r.service.SyncRequest)
 }
 
 // calm forgets which objects were written by this pass. That alone is no

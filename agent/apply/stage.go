@@ -35,10 +35,10 @@ func (r *run) prepareNamespace(ctx context.Context) error {
 	return nil
 }
 
-// namespaceStands reports whether the same spec was applied before and an
+// namespaceStands reports whether the same settings were applied before and an
 // object in the namespace is still there, so that the namespace must be too.
 func (r *run) namespaceStands() bool {
-	if r.before.specDigest != r.service.SpecDigest {
+	if r.before.specDigest != r.service.SpecDigest && !r.before.asSettled(r.service) {
 		return false
 	}
 	for _, it := range r.plan.items {

@@ -127,7 +127,7 @@ func (s *store) save(ctx context.Context, i *inventory) error {
 	if err != nil {
 		return s.explain(i.service, err)
 	}
-	i.version = meta.ResourceVersion
+	i.version, i.storedSync = meta.ResourceVersion, i.syncRequest
 	s.drop(ctx, i.service, old)
 	return nil
 }

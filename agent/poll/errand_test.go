@@ -10,6 +10,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/poll"
+	"github.com/axle-cd/axle/agent/render"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/eventually"
 )
@@ -69,4 +70,64 @@ func TestDryRunServiceIsNeverApplied(t *testing.T) {
 	if n := c.count(c.passes, "web"); n != 0 || k.answered() != 1 {
 		t.Errorf("%d passes, %d diffs", n, k.answered())
 	}
+}
+
+// A sync that a person asks for, of files and settings that are applied, is
+// answered without a render and without a pass; anything else is not.
+func TestASyncThatFindsNothingRendersNothing(t *testing.T) {
+	h, c := newHub(t), newCluster()
+	c.confirms = true
+	asked := int64(0)
+	put := func(content, digest string, edits ...func(*agentv1.ServiceSpec)) {
+		h.put("web", content, func(w *agentv1.DesiredService, s *agentv1.ServiceSpec) {
+			w.SpecDigest, s.SpecDigest, s.SyncRequest = digest, digest, asked
+			for _, edit := range edits {
+				edit(s)
+			}
+		})
+	}
+	applied := func(digest string) {
+		t.Helper()
+		eventually.For(t, within, digest+" is applied", func() error {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			if s := h.status["web"]; s.GetSpecDigest() != digest || s.GetSync() != "Synced" {
+				return fmt.Errorf("%s %s: %s", s.GetSync(), s.GetSpecDigest(), s.GetMessage())
+			}
+			return nil
+		})
+	}
+	counts := func(confirmed, passes int) {
+		t.Helper()
+		if n, m := c.count(c.confirmed, "web"), c.count(c.passes, "web"); n != confirmed || m != passes || c.count(c.renders, "web") != passes {
+			t.Errorf("%d confirmed and %d passes, not %d and %d", n, m, confirmed, passes)
+		}
+	}
+	put("one", "s1")
+	start(t, h, c, t.TempDir())
+	applied("s1")
+	counts(0, 1)
+	asked++
+	put("one", "s2")
+	applied("s2")
+	asked++
+	put("one", "s3")
+	applied("s3")
+	counts(2, 1)
+	asked++
+	put("one", "s4", func(s *agentv1.ServiceSpec) { s.Namespace = "other" })
+	applied("s4")
+	counts(2, 2)
+	asked++
+	put("two", "s5", func(s *agentv1.ServiceSpec) { s.Namespace = "other" })
+	applied("s5")
+	counts(2, 3)
+	// What was looked up may be new, and only a render can tell.
+	c.set(func() { c.reads = []render.Read{{Key: render.LookupKey{Kind: "ConfigMap", Name: "x"}}} })
+	put("three", "s6")
+	applied("s6")
+	asked++
+	put("three", "s7")
+	applied("s7")
+	counts(2, 5)
 }

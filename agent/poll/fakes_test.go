@@ -262,12 +262,15 @@ type cluster struct {
 	asked   []string
 	served  []string
 	fail    error
+	// confirms: Confirm says yes, and counts.
+	confirms  bool
+	confirmed map[string]int
 }
 
 func newCluster() *cluster {
 	return &cluster{
 		applied: map[string]apply.State{}, passes: map[string]int{}, renders: map[string]int{}, parts: map[string][]render.Part{}, paused: map[string]bool{},
-		partial: map[string]string{}, result: map[string]apply.Result{}, health: map[string]string{}, objects: map[string][]byte{}, lookups: map[string]int{}, served: []string{"v1"},
+		partial: map[string]string{}, result: map[string]apply.Result{}, health: map[string]string{}, objects: map[string][]byte{}, lookups: map[string]int{}, served: []string{"v1"}, confirmed: map[string]int{},
 	}
 }
 
@@ -291,6 +294,19 @@ func (c *cluster) Pass(_ context.Context, s apply.Service, objects []*unstructur
 	}
 	c.applied[s.ID] = apply.State{ServiceID: s.ID, Name: s.Name, Namespace: s.Namespace, TarballDigest: s.TarballDigest, SpecDigest: s.SpecDigest, Phase: apply.PhaseApplied, Objects: len(objects)}
 	return apply.Result{Phase: apply.PhaseApplied, Sync: apply.SyncSynced, Applied: len(objects)}, nil
+}
+
+func (c *cluster) Confirm(s apply.Service) (apply.Result, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	state, ok := c.applied[s.ID]
+	if !ok || !c.confirms {
+		return apply.Result{}, false
+	}
+	state.SpecDigest = s.SpecDigest
+	c.applied[s.ID] = state
+	c.confirmed[s.ID]++
+	return apply.Result{Phase: apply.PhaseApplied, Sync: apply.SyncSynced}, true
 }
 
 func (c *cluster) Pause(id string) {

@@ -2,6 +2,7 @@ package poll
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/axle-cd/axle/agent/apply"
@@ -102,6 +103,9 @@ func (l *Loop) heed(ctx context.Context) {
 		if served != nil && s.done != nil && len(s.done.Asked) > 0 && APIsOf(s.done.Asked, served) != s.done.APIs {
 			s.queue(now, NewAPIs)
 		}
+		if served != nil && s.lacked(served) {
+			s.queue(now, NewAPIs)
+		}
 	}
 	l.mu.Unlock()
 	poke(l.work)
@@ -136,6 +140,11 @@ func (l *Loop) hinted(h taken, apis bool) []*service {
 		some = append(some, l.services[id])
 	}
 	return some
+}
+
+// lacked reports whether a kind that the last pass missed is served now.
+func (s *service) lacked(served []string) bool {
+	return s.result != nil && slices.ContainsFunc(s.result.Missing, func(kind string) bool { return slices.Contains(served, kind) })
 }
 
 // mayGoOn reports whether a service that waits need not wait any longer: for

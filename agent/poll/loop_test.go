@@ -80,6 +80,31 @@ func TestHubAwayAfterARestart(t *testing.T) {
 	})
 }
 
+// A kind that a pass missed is served: the service goes on at once, and those
+// that miss another one do not.
+func TestAKindThatComesWakesThoseThatMissedIt(t *testing.T) {
+	h, c := newHub(t), newCluster()
+	missing := func(kind string) apply.Result {
+		return apply.Result{Phase: apply.PhaseApplying, Sync: apply.SyncFailed, Message: kind + " is not known", Missing: []string{kind}, Partly: true, Again: time.Hour}
+	}
+	c.result["web"], c.result["db"] = missing("example.org/v1/Web"), missing("example.org/v1/Database")
+	h.put("web", "one")
+	h.put("db", "one")
+	a := start(t, h, c, t.TempDir())
+	h.says("web", "Failed", "")
+	h.says("db", "Failed", "")
+	passes := c.count(c.passes, "db")
+	c.set(func() {
+		delete(c.result, "web")
+		c.served = append(c.served, "example.org/v1", "example.org/v1/Web")
+	})
+	a.APIsChanged()
+	h.says("web", "Synced", "")
+	if n := c.count(c.passes, "db"); n != passes {
+		t.Errorf("a service that misses another kind had %d passes more", n-passes)
+	}
+}
+
 func TestPausedTakesNothing(t *testing.T) {
 	h, c := newHub(t), newCluster()
 	h.put("web", "one")

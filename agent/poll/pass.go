@@ -54,6 +54,12 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	case j.gate != "" && !j.errand:
 		return outcome{inputs: now, gate: j.gate}
 	}
+	settings := settingsOf(j.spec)
+	if cause == NewSpec && partial == "" && settings == j.settings {
+		if out, ok := l.confirm(j, now); ok {
+			return out
+		}
+	}
 	objects, warnings := j.objects, j.warnings
 	if objects == nil || Changed(&j.inputs, now) != Unchanged {
 		l.Log.Info("a service is rendered", logkey.Service, j.want.GetName(), logkey.Reason, string(cause), logkey.Revision, j.spec.GetDisplay().GetSourceRevision())
@@ -69,10 +75,10 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 		now = j.inputs
 	}
 	service := apply.FromSpec(j.spec, now.TarballDigest)
-	service.Revision = revisionOf(j.spec, now)
+	service.Revision, service.Settings = revisionOf(j.spec, now), settings
 	service.Partial = cmp.Or(j.deletes, partial)
 	service.Unsettled = func() string { return l.unsettled(j.id) }
-	_, synced := testrun.Split(objects)
+	tests, synced := testrun.Split(objects)
 	words, again := l.errands(ctx, j, service, synced)
 	switch {
 	case j.held:
@@ -89,7 +95,29 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	if partial != "" && result.Again == 0 {
 		result.Again = partialRetry // a prune may wait for the rest
 	}
-	return outcome{inputs: now, objects: objects, warnings: warnings, result: &result, again: again}
+	if len(tests) > 0 {
+		settings = "" // a sync that is asked for runs them again
+	}
+	return outcome{inputs: now, settings: settings, objects: objects, warnings: warnings, result: &result, again: again}
+}
+
+// confirm answers a sync that a person asks for when nothing else is new: the
+// files and settings render to what they did, so that it is enough to look at
+// what the watches tell of the objects. Whatever it cannot tell, a whole pass
+// finds out.
+func (l *Loop) confirm(j *job, now Inputs) (outcome, bool) {
+	same := *j.done
+	same.SpecDigest = now.SpecDigest
+	if j.objects != nil || j.settings == "" || j.held || j.errand || j.spec.GetDryRun() || j.deletes != "" || len(same.Reads) > 0 || Changed(&same, now) != Unchanged {
+		return outcome{}, false
+	}
+	service := apply.FromSpec(j.spec, now.TarballDigest)
+	service.Revision, service.Settings = revisionOf(j.spec, now), j.settings
+	result, ok := l.Apply.Confirm(service)
+	if !ok {
+		return outcome{}, false
+	}
+	return outcome{inputs: same, settings: j.settings, warnings: j.warnings, result: &result, confirmed: true}, true
 }
 
 var errNoContent = errcode.New(errcode.Unprocessable, "the hub has not produced this service's content yet; its source's errors say why")

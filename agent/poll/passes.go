@@ -117,7 +117,7 @@ func (l *Loop) next() (*job, time.Duration) {
 
 func (l *Loop) begin(s *service) *job {
 	j := &job{
-		id: s.id, want: s.want, tombstone: s.tombstone, spec: s.spec, done: s.done, inputs: s.inputs,
+		id: s.id, want: s.want, tombstone: s.tombstone, spec: s.spec, done: s.done, inputs: s.inputs, settings: s.settings,
 		objects: s.objects, warnings: s.warnings, cause: s.cause, readReads: s.readReads,
 		deletes: l.deletes.words(), held: s.held, diffed: s.diffed, errand: s.asked(),
 	}
@@ -228,7 +228,7 @@ func (l *Loop) takeOutcome(s *service, j *job, out outcome) {
 func (l *Loop) takeResult(s *service, j *job, out outcome, now time.Time) {
 	s.result, s.warnings, s.objects = out.result, out.warnings, nil
 	if wrote(out.result) {
-		s.done = &out.inputs
+		s.done, s.settings = &out.inputs, out.settings
 		s.applied = cache.Applied{
 			TarballDigest: out.inputs.TarballDigest, SpecDigest: out.inputs.SpecDigest,
 			Revision: j.spec.GetDisplay().GetRevision(), SourceRevision: j.spec.GetDisplay().GetSourceRevision(),
@@ -237,7 +237,9 @@ func (l *Loop) takeResult(s *service, j *job, out outcome, now time.Time) {
 	} else {
 		s.done = nil
 	}
-	l.wantTests(s, j, out)
+	if !out.confirmed {
+		l.wantTests(s, j, out)
+	}
 	failed := out.result.Sync == "Failed"
 	switch {
 	case failed:

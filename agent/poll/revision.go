@@ -10,6 +10,20 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 )
 
+// settingsOf names a service's settings without what people ask of it: while
+// they and the files stay, what is rendered does.
+func settingsOf(spec *agentv1.ServiceSpec) string {
+	bare := proto.Clone(spec).(*agentv1.ServiceSpec)
+	bare.SpecDigest, bare.Display = "", nil
+	bare.SyncRequest, bare.SyncResources, bare.DiffRequest = 0, nil, 0
+	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(bare)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
+
 // revisionOf names what hooks run once for: the service's files and settings.
 // What people ask of a service (a sync, the release of a prune), its windows,
 // and what its cluster is are no reason for a migration to run again.

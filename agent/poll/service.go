@@ -44,6 +44,9 @@ type service struct {
 	result   *apply.Result
 	drain    *apply.DrainResult
 	applied  cache.Applied
+	// settings are those of done, empty when a sync that is asked for has more
+	// to do than to look.
+	settings string
 
 	// trouble is why the last pass did not come to its end.
 	trouble *trouble
@@ -151,6 +154,7 @@ type job struct {
 	fits      bool
 	done      *Inputs
 	inputs    Inputs
+	settings  string
 	objects   []*unstructured.Unstructured
 	warnings  []string
 	cause     Cause
@@ -176,8 +180,11 @@ type outcome struct {
 	again    bool // an errand could not be done yet
 	dry      string
 	inputs   Inputs
+	settings string
 	objects  []*unstructured.Unstructured
 	warnings []string
 	result   *apply.Result
-	drain    *apply.DrainResult
+	// confirmed: nothing was rendered, since nothing can have changed.
+	confirmed bool
+	drain     *apply.DrainResult
 }

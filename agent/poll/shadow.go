@@ -81,7 +81,8 @@ func (l *Loop) shadow(ctx context.Context, j *job, compare Comparer, found *Shad
 	found.Services++
 	now := inputsOf(j.want, j.spec, l.Render.RendererVersion())
 	state, applied := l.Inventory.State(j.id)
-	if !applied || state.TarballDigest == "" || state.TarballDigest != now.TarballDigest || state.SpecDigest != now.SpecDigest {
+	if !applied || state.TarballDigest == "" || state.TarballDigest != now.TarballDigest ||
+		state.SpecDigest != now.SpecDigest && (state.Settings == "" || state.Settings != settingsOf(j.spec)) {
 		return nil
 	}
 	caps, partial, err := l.Cluster.Capabilities(ctx)

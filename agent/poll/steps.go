@@ -22,6 +22,9 @@ type Renderer interface {
 type Applier interface {
 	Load(ctx context.Context) error
 	Pass(ctx context.Context, service apply.Service, objects []*unstructured.Unstructured) (apply.Result, error)
+	// Confirm says that all is as the last pass left it, without a request; no
+	// when it cannot tell.
+	Confirm(service apply.Service) (apply.Result, bool)
 	Pause(service string)
 	Drain(ctx context.Context, service apply.Service) (apply.DrainResult, error)
 	Detach(ctx context.Context, service apply.Service) (apply.DrainResult, error)

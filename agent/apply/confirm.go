@@ -1,0 +1,51 @@
+package apply
+
+// Confirm answers a person who asks for a sync of a service whose files and
+// settings are those of its last pass: it reports whether everything is as that
+// pass left it, from memory alone, and takes the request up. When it says no,
+// a Pass finds out more. Nothing is sent and nothing is stored; the next pass
+// that stores the inventory stores this with it.
+func (e *Engine) Confirm(service Service) (Result, bool) {
+	t := e.begin(service)
+	defer e.end(t)
+	e.mu.RLock()
+	known, stale := t.inventory, t.stale
+	e.mu.RUnlock()
+	if known == nil || stale || service.Partial != "" || len(service.Windows) > 0 || !known.appliedFor(service) {
+		return Result{}, false
+	}
+	r := &run{Engine: e, service: service, tenant: t, before: known, next: known}
+	for _, had := range known.entries {
+		if !r.asLeft(had) {
+			return Result{}, false
+		}
+	}
+	noted := known.clone()
+	noted.specDigest, noted.syncRequest = service.SpecDigest, max(known.syncRequest, service.SyncRequest)
+	e.commit(t, noted)
+	return Result{Phase: PhaseApplied, Sync: SyncSynced, Unchanged: len(known.entries)}, true
+}
+
+// appliedFor reports whether the inventory says that the service's very files
+// and settings are applied, all of them.
+func (i *inventory) appliedFor(s Service) bool {
+	return i.phase == PhaseApplied && i.held == 0 && i.approval >= s.PruneApproval &&
+		i.tarballDigest == s.TarballDigest && i.goal == s.goal() && i.asSettled(s) &&
+		i.name == s.Name && i.namespace == s.Namespace && i.strict == s.Strict
+}
+
+// asSettled reports whether the settings are those that are stored, beside
+// what people ask of the service.
+func (i *inventory) asSettled(s Service) bool { return s.Settings != "" && i.settings == s.Settings }
+
+// asLeft reports whether an object needs nothing, as unchanged does for one
+// that was rendered again.
+func (r *run) asLeft(had entry) bool {
+	switch {
+	case had.leaving:
+		return false
+	case had.hook.runs:
+		return had.hook.moment == momentFail || had.hook.key != 0 && had.hook.end == hookSucceeded
+	}
+	return r.unchanged(&item{kind: had.kind, ref: had.ref, hash: had.hash}, had)
+}
