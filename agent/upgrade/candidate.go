@@ -147,7 +147,7 @@ func (k *Keeper) awaitWork(ctx context.Context) bool {
 		case r.Key != k.Candidate || r.Phase == none || r.Phase == returning:
 			_ = k.idle(ctx, "the upgrade is over")
 			return false
-		case r.Phase == handed || r.Phase == committing:
+		case r.Phase == handed || r.Phase == committing || r.Phase == reverting:
 			return true
 		}
 		if !k.wait(ctx, k.Tick) {
@@ -187,6 +187,9 @@ func (k *Keeper) atWork(ctx context.Context, work Work) error {
 			<-ended
 			k.insist(ctx, word{State: done})
 			return k.idle(ctx, "the work was given back")
+		}
+		if err := k.revert(ctx, r); err != nil {
+			k.Log.Warn("the version before cannot be installed again yet", logkey.Error, err)
 		}
 		if problem := work.Good(); problem == nil && !well {
 			well = true

@@ -181,10 +181,13 @@ func (k *Keeper) startCandidate(ctx context.Context, r record) error {
 
 // replace puts the new version into this agent's own Deployment. Kubernetes
 // then ends this process.
-func (k *Keeper) replace(ctx context.Context, r record) error {
+func (k *Keeper) replace(ctx context.Context, r record) error { return k.install(ctx, r.Deployment) }
+
+// install makes the installed agent's Deployment run what another one does.
+func (k *Keeper) install(ctx context.Context, text json.RawMessage) error {
 	var wanted appsv1.Deployment
-	if err := json.Unmarshal(r.Deployment, &wanted); err != nil {
-		return errcode.New(errcode.Internal, "the new agent's Deployment cannot be read: %w", err)
+	if err := json.Unmarshal(text, &wanted); err != nil {
+		return errcode.New(errcode.Internal, "the agent's next Deployment cannot be read: %w", err)
 	}
 	live, err := k.deployment(ctx, Name)
 	if err != nil || sameProgram(live.Spec.Template.Spec, wanted.Spec.Template.Spec) {
@@ -233,9 +236,15 @@ func (k *Keeper) removeCandidate(ctx context.Context) error {
 }
 
 func (k *Keeper) candidatePods(ctx context.Context) ([]corev1.Pod, error) {
+	return k.pods(ctx, candidateName)
+}
+
+func (k *Keeper) installedPods(ctx context.Context) ([]corev1.Pod, error) { return k.pods(ctx, Name) }
+
+func (k *Keeper) pods(ctx context.Context, name string) ([]corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	pods, err := k.Client.CoreV1().Pods(k.Namespace).List(ctx, metav1.ListOptions{LabelSelector: nameLabel + "=" + candidateName})
+	pods, err := k.Client.CoreV1().Pods(k.Namespace).List(ctx, metav1.ListOptions{LabelSelector: nameLabel + "=" + name})
 	if err != nil {
 		return nil, errcode.New(errcode.Unavailable, "list the new agent's pods in %s: %w", k.Namespace, err)
 	}
@@ -243,8 +252,11 @@ func (k *Keeper) candidatePods(ctx context.Context) ([]corev1.Pod, error) {
 }
 
 // trouble says why the candidate's pod does not run, empty when it does.
-func (k *Keeper) trouble(ctx context.Context) string {
-	pods, err := k.candidatePods(ctx)
+func (k *Keeper) trouble(ctx context.Context) string { return k.waits(ctx, k.candidatePods) }
+
+// waits says why one of some pods does not run.
+func (k *Keeper) waits(ctx context.Context, some func(context.Context) ([]corev1.Pod, error)) string {
+	pods, err := some(ctx)
 	if err != nil {
 		return ""
 	}

@@ -7,10 +7,13 @@
 // stops its work and hands over. It keeps watching: when the candidate is not
 // well in time, it is deleted and the old agent goes on. When it is well, the
 // old agent puts the new version into its own Deployment, and ends with that;
-// the new one takes over from the candidate.
+// the new one takes over from the candidate. When what was installed does not
+// start, the candidate installs the version before again, and works until that
+// one asks for the work.
 //
 //	offered -> Shadow -> Handed -> Committing -> Returning -> (none)
-//	              |         |
+//	              |         |          |            ^
+//	              |         |      Reverting -------+
 //	              +---------+--> (none), with the failure kept
 //
 // Both sides talk through one ConfigMap, axle-agent-upgrade: its key "upgrade"

@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/axle-cd/axle/internal/errcode"
@@ -75,10 +76,19 @@ func (k *Keeper) standBy(ctx context.Context) error {
 // commit begins the end of this agent: its Deployment becomes the new one.
 func (k *Keeper) commit(ctx context.Context) error {
 	var r record
-	err := k.change(ctx, func(now *record, w *word) bool {
+	live, err := k.deployment(ctx, Name)
+	if err != nil {
+		return err
+	}
+	live.ManagedFields = nil
+	previous, err := json.Marshal(live)
+	if err != nil {
+		return err
+	}
+	err = k.change(ctx, func(now *record, w *word) bool {
 		ok := now.Phase == handed && w.State == good
 		if ok {
-			now.Phase, now.Since = committing, k.Clock.Now()
+			now.Phase, now.Since, now.Previous = committing, k.Clock.Now(), previous
 		}
 		r = *now
 		return ok
@@ -87,6 +97,32 @@ func (k *Keeper) commit(ctx context.Context) error {
 		return err
 	}
 	return k.replace(ctx, r)
+}
+
+// revert is called by the candidate at work: when what was installed does not
+// ask for the work in time, the version before is installed again. The
+// candidate works until that one does.
+func (k *Keeper) revert(ctx context.Context, r record) error {
+	if r.Phase == committing && k.Clock.Now().Sub(r.Since) > k.Within && len(r.Previous) > 0 {
+		reason := fmt.Sprintf("the agent was put back to the version before, because version %s did not start as the installed agent within %s%s",
+			r.Version, k.Within, k.waits(ctx, k.installedPods))
+		k.Log.Error("the agent's upgrade is taken back", logkey.Version, r.Version, logkey.Reason, reason)
+		err := k.change(ctx, func(now *record, _ *word) bool {
+			ok := now.Key == r.Key && now.Phase == committing
+			if ok {
+				now.Phase, now.Since, now.FailedKey, now.Failure = reverting, k.Clock.Now(), now.Key, reason
+			}
+			r = *now
+			return ok
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if r.Phase != reverting {
+		return nil
+	}
+	return k.install(ctx, r.Previous)
 }
 
 // giveUp takes the candidate back and keeps why. It is gone before this agent
@@ -134,9 +170,13 @@ func (k *Keeper) takeBack(ctx context.Context) error {
 	if err := k.removeCandidate(ctx); err != nil {
 		return err
 	}
-	k.Log.Info("the agent's upgrade is done", logkey.Version, k.Version)
+	k.Log.Info("the agent's upgrade is over", logkey.Version, k.Version)
 	return k.change(ctx, func(r *record, w *word) bool {
-		*r, *w = record{}, word{}
+		over := record{}
+		if r.Key != "" && r.FailedKey == r.Key {
+			over.Key, over.Version, over.FailedKey, over.Failure = r.Key, r.Version, r.FailedKey, r.Failure
+		}
+		*r, *w = over, word{}
 		return true
 	})
 }

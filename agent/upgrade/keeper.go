@@ -118,7 +118,7 @@ func (k *Keeper) turn(ctx context.Context, work func(ctx context.Context) error)
 	if err != nil {
 		return err
 	}
-	if mine || r.Phase == returning {
+	if mine && r.Phase != reverting || !mine && r.Phase == reverting || r.Phase == returning {
 		return k.takeBack(ctx)
 	}
 	return k.standBy(ctx)

@@ -32,6 +32,9 @@ const (
 	handed phase = "Handed"
 	// committing: the same, and the installed agent is being replaced.
 	committing phase = "Committing"
+	// reverting: what was installed did not start; the candidate works until
+	// the version before is installed again and asks for the work.
+	reverting phase = "Reverting"
 	// returning: the installed agent is the new version and asks for the work.
 	returning phase = "Returning"
 )
@@ -45,6 +48,8 @@ type record struct {
 	Since   time.Time `json:"since"`
 	// Deployment is the wanted one, as JSON.
 	Deployment json.RawMessage `json:"deployment,omitempty"`
+	// Previous is the one that it replaced.
+	Previous json.RawMessage `json:"previous,omitempty"`
 	// FailedKey is what was asked for and did not work, Failure why.
 	FailedKey string `json:"failedKey,omitempty"`
 	Failure   string `json:"failure,omitempty"`

@@ -36,6 +36,8 @@ type stage struct {
 	working atomic.Int32
 	twice   atomic.Bool
 	running sync.WaitGroup
+	// within is the patience of candidates, the default when zero.
+	within time.Duration
 }
 
 func newStage(t *testing.T) *stage {
@@ -156,7 +158,7 @@ func (s *stage) candidate(work upgrade.Work) agent {
 		}
 		return err
 	})
-	k := s.keeper(func(c *upgrade.Config) { c.Version, c.Pod, c.Candidate = "two", "", key })
+	k := s.keeper(func(c *upgrade.Config) { c.Version, c.Pod, c.Candidate, c.Within = "two", "", key, s.within })
 	if work.Run == nil {
 		work.Run = s.work
 	}
@@ -295,6 +297,46 @@ func TestBadAgentIsTakenBack(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A candidate does well, but what is installed of it never starts: the version
+// before comes back, without help and without a moment in which nobody works.
+func TestAgentThatCannotBeInstalledIsTakenBack(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.within = time.Second
+	old := s.installed(func(*upgrade.Config) {})
+	s.works()
+	s.offer(old.Keeper, "two", "k", begun)
+	candidate := s.candidate(well)
+	eventually.For(t, patience, "the new version is installed", func() error {
+		if image := s.image(); image != "agent:two" {
+			return errors.New(image)
+		}
+		return nil
+	})
+	old.stop() // and no pod of the new version ever runs
+	eventually.For(t, patience, "the version before is installed again", func() error {
+		if image := s.image(); image != "agent:one" {
+			return errors.New(image)
+		}
+		return nil
+	})
+	if s.working.Load() != 1 {
+		t.Error("nobody works until the version before does")
+	}
+	// The candidate is killed too before the old agent is back.
+	candidate.stop()
+	s.candidate(well)
+	s.works()
+	next := s.installed(func(*upgrade.Config) {})
+	eventually.For(t, patience, "the candidate goes", s.noCandidate)
+	s.works()
+	got, err := next.Offer(t.Context(), s.offered("two"), "k")
+	if err != nil || !got.Failed || !strings.Contains(got.Message, "did not start as the installed agent within 1s") {
+		t.Errorf("it came to %+v, %v", got, err)
+	}
+	s.offer(next.Keeper, "two", "another", begun)
 }
 
 // Both sides are killed and started again while the candidate works.
