@@ -13,7 +13,7 @@ import (
 
 func (a *app) clusters() *cobra.Command {
 	return noun("clusters", "Clusters that services run on", []string{"cluster"},
-		a.clustersList(), a.clustersGet(), a.clustersCreate(), a.clustersConnect(), a.clustersUpdate(), a.clustersApprove(), a.clustersDelete())
+		a.clustersList(), a.clustersGet(), a.clustersCreate(), a.clustersConnect(), a.clustersKubeconfig(), a.clustersCredential(), a.clustersUpdate(), a.clustersApprove(), a.clustersDelete())
 }
 
 // clusterView is a cluster as -o json and -o yaml show it.

@@ -91,8 +91,6 @@ func hint(err error) string {
 	switch errcode.Of(err) {
 	case errcode.Unauthorized:
 		return "Log in again with: axle login URL"
-	case errcode.Conflict:
-		return "Somebody may have changed it at the same time; look at it and try again."
 	}
 	return ""
 }
@@ -123,7 +121,7 @@ services to clusters, and shows what runs where, with the age of each fact.`,
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "no progress")
 	root.AddCommand(
 		a.login(), a.logout(), a.whoami(), a.version(), a.completion(root),
-		a.clusters(), a.repos(), a.services(), a.projects(), a.webhooks(), a.contexts(), a.outputs(), a.config(), a.agents(), a.tokens(), a.sessions(), a.providers(), a.hub(), a.events(), a.apply(),
+		a.clusters(), a.repos(), a.services(), a.projects(), a.webhooks(), a.contexts(), a.outputs(), a.config(), a.agents(), a.tokens(), a.serviceAccounts(), a.federation(), a.audit(), a.users(), a.groups(), a.auth(), a.sessions(), a.providers(), a.hub(), a.events(), a.apply(), a.kubectl(),
 	)
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml", "name"}, cobra.ShellCompDirectiveNoFileComp))
 	root.CompletionOptions.DisableDefaultCmd = true

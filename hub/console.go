@@ -11,6 +11,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/tunnel/authproxy"
 	"github.com/axle-cd/axle/hub/webhook"
 	"github.com/axle-cd/axle/internal/buildinfo"
 )
@@ -33,6 +34,7 @@ func newConsole(h *Hub) (*console.Server, error) {
 			return h.store.Events(ctx, store.EventFilter{Cluster: cluster, Service: service, After: after, Limit: limit, Reach: &r})
 		},
 		Replicas: h.replicaList, ServicesByRepository: h.store.ServicesByRepository, ServicesBySource: h.store.ServicesBySource, UsesOfBags: h.store.UsesWithin, Placements: h.placements, Drain: h.drain, Tunnels: h.tunnels,
+		ClusterReader: clusterReader{h.proxy}, ClustersURL: h.clustersURL(), TicketPath: authproxy.TicketPath,
 		ExternalURL: h.URL(), CAPEM: authority, Database: h.store.Database(), Version: buildinfo.Version, Clock: h.config.Clock, Log: h.log,
 	})
 }

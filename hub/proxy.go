@@ -1,10 +1,13 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"strings"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/hub/console"
 	"github.com/axle-cd/axle/hub/tunnel/authproxy"
 )
 
@@ -44,4 +47,28 @@ func (h *Hub) clusterByHandle(ctx context.Context, handle string) (authproxy.Clu
 // is too late.
 func (h *Hub) useNonce(ctx context.Context, nonce []byte, at, forget int64) error {
 	return h.store.Write(ctx, func(ctx context.Context) error { return h.store.UseNonce(ctx, nonce, at, forget) })
+}
+
+// clustersURL is what a cluster's handle stands behind.
+func (h *Hub) clustersURL() string {
+	return strings.TrimRight(cmp.Or(h.config.K8sOrigin, h.URL()), "/") + authproxy.Prefix
+}
+
+// clusterReader is the proxy as people's API knows it.
+type clusterReader struct{ *authproxy.Proxy }
+
+var _ console.ClusterReader = clusterReader{}
+
+// Objects implements console.ClusterReader.
+func (c clusterReader) Objects(ctx context.Context, q console.ClusterQuery) ([]byte, error) {
+	return c.Proxy.Objects(ctx, asking(q))
+}
+
+// Watch implements console.ClusterReader.
+func (c clusterReader) Watch(ctx context.Context, q console.ClusterQuery, each func(kind string, object []byte) error) error {
+	return c.Proxy.Watch(ctx, asking(q), func(e authproxy.Event) error { return each(e.Type, e.Object) })
+}
+
+func asking(q console.ClusterQuery) authproxy.Asking {
+	return authproxy.Asking{Caller: q.Caller, Source: q.Source, Handle: q.Handle, URI: q.Path, Table: q.Table}
 }

@@ -37,21 +37,29 @@ type Config struct {
 
 // Client calls the hub. Its fields are the services of api/hub/v1.
 type Client struct {
-	Sessions     hubv1connect.SessionsClient
-	Projects     hubv1connect.ProjectsClient
-	Clusters     hubv1connect.ClustersClient
-	Repositories hubv1connect.RepositoriesClient
-	Webhooks     hubv1connect.WebhooksClient
-	Services     hubv1connect.ServicesClient
-	Contexts     hubv1connect.ContextsClient
-	Outputs      hubv1connect.OutputsClient
-	Backends     hubv1connect.BackendsClient
-	Tokens       hubv1connect.TokensClient
-	Events       hubv1connect.EventsClient
-	Agents       hubv1connect.AgentsClient
-	Hub          hubv1connect.HubClient
-	Logins       hubv1connect.LoginsClient
-	Providers    hubv1connect.ProvidersClient
+	Sessions        hubv1connect.SessionsClient
+	Projects        hubv1connect.ProjectsClient
+	Clusters        hubv1connect.ClustersClient
+	Repositories    hubv1connect.RepositoriesClient
+	Webhooks        hubv1connect.WebhooksClient
+	Services        hubv1connect.ServicesClient
+	Contexts        hubv1connect.ContextsClient
+	Outputs         hubv1connect.OutputsClient
+	Backends        hubv1connect.BackendsClient
+	Tokens          hubv1connect.TokensClient
+	Audit           hubv1connect.AuditClient
+	ServiceAccounts hubv1connect.ServiceAccountsClient
+	Federation      hubv1connect.FederationClient
+	Users           hubv1connect.UsersClient
+	Groups          hubv1connect.GroupsClient
+	Bindings        hubv1connect.BindingsClient
+	Access          hubv1connect.AccessClient
+	Events          hubv1connect.EventsClient
+	Agents          hubv1connect.AgentsClient
+	Hub             hubv1connect.HubClient
+	ClusterAPI      hubv1connect.ClusterAPIClient
+	Logins          hubv1connect.LoginsClient
+	Providers       hubv1connect.ProvidersClient
 }
 
 // New returns a Client. Errors are Invalid and name what to change.
@@ -76,21 +84,29 @@ func New(c Config) (*Client, error) {
 		connect.WithReadMaxBytes(maxAnswer),
 	}
 	return &Client{
-		Sessions:     hubv1connect.NewSessionsClient(httpClient, base, options...),
-		Projects:     hubv1connect.NewProjectsClient(httpClient, base, options...),
-		Clusters:     hubv1connect.NewClustersClient(httpClient, base, options...),
-		Repositories: hubv1connect.NewRepositoriesClient(httpClient, base, options...),
-		Webhooks:     hubv1connect.NewWebhooksClient(httpClient, base, options...),
-		Services:     hubv1connect.NewServicesClient(httpClient, base, options...),
-		Contexts:     hubv1connect.NewContextsClient(httpClient, base, options...),
-		Outputs:      hubv1connect.NewOutputsClient(httpClient, base, options...),
-		Backends:     hubv1connect.NewBackendsClient(httpClient, base, options...),
-		Tokens:       hubv1connect.NewTokensClient(httpClient, base, options...),
-		Events:       hubv1connect.NewEventsClient(httpClient, base, options...),
-		Agents:       hubv1connect.NewAgentsClient(httpClient, base, options...),
-		Hub:          hubv1connect.NewHubClient(httpClient, base, options...),
-		Logins:       hubv1connect.NewLoginsClient(httpClient, base, options...),
-		Providers:    hubv1connect.NewProvidersClient(httpClient, base, options...),
+		Sessions:        hubv1connect.NewSessionsClient(httpClient, base, options...),
+		Projects:        hubv1connect.NewProjectsClient(httpClient, base, options...),
+		Clusters:        hubv1connect.NewClustersClient(httpClient, base, options...),
+		Repositories:    hubv1connect.NewRepositoriesClient(httpClient, base, options...),
+		Webhooks:        hubv1connect.NewWebhooksClient(httpClient, base, options...),
+		Services:        hubv1connect.NewServicesClient(httpClient, base, options...),
+		Contexts:        hubv1connect.NewContextsClient(httpClient, base, options...),
+		Outputs:         hubv1connect.NewOutputsClient(httpClient, base, options...),
+		Backends:        hubv1connect.NewBackendsClient(httpClient, base, options...),
+		Tokens:          hubv1connect.NewTokensClient(httpClient, base, options...),
+		Audit:           hubv1connect.NewAuditClient(httpClient, base, options...),
+		ServiceAccounts: hubv1connect.NewServiceAccountsClient(httpClient, base, options...),
+		Federation:      hubv1connect.NewFederationClient(httpClient, base, options...),
+		Users:           hubv1connect.NewUsersClient(httpClient, base, options...),
+		Groups:          hubv1connect.NewGroupsClient(httpClient, base, options...),
+		Bindings:        hubv1connect.NewBindingsClient(httpClient, base, options...),
+		Access:          hubv1connect.NewAccessClient(httpClient, base, options...),
+		Events:          hubv1connect.NewEventsClient(httpClient, base, options...),
+		Agents:          hubv1connect.NewAgentsClient(httpClient, base, options...),
+		Hub:             hubv1connect.NewHubClient(httpClient, base, options...),
+		ClusterAPI:      hubv1connect.NewClusterAPIClient(httpClient, base, options...),
+		Logins:          hubv1connect.NewLoginsClient(httpClient, base, options...),
+		Providers:       hubv1connect.NewProvidersClient(httpClient, base, options...),
 	}, nil
 }
 

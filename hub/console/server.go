@@ -80,6 +80,12 @@ type Config struct {
 	// WebhookPath is where a webhook's deliveries go, below ExternalURL.
 	WebhookPath func(gitcache.Webhook) string
 
+	// ClusterReader reaches clusters for people.
+	ClusterReader ClusterReader
+	// ClustersURL is what a cluster's handle stands behind in a kubeconfig;
+	// TicketPath takes WebSockets with tickets.
+	ClustersURL, TicketPath string
+
 	// ExternalURL is what agents should dial.
 	ExternalURL string
 	// CAPEM is the authority that agents should trust, empty for the system's.
@@ -139,5 +145,6 @@ func (s *Server) Register(mux routes.Adder) {
 	mux.Handle(hubv1connect.NewLoginsHandler(&logins{s}, options...))
 	mux.Handle(hubv1connect.NewProvidersHandler(&providers{s}, options...))
 	mux.Handle(hubv1connect.NewAgentsHandler(&agents{s}, options...))
+	mux.Handle(hubv1connect.NewClusterAPIHandler(&clusterAPI{s}, options...))
 	mux.Handle(hubv1connect.NewHubHandler(&hub{s}, options...))
 }

@@ -75,6 +75,11 @@ var where = map[string]finder{
 	hubv1connect.OutputsPutProcedure:     ofOutputsSet,
 	hubv1connect.OutputsDeleteProcedure:  ofOutputs,
 
+	hubv1connect.ClusterAPICreateCredentialProcedure: ofUsedCluster,
+	hubv1connect.ClusterAPICreateTicketProcedure:     ofUsedCluster,
+	hubv1connect.ClusterAPIListObjectsProcedure:      ofUsedCluster,
+	hubv1connect.ClusterAPIWatchObjectsProcedure:     ofUsedCluster,
+
 	hubv1connect.TokensCreateBootstrapProcedure: inProject,
 	hubv1connect.EventsListProcedure:            ofEvents,
 	hubv1connect.AgentsUpgradeStatusProcedure:   anywhere,
@@ -96,7 +101,8 @@ func (s *Server) allow(ctx context.Context, p identity.Principal, procedure stri
 	switch {
 	case decided.Err == nil && (find == nil || decided.Admin && p.Project == ""):
 		return nil
-	case decided.Err != nil && (find == nil || !errors.Is(decided.Err, identity.ErrNoBinding)):
+	case decided.Err != nil && (find == nil || !errors.Is(decided.Err, identity.ErrNoBinding) || errors.Is(decided.Err, identity.ErrNoAccess)):
+		// Whoever has no access at all hears the same whatever he names.
 		return decided.Err
 	}
 	needs, err := find(ctx, s, action, message)

@@ -184,11 +184,11 @@ func TestClusterByHandle(t *testing.T) {
 		y.cluster("edge-1")
 		y.cluster("edge-2")
 		handle := "e1"
-		if _, err := y.fleet.UpdateCluster(t.Context(), "me", "edge-1", fleet.ClusterChange{Handle: &handle}); err != nil {
+		if _, err := y.Fleet.UpdateCluster(t.Context(), "me", "edge-1", fleet.ClusterChange{Handle: &handle}); err != nil {
 			t.Fatal(err)
 		}
 		for handle, want := range map[string]string{"e1": "edge-1", "edge-2": "edge-2", "edge-1": ""} {
-			got, err := y.fleet.ClusterByHandle(t.Context(), handle)
+			got, err := y.Fleet.ClusterByHandle(t.Context(), handle)
 			if got.Name != want || errcode.Is(err, errcode.NotFound) != (want == "") {
 				t.Errorf("handle %s is %q, %v; want %q", handle, got.Name, err, want)
 			}

@@ -58,7 +58,7 @@ func (p *Proxy) read(r *http.Request) (*asked, error) {
 	} else {
 		a.head = &agentv1.StreamHead{}
 	}
-	a.head.Method, a.head.ContentLength, a.head.RequestId = r.Method, r.ContentLength, strings.ToLower(rand.Text())
+	a.head.Method, a.head.ContentLength, a.head.RequestId = r.Method, r.ContentLength, requestID()
 	if err := a.readUpgrade(r); err != nil {
 		return nil, err
 	}
@@ -127,6 +127,9 @@ func (a *asked) readHeaders(r *http.Request) error {
 	a.head.Headers = append(a.head.Headers, &agentv1.StreamHeader{Name: "X-Forwarded-For", Values: []string{a.source}})
 	return nil
 }
+
+// requestID joins the hub's record, the agent's log and the API server's own.
+func requestID() string { return strings.ToLower(rand.Text()) }
 
 // sourceOf is the address that a request came from.
 func sourceOf(r *http.Request) string {

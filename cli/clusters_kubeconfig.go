@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientauthenticationv1 "k8s.io/client-go/pkg/apis/clientauthentication/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// execVersion is the version of the exec plugins' protocol.
+const execVersion = "client.authentication.k8s.io/v1"
+
+// toMerge stands for the user's own kubeconfig.
+const toMerge = "merge"
+
+type kubeconfigRequest struct {
+	cluster  string
+	plugin   bool
+	output   string
+	lifetime time.Duration
+}
+
+func (a *app) clustersKubeconfig() *cobra.Command {
+	r := kubeconfigRequest{}
+	c := &cobra.Command{
+		Use:   "kubeconfig NAME",
+		Short: "Write a kubeconfig that reaches a cluster through the hub",
+		Long: `Write a kubeconfig whose context, named after the cluster, reaches it through the
+hub and the cluster's agent. It holds no secret that lives long: a credential
+for this one cluster that is good for an hour at most, or, with --exec-plugin,
+none at all: kubectl then asks axle for one whenever it needs it.
+
+What you may do in the cluster is up to the cluster's own RBAC, for your name
+and your groups at the hub.`,
+		Example: `  axle clusters kubeconfig edge-1 --exec-plugin --output merge
+  axle clusters kubeconfig edge-1 --output edge-1.yaml && kubectl --kubeconfig edge-1.yaml get pods -A`,
+		Args: exactly(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			r.cluster = args[0]
+			return a.kubeconfig(c.Context(), r)
+		},
+	}
+	c.Flags().BoolVar(&r.plugin, "exec-plugin", false, "hold no credential; kubectl runs axle for one each time")
+	c.Flags().StringVarP(&r.output, "output", "o", "-", "file to write, - for standard output, or merge: into your own kubeconfig, as its current context")
+	c.Flags().DurationVar(&r.lifetime, "lifetime", time.Hour, "how long the credential lives, an hour at most; without --exec-plugin")
+	return c
+}
+
+// clustersCredential is what kubectl runs.
+func (a *app) clustersCredential() *cobra.Command {
+	return &cobra.Command{
+		Use:   "credential NAME",
+		Short: "Print a credential for a cluster, as kubectl asks for it",
+		Long:  "Print a credential for one cluster, good for an hour at most, in the form that kubectl takes from an exec plugin. Kubeconfigs made with --exec-plugin run this.",
+		Args:  exactly(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			made, err := a.credential(c.Context(), args[0], 0)
+			if err != nil {
+				return err
+			}
+			until := metav1.NewTime(clock.FromMicros(made.GetExpiresAt()))
+			return json.NewEncoder(a.Out).Encode(clientauthenticationv1.ExecCredential{
+				TypeMeta: metav1.TypeMeta{APIVersion: execVersion, Kind: "ExecCredential"},
+				Status:   &clientauthenticationv1.ExecCredentialStatus{Token: made.GetToken(), ExpirationTimestamp: &until},
+			})
+		},
+	}
+}
+
+func (a *app) credential(ctx context.Context, cluster string, lifetime time.Duration) (*hubv1.ClusterCredential, error) {
+	client, err := a.client()
+	if err != nil {
+		return nil, err
+	}
+	made, err := client.ClusterAPI.CreateCredential(ctx, connect.NewRequest(&hubv1.CreateClusterCredentialRequest{Cluster: cluster, LifetimeMicros: lifetime.Microseconds()}))
+	if err != nil {
+		return nil, err
+	}
+	return made.Msg, nil
+}
+
+func (a *app) kubeconfig(ctx context.Context, r kubeconfigRequest) error {
+	made, err := a.credential(ctx, r.cluster, r.lifetime)
+	if err != nil {
+		return err
+	}
+	config, err := a.kubeconfigOf(r.cluster, made, r.plugin)
+	if err != nil {
+		return err
+	}
+	switch r.output {
+	case "-":
+		text, err := clientcmd.Write(*config)
+		if err != nil {
+			return err
+		}
+		_, err = a.Out.Write(text)
+		return err
+	case toMerge:
+		return a.mergeKubeconfig(config)
+	}
+	if err := clientcmd.WriteToFile(*config, r.output); err != nil {
+		return errcode.New(errcode.Invalid, "write %s: %w", r.output, err)
+	}
+	fmt.Fprintf(a.Err, "wrote %s; try: kubectl --kubeconfig %s get pods\n", r.output, r.output)
+	return nil
+}
+
+// kubeconfigOf is a kubeconfig with one context.
+func (a *app) kubeconfigOf(name string, made *hubv1.ClusterCredential, plugin bool) (*clientcmdapi.Config, error) {
+	t, err := a.target()
+	if err != nil {
+		return nil, err
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters[name] = &clientcmdapi.Cluster{Server: made.GetServer(), CertificateAuthorityData: []byte(first(made.GetCaPem(), t.CA))}
+	user := &clientcmdapi.AuthInfo{Token: made.GetToken()}
+	if plugin {
+		user = &clientcmdapi.AuthInfo{Exec: &clientcmdapi.ExecConfig{
+			APIVersion: execVersion, Command: "axle", Args: append([]string{"clusters", "credential", name}, a.sameHub()...),
+			InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
+			InstallHint:     "This kubeconfig gets its credentials by axle, which is not on your PATH.",
+		}}
+	}
+	config.AuthInfos[name] = user
+	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	config.CurrentContext = name
+	return config, nil
+}
+
+// sameHub are the flags by which a later run finds the hub of this one.
+func (a *app) sameHub() []string {
+	var args []string
+	for _, f := range []struct{ flag, value string }{
+		{"--hub", first(a.hubURL, a.getenv("AXLE_HUB_URL"))}, {"--token-file", first(a.tokenFile, a.getenv("AXLE_TOKEN_FILE"))}, {"--ca", first(a.caFile, a.getenv("AXLE_CA_FILE"))},
+	} {
+		value := f.value
+		if value != "" && f.flag != "--hub" {
+			if path, err := filepath.Abs(value); err == nil {
+				value = path
+			}
+		}
+		if value != "" {
+			args = append(args, f.flag+"="+value)
+		}
+	}
+	if len(args) > 0 {
+		return args
+	}
+	name := first(a.contextName, a.getenv("AXLE_CONTEXT"))
+	if s, err := a.loadSettings(); err == nil {
+		name = first(name, s.Current)
+	}
+	if name == "" {
+		return nil
+	}
+	return []string{"--context=" + name}
+}
+
+// mergeKubeconfig adds a context to the user's own kubeconfig and makes it the
+// current one.
+func (a *app) mergeKubeconfig(added *clientcmdapi.Config) error {
+	path := clientcmd.NewDefaultPathOptions().GetDefaultFilename()
+	config, err := clientcmd.LoadFromFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		config, err = clientcmdapi.NewConfig(), nil
+	}
+	if err != nil {
+		return errcode.New(errcode.Invalid, "read %s: %w", path, err)
+	}
+	name := added.CurrentContext
+	config.Clusters[name], config.AuthInfos[name], config.Contexts[name] = added.Clusters[name], added.AuthInfos[name], added.Contexts[name]
+	config.CurrentContext = name
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return errcode.New(errcode.Invalid, "write %s: %w", path, err)
+	}
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		return errcode.New(errcode.Invalid, "write %s: %w", path, err)
+	}
+	fmt.Fprintf(a.Err, "context %s is in %s and current; try: kubectl get pods\n", name, path)
+	return nil
+}

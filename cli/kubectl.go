@@ -1,0 +1,278 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/tools/clientcmd"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// killWithin is how long a kubectl that was told to stop has.
+const killWithin = 5 * time.Second
+
+type kubectlRequest struct {
+	clusters []string
+	project  string
+	parallel int
+	timeout  time.Duration
+	args     []string
+}
+
+func (a *app) kubectl() *cobra.Command {
+	r := kubectlRequest{}
+	c := &cobra.Command{
+		Use:   "kubectl --clusters SELECTION -- ARGS",
+		Short: "Run one kubectl command over many clusters, through the hub",
+		Long: `Run one kubectl command over many clusters at once, each through the hub and with
+a credential of its own that lives for an hour at most. Each line of output is
+labelled with its cluster; a summary follows, and the exit code is 1 unless the
+command succeeded everywhere. With -o json the result is one array, with the
+output as an object where it is one; give kubectl its own -o behind the --.`,
+		Example: `  axle kubectl --clusters tier=prod -- get nodes
+  axle kubectl --clusters edge-1,edge-2 --parallel 2 -- rollout status deploy/web -n web
+  axle kubectl --clusters all -o json -- get pods -A -o json`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("say what to run, as: %s -- get nodes", c.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			r.args = args
+			return a.overClusters(c.Context(), r)
+		},
+	}
+	c.Flags().StringSliceVar(&r.clusters, "clusters", nil, "which clusters: names, tags as KEY=VALUE that all must match, or all")
+	c.Flags().StringVar(&r.project, "project", "", "only clusters of this project")
+	c.Flags().IntVar(&r.parallel, "parallel", 10, "how many at a time")
+	c.Flags().DurationVar(&r.timeout, "timeout", 0, "how long each may take; 0 is as long as it takes")
+	return c
+}
+
+// outcome is what came of one cluster.
+type outcome struct {
+	Cluster  string          `json:"cluster"`
+	OK       bool            `json:"ok"`
+	ExitCode int             `json:"exitCode"`
+	Seconds  float64         `json:"seconds"`
+	Output   json.RawMessage `json:"output,omitempty"`
+	Stdout   string          `json:"stdout,omitempty"`
+	Stderr   string          `json:"stderr,omitempty"`
+	Error    string          `json:"error,omitempty"`
+}
+
+func (a *app) overClusters(ctx context.Context, r kubectlRequest) error {
+	if a.output != "table" && a.output != "json" && a.output != "yaml" {
+		return usagef("-o %s is not table, json or yaml", a.output)
+	}
+	if r.parallel < 1 {
+		return usagef("--parallel %d is less than one", r.parallel)
+	}
+	program, err := exec.LookPath("kubectl")
+	if err != nil {
+		return errcode.New(errcode.Invalid, "kubectl is not on your PATH; install it first")
+	}
+	clusters, err := a.chosen(ctx, r)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "axle-kubectl-")
+	if err != nil {
+		return errcode.New(errcode.Invalid, "no folder for kubeconfigs: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	outcomes := make([]outcome, len(clusters))
+	var lines sync.Mutex
+	group := errgroup.Group{}
+	group.SetLimit(r.parallel)
+	width := 0
+	for _, c := range clusters {
+		width = max(width, len(c))
+	}
+	for i, name := range clusters {
+		group.Go(func() error {
+			outcomes[i] = a.onCluster(ctx, program, filepath.Join(dir, fmt.Sprint(i)), name, width, r, &lines)
+			return nil
+		})
+	}
+	_ = group.Wait() // each outcome tells
+	return a.summary(outcomes)
+}
+
+// chosen are the names of the clusters that a selection means.
+func (a *app) chosen(ctx context.Context, r kubectlRequest) ([]string, error) {
+	names, tags, all := []string{}, map[string]string{}, false
+	for _, term := range r.clusters {
+		key, value, isTag := strings.Cut(term, "=")
+		if key == "tag" && strings.Contains(value, "=") {
+			key, value, _ = strings.Cut(value, "=")
+		}
+		switch {
+		case isTag:
+			tags[key] = value
+		case term == "all":
+			all = true
+		default:
+			names = append(names, term)
+		}
+	}
+	if len(names) > 0 && (len(tags) > 0 || all) {
+		return nil, usagef("--clusters takes names, or tags, or all; not a mixture")
+	}
+	if len(names)+len(tags) == 0 && !all && r.project == "" {
+		return nil, usagef("say which clusters with --clusters; all are: --clusters all")
+	}
+	if len(names) > 0 {
+		return names, nil
+	}
+	client, err := a.client()
+	if err != nil {
+		return nil, err
+	}
+	list, err := client.Clusters.List(ctx, connect.NewRequest(&hubv1.ListClustersRequest{Project: r.project, Tags: tags}))
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range list.Msg.GetClusters() {
+		names = append(names, c.GetName())
+	}
+	if len(names) == 0 {
+		return nil, errcode.New(errcode.NotFound, "no cluster matches; axle clusters list shows those that exist, with their tags")
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// onCluster runs the command on one cluster.
+func (a *app) onCluster(ctx context.Context, program, dir, name string, width int, r kubectlRequest, lines *sync.Mutex) outcome {
+	if r.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.timeout)
+		defer cancel()
+	}
+	began := a.now()
+	var stdout, stderr bytes.Buffer
+	out, errs := io.Writer(&stdout), io.Writer(&stderr)
+	if a.output == "table" {
+		label := fmt.Sprintf("%-*s  ", width, name)
+		o, e := &labelled{to: a.Out, label: label, mu: lines}, &labelled{to: a.Err, label: label, mu: lines}
+		defer o.end()
+		defer e.end()
+		out, errs = o, e
+	}
+	err := a.runKubectl(ctx, program, dir, name, r.args, out, errs)
+	result := outcome{Cluster: name, OK: err == nil, Seconds: a.now().Sub(began).Seconds(), Stdout: stdout.String(), Stderr: stderr.String()}
+	if json.Valid(stdout.Bytes()) && stdout.Len() > 0 {
+		result.Output, result.Stdout = json.RawMessage(stdout.Bytes()), ""
+	}
+	var ended *exec.ExitError
+	switch {
+	case errors.As(err, &ended):
+		result.ExitCode, result.Error = ended.ExitCode(), err.Error()
+	case err != nil:
+		result.ExitCode, result.Error = exitFailed, err.Error()
+		fmt.Fprintf(errs, "%s\n", err)
+	}
+	return result
+}
+
+func (a *app) runKubectl(ctx context.Context, program, dir, name string, args []string, out, errs io.Writer) error {
+	made, err := a.credential(ctx, name, 0)
+	if err != nil {
+		return err
+	}
+	config, err := a.kubeconfigOf(name, made, false)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, "kubeconfig")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		return err
+	}
+	// A cache of its own: clusters behind one hub differ in what they serve.
+	cmd := exec.CommandContext(ctx, program, append([]string{"--kubeconfig", path, "--cache-dir", filepath.Join(dir, "cache")}, args...)...)
+	cmd.Stdout, cmd.Stderr = out, errs
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = killWithin
+	return cmd.Run()
+}
+
+// summary ends the output.
+func (a *app) summary(outcomes []outcome) error {
+	var failed []string
+	for _, o := range outcomes {
+		if !o.OK {
+			failed = append(failed, o.Cluster)
+		}
+	}
+	if a.output != "table" {
+		if err := a.encode(outcomes); err != nil {
+			return err
+		}
+	}
+	if len(failed) == 0 {
+		if !a.quiet {
+			fmt.Fprintf(a.Err, "%d clusters: all succeeded\n", len(outcomes))
+		}
+		return nil
+	}
+	return errcode.New(errcode.Unavailable, "%d of %d clusters failed: %s", len(failed), len(outcomes), strings.Join(failed, ", "))
+}
+
+// labelled puts a label before each whole line.
+type labelled struct {
+	to    io.Writer
+	label string
+	mu    *sync.Mutex
+	rest  []byte
+}
+
+// Write implements io.Writer.
+func (l *labelled) Write(p []byte) (int, error) {
+	l.rest = append(l.rest, p...)
+	for {
+		end := bytes.IndexByte(l.rest, '\n')
+		if end < 0 {
+			return len(p), nil
+		}
+		if err := l.line(l.rest[:end+1]); err != nil {
+			return 0, err
+		}
+		l.rest = l.rest[end+1:]
+	}
+}
+
+func (l *labelled) line(text []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err := l.to.Write(append([]byte(l.label), text...))
+	return err
+}
+
+// end writes a last line that has no end of its own.
+func (l *labelled) end() {
+	if len(l.rest) > 0 {
+		// The output is gone, then.
+		_ = l.line(append(l.rest, '\n'))
+	}
+}
