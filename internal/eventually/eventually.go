@@ -32,9 +32,15 @@ func For(t Testing, limit time.Duration, what string, condition func() error) {
 // Wait asks condition until it returns nil, the limit passed or the context
 // ended, and returns the condition's last error in the latter cases.
 func Wait(ctx context.Context, limit time.Duration, condition func() error) error {
+	return WaitEvery(ctx, limit, interval, condition)
+}
+
+// WaitEvery is Wait for a condition that costs what is being measured: it is
+// asked once in every.
+func WaitEvery(ctx context.Context, limit, every time.Duration, condition func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	ticker := time.NewTicker(interval)
+	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
 		err := condition()

@@ -28,6 +28,10 @@ const (
 	// quietLimit how long that may take to come.
 	quiet      = 10 * time.Second
 	quietLimit = 2 * time.Minute
+	// lookEvery is how often the hub is asked how far it is. A list of 500
+	// services costs it tens of milliseconds, which nobody else on a small
+	// machine has meanwhile.
+	lookEvery = 250 * time.Millisecond
 )
 
 // InstallConfig says what Install measures.
@@ -227,7 +231,7 @@ func (i *installation) phase(ctx context.Context, do func(context.Context) error
 
 func (i *installation) allHealthy(ctx context.Context) error {
 	told := time.Now()
-	return eventually.Wait(ctx, i.Limit, func() error {
+	return eventually.WaitEvery(ctx, i.Limit, lookEvery, func() error {
 		services, err := i.services(ctx)
 		if err != nil {
 			return err
@@ -256,7 +260,7 @@ func (i *installation) quiet(ctx context.Context) error {
 		return err
 	}
 	since := time.Now()
-	return eventually.Wait(ctx, quietLimit, func() error {
+	return eventually.WaitEvery(ctx, quietLimit, lookEvery, func() error {
 		events, err := cluster.AuditSince(mark)
 		if err != nil {
 			return err
