@@ -94,6 +94,10 @@ type Config struct {
 
 	// AuditRetention is how long the audit log is kept; zero is 30 days.
 	AuditRetention time.Duration
+	// AuditExport is where the audit log is copied to as JSON lines: a file's
+	// path, or an https:// URL; empty is nowhere. AuditExportToken is a file
+	// with the bearer token for the URL.
+	AuditExport, AuditExportToken string
 
 	// TraceEndpoint is the base URL of an OpenTelemetry collector that takes
 	// OTLP over HTTP; empty sends no traces. TraceRatio of them are kept.

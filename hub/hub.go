@@ -196,7 +196,7 @@ func (h *Hub) newCache() (*gitcache.Cache, error) {
 // makeEdges makes what answers requests.
 func (h *Hub) makeEdges() error {
 	agents, err := agentapi.New(agentapi.Config{
-		Identity: h.identity, Fleet: announcedFleet{h.fleet, h.replicas}, Desired: h.desired, Tarballs: h.agents.packages, Feed: h.feed,
+		Identity: h.identity, Fleet: announcedFleet{h.fleet, h.replicas}, Desired: h.desired, Tarballs: h.agents.packages, Feed: h.feed, Audit: h.audit,
 		Replica: h.replica, Clock: h.config.Clock, Log: h.log, Registerer: h.registry,
 	})
 	if err != nil {
@@ -232,7 +232,7 @@ func (h *Hub) makeEdges() error {
 	mux.Handle(webhook.Pattern, hooks)
 	people.Register(mux)
 	h.login.Register(mux)
-	h.handler = behindProxies(h.config.TrustedProxies, tracing.Handler(h.clustersOrigin(mux), spanName))
+	h.handler = behindProxies(h.config.TrustedProxies, tracing.Handler(h.exposed(h.clustersOrigin(mux)), spanName))
 	return nil
 }
 

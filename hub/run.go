@@ -33,6 +33,7 @@ func (h *Hub) Run(ctx context.Context) (err error) {
 		{Name: "feed", Run: h.feed.Run},
 		{Name: "identity", Run: h.identity.Run},
 		{Name: "audit", Run: h.audit.Run},
+		{Name: "audit export", Run: h.exportHere},
 		{Name: "gitcache", Run: h.cache.Run},
 		{Name: "replicas", Run: h.replicas.Run},
 		{Name: "heads", Run: h.followHeads},
@@ -62,6 +63,7 @@ func (h *Hub) followHeads(ctx context.Context) error {
 			lifecycle.Part{Name: "heads", Run: h.heads.Run},
 			lifecycle.Part{Name: "values", Run: func(ctx context.Context) error { return h.values.Lead(ctx, h.fleet) }},
 			lifecycle.Part{Name: "agents", Run: h.upgradeAgents},
+			lifecycle.Part{Name: "audit export", Run: h.exportForAll},
 		)
 	})
 }

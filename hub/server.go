@@ -114,7 +114,7 @@ func (s *server) Run(ctx context.Context) error {
 	protocols.SetUnencryptedHTTP2(s.tls == nil)
 	srv := &http.Server{
 		Handler: smallFrames(s.handler), TLSConfig: s.tls, Protocols: &protocols,
-		HTTP2:             &http.HTTP2Config{MaxDecoderHeaderTableSize: headerTable, MaxEncoderHeaderTableSize: headerTable},
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxDecoderHeaderTableSize: headerTable, MaxEncoderHeaderTableSize: headerTable},
 		ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -25,6 +26,9 @@ func envName(flag string) string { return daemon.EnvName(envPrefix, flag) }
 
 // fromEnv sets every flag that the command line left alone from its variable.
 func fromEnv(flags *pflag.FlagSet) error { return daemon.FromEnv(flags, envPrefix) }
+
+// audit30 is the hub's own default, shown in the help.
+const audit30 = 30 * 24 * time.Hour
 
 // options are the flags that are not fields of hub.Config as they are.
 type options struct {
@@ -50,6 +54,9 @@ func (o *options) serve(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Replica, "replica", "", "stable name of this replica (default: made once and kept in the data folder)")
 	flags.StringVar(&c.ConfigBackends, "config-backends", "", "file that declares backends for values, such as OpenBao, the same for all replicas (default: the hub's database alone)")
 	flags.StringVar(&c.K8sOrigin, "k8s-origin", "", "the one origin that clusters' APIs are served on, such as https://k8s.example.com; it must lead to this hub (default: the hub's own)")
+	flags.DurationVar(&c.AuditRetention, "audit-retention", audit30, "how long the audit log is kept")
+	flags.StringVar(&c.AuditExport, "audit-export", "", "copy the audit log as JSON lines to a file, or to an https:// URL by POST (default: nowhere)")
+	flags.StringVar(&c.AuditExportToken, "audit-export-token-file", "", "file with the bearer token for the URL of --audit-export; read again for each request")
 	flags.BoolVar(&c.ExecUnaudited, "exec-unaudited", false, "let commands in clusters begin although the audit log cannot be written")
 	flags.StringVar(&c.TLSCert, "tls-cert", "", "PEM file of the server certificate; read again when it changes")
 	flags.StringVar(&c.TLSKey, "tls-key", "", "PEM file of its key")

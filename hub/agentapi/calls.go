@@ -32,6 +32,7 @@ func (c calls) Register(ctx context.Context, req *connect.Request[agentv1.Regist
 		PublicKey: m.GetPublicKey(), ClusterUID: m.GetClusterUid(), Name: m.GetName(), Tags: m.GetTags(),
 		BootID: m.GetBootId(), AgentVersion: m.GetAgentVersion(), Proof: m.GetProof(),
 	})
+	c.noteRegistration(ctx, req, out, err)
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +52,7 @@ func (c calls) Renew(ctx context.Context, req *connect.Request[agentv1.RenewRequ
 		ClusterID: m.GetClusterId(), ClusterUID: m.GetClusterUid(), BootID: m.GetBootId(),
 		At: m.GetAt(), Nonce: m.GetNonce(), Signature: m.GetSignature(),
 	})
+	c.noteRenewal(ctx, req, err)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/api/agent/v1/agentv1connect"
 	"github.com/axle-cd/axle/hub/desired"
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
@@ -72,6 +73,11 @@ type Feed interface {
 	WaitFor(ctx context.Context, p event.Position) error
 }
 
+// Audit records what agents did that people look for later.
+type Audit interface {
+	Add(ctx context.Context, r audit.Record)
+}
+
 // Config of a Server. Those before the blank line are needed.
 type Config struct {
 	Identity Identity
@@ -80,6 +86,9 @@ type Config struct {
 	Tarballs Tarballs
 	Feed     Feed
 
+	// Audit takes a record of registrations, and of agents that use one
+	// identity; nil takes none.
+	Audit Audit
 	// Replica names this replica in answers that agents may complain about.
 	Replica string
 	// PollInterval is told to agents that register; zero is 2 min.

@@ -50,9 +50,13 @@ type Config struct {
 	Retention time.Duration
 	// Kept is a file of this replica with the last checkpoint that it made or
 	// saw, so that it notices when the database lost rows; empty is none.
-	Kept  string
-	Clock clock.Clock
-	Log   *slog.Logger
+	Kept string
+	// Sink is where Export copies the log to, nil for nowhere; SinkName is what
+	// its place is kept under.
+	Sink     Sink
+	SinkName string
+	Clock    clock.Clock
+	Log      *slog.Logger
 }
 
 // Log takes records. It may be used by many goroutines, before Run and after.

@@ -1,0 +1,65 @@
+package agentapi
+
+import (
+	"context"
+	"net"
+
+	"connectrpc.com/connect"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/hub/event/audit"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// noteRegistration records that an agent registered, or could not, by which
+// bootstrap token. A bearer that nobody knows leaves no record: anybody may
+// send one.
+func (c calls) noteRegistration(ctx context.Context, req *connect.Request[agentv1.RegisterRequest], out identity.Registered, err error) {
+	if c.Audit == nil {
+		return
+	}
+	token, terr := c.Identity.Authenticate(ctx, bearer(req.Header()))
+	if err != nil && terr != nil {
+		return
+	}
+	m := req.Msg
+	r := audit.Record{
+		Actor: "agent of " + m.GetName(), ActorKind: string(identity.KindBootstrap), ActorID: token.ID, TokenID: token.TokenID,
+		Source: hostOf(req.Peer().Addr), Action: req.Spec().Procedure, Kind: "cluster", Name: m.GetName(), Result: audit.ResultOK,
+		Detail: map[string]string{"cluster_uid": m.GetClusterUid(), "agent_version": m.GetAgentVersion()},
+	}
+	for key, value := range m.GetTags() {
+		r.Detail["tag "+key] = value
+	}
+	if err != nil {
+		r.Result, r.Detail["error"] = string(errcode.Of(err)), errcode.Message(err)
+	} else {
+		r.Actor, r.ClusterID, r.Name = "agent of "+out.ClusterName, out.ClusterID, out.ClusterName
+		if out.Pending {
+			r.Detail["pending"] = "true"
+		}
+	}
+	c.Audit.Add(ctx, r)
+}
+
+// noteRenewal records that a second agent came with an identity that is in use.
+func (c calls) noteRenewal(ctx context.Context, req *connect.Request[agentv1.RenewRequest], err error) {
+	if c.Audit == nil || !errcode.Is(err, errcode.Conflict) {
+		return
+	}
+	m := req.Msg
+	c.Audit.Add(ctx, audit.Record{
+		Actor: "agent", ActorKind: string(identity.KindCluster), ActorID: m.GetClusterId(), Source: hostOf(req.Peer().Addr),
+		Action: req.Spec().Procedure, ClusterID: m.GetClusterId(), Kind: "cluster", Name: m.GetClusterId(), Result: string(errcode.Conflict),
+		Detail: map[string]string{"error": errcode.Message(err), "cluster_uid": m.GetClusterUid(), "boot_id": m.GetBootId()},
+	})
+}
+
+// hostOf is an address without its port.
+func hostOf(address string) string {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return address
+}

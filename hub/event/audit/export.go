@@ -1,0 +1,120 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/axle-cd/axle/internal/hashchain"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+const (
+	// exportPause is the longest time between two looks for rows that other
+	// replicas wrote.
+	exportPause = 5 * time.Second
+	// exportRows and exportBytes bound what is sent at once.
+	exportRows  = 500
+	exportBytes = 1 << 20
+)
+
+// Sink takes lines of JSON. What it took may come again after a failure.
+type Sink interface {
+	// Send returns nil when the lines are kept; each ends in a newline.
+	Send(ctx context.Context, lines []byte) error
+}
+
+// Export copies the log to its sink until the context ends, from where it was:
+// rows in order, and the checkpoints among them. The database is its queue. It
+// tries again with growing pauses; rows that retention dropped before the sink
+// took them are said to be missing by a line of their own. Each line comes at
+// least once.
+func (l *Log) Export(ctx context.Context) error {
+	if l.Sink == nil {
+		<-ctx.Done()
+		return nil
+	}
+	backoff := jitter.Backoff{Min: time.Second, Max: 2 * time.Minute}
+	for ctx.Err() == nil {
+		more, err := l.exportSome(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				l.Log.Warn("the audit log was not exported; trying again later", logkey.Error, err)
+			}
+			// The end of the context ends the loop.
+			_ = jitter.Wait(ctx, backoff.Next())
+			continue
+		}
+		backoff.Reset()
+		if more {
+			continue
+		}
+		timer := time.NewTimer(jitter.Around(exportPause, exportPause/5))
+		select {
+		case <-l.grown:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+	return nil
+}
+
+// exportSome sends one batch and reports whether there may be more.
+func (l *Log) exportSome(ctx context.Context) (more bool, err error) {
+	at, err := l.Store.AuditCursor(ctx, l.SinkName)
+	if err != nil {
+		return false, err
+	}
+	rows, err := l.Store.AuditRows(ctx, Query{After: at, Limit: exportRows})
+	if err != nil || len(rows) == 0 {
+		return false, err
+	}
+	// Those of the rows; a later one comes with the row that follows.
+	points, err := l.Store.AuditCheckpoints(ctx)
+	if err != nil {
+		return false, err
+	}
+	var lines bytes.Buffer
+	out := json.NewEncoder(&lines)
+	if first := rows[0].Sequence; first != at+1 {
+		gap := hashchain.Gap{From: at + 1, To: first - 1, Reason: "dropped by retention before they were exported"}
+		l.Log.Error("audit records were dropped by retention before they were exported", "from", gap.From, "to", gap.To)
+		if err := out.Encode(hashchain.Exported{Gap: &gap}); err != nil {
+			return false, err
+		}
+	}
+	last := at
+	for _, row := range rows {
+		if err := l.exportRow(out, row, points, last); err != nil {
+			return false, err
+		}
+		if last = row.Sequence; lines.Len() > exportBytes {
+			break
+		}
+	}
+	if err := l.Sink.Send(ctx, lines.Bytes()); err != nil {
+		return false, err
+	}
+	return true, l.Store.PutAuditCursor(ctx, l.SinkName, last)
+}
+
+// exportRow writes a row behind the checkpoints of the row before, which had
+// no row after it when they were made.
+func (l *Log) exportRow(out *json.Encoder, row Row, points []hashchain.Checkpoint, before int64) error {
+	for i := range points {
+		if c := points[i]; c.Kind == hashchain.KindSeen && c.Sequence == before && before > 0 {
+			if err := out.Encode(hashchain.Exported{Checkpoint: &c}); err != nil {
+				return fmt.Errorf("encode a checkpoint: %w", err)
+			}
+		}
+	}
+	line := row.Line
+	if err := out.Encode(hashchain.Exported{Line: &line}); err != nil {
+		return fmt.Errorf("encode audit record %d: %w", row.Sequence, err)
+	}
+	return nil
+}
