@@ -22,6 +22,7 @@ import (
 type loginFlags struct {
 	name, setupFile, email string
 	device, browser        bool
+	federated, trust       string
 	scopes                 []string
 	expires                time.Duration
 }
@@ -41,7 +42,8 @@ A token of your own, such as one of axle tokens create, is read from
 of the machine could read it.
 
 The first login to a new hub may trade the setup token, which the hub wrote to
-setup-token in its data folder, for an administrator's API token.`,
+setup-token in its data folder, for an administrator's API token. A job of a CI
+trades the token that its CI signed, with --federated-token-file.`,
 		Example: `  axle login https://hub.example.com
   axle login https://hub.example.com --device
   axle login https://hub.example.com --ca data/ca.pem --token-file token
@@ -74,7 +76,9 @@ setup-token in its data folder, for an administrator's API token.`,
 	flags.BoolVar(&f.browser, "browser", false, "through a browser, also when standard input is no terminal")
 	flags.StringSliceVar(&f.scopes, "scope", nil, "what the token may do: read, write or admin (default: all that you may)")
 	flags.DurationVar(&f.expires, "expires", 0, "how long a login lasts (default: 12h; at most 168h)")
-	c.MarkFlagsMutuallyExclusive("device", "browser", "setup-token-file")
+	flags.StringVar(&f.federated, "federated-token-file", "", "token of a CI that the hub trusts; it is traded for one of at most an hour")
+	flags.StringVar(&f.trust, "trust", "", "trust to trade it by, when several fit")
+	c.MarkFlagsMutuallyExclusive("device", "browser", "setup-token-file", "federated-token-file")
 	return c
 }
 
@@ -84,6 +88,8 @@ func (a *app) obtain(c *cobra.Command, t *target, f loginFlags) (err error) {
 	switch {
 	case f.setupFile != "":
 		t.Token, err = a.setup(c, *t, f.setupFile, f.email)
+	case f.federated != "":
+		t.Token, err = a.exchange(c, *t, f.federated, f.trust)
 	case f.device:
 		t.Session = true
 		t.Token, err = a.loginByDevice(c.Context(), *t, f)

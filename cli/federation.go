@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/buildinfo"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/sdk"
+)
+
+type trustView struct {
+	ID          string            `json:"id"`
+	Name        string            `json:"name"`
+	Issuer      string            `json:"issuer"`
+	Audience    string            `json:"audience"`
+	Claims      map[string]string `json:"claims"`
+	Account     string            `json:"account"`
+	Scopes      []string          `json:"scopes"`
+	Lifetime    string            `json:"lifetime"`
+	CreatedAt   string            `json:"createdAt"`
+	CreatedBy   string            `json:"createdBy"`
+	LastUsedAt  string            `json:"lastUsedAt"`
+	LastUsedAge string            `json:"lastUsedAge"`
+}
+
+func (a *app) trustView(t *hubv1.Trust) trustView {
+	return trustView{
+		ID: t.GetId(), Name: t.GetName(), Issuer: t.GetIssuer(), Audience: t.GetAudience(), Claims: t.GetClaims(), Account: t.GetAccount(),
+		Scopes: append([]string{}, t.GetScopes()...), Lifetime: (time.Duration(t.GetLifetimeMicros()) * time.Microsecond).String(),
+		CreatedAt: stamp(t.GetCreatedAt()), CreatedBy: t.GetCreatedBy(), LastUsedAt: stamp(t.GetLastUsedAt()), LastUsedAge: a.age(t.GetLastUsedAt()),
+	}
+}
+
+func (a *app) printTrusts(views []trustView) error {
+	return printList(a, views, func(v trustView) string { return v.Name },
+		column[trustView]{"NAME", func(v trustView) string { return v.Name }},
+		column[trustView]{"ACCOUNT", func(v trustView) string { return v.Account }},
+		column[trustView]{"SCOPES", func(v trustView) string { return strings.Join(v.Scopes, ",") }},
+		column[trustView]{"ISSUER", func(v trustView) string { return v.Issuer }},
+		column[trustView]{"AUDIENCE", func(v trustView) string { return v.Audience }},
+		column[trustView]{"CLAIMS", func(v trustView) string {
+			var pairs []string
+			for _, key := range slices.Sorted(maps.Keys(v.Claims)) {
+				pairs = append(pairs, key+"="+v.Claims[key])
+			}
+			return strings.Join(pairs, " ")
+		}},
+		column[trustView]{"LAST USED", func(v trustView) string { return ago(v.LastUsedAge) }},
+	)
+}
+
+func (a *app) federation() *cobra.Command {
+	list := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List whose tokens are trusted", Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			all, err := client.Federation.List(c.Context(), connect.NewRequest(&hubv1.ListTrustsRequest{}))
+			if err != nil {
+				return err
+			}
+			views := []trustView{}
+			for _, t := range all.Msg.GetTrusts() {
+				views = append(views, a.trustView(t))
+			}
+			return a.printTrusts(views)
+		},
+	}
+	remove := &cobra.Command{
+		Use: "delete NAME…", Short: "Trust no longer; tokens that were exchanged live on for what is left of their hour", Args: atLeast(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			for _, name := range args {
+				if _, err := client.Federation.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteTrustRequest{Name: name})); err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
+				fmt.Fprintf(a.Err, "trust %s deleted\n", name)
+			}
+			return nil
+		},
+	}
+	return noun("federation", "Trust in the tokens that a CI gives to its jobs", []string{"trusts"}, list, a.federationCreate(), remove)
+}
+
+func (a *app) federationCreate() *cobra.Command {
+	request := &hubv1.CreateTrustRequest{}
+	var lifetime time.Duration
+	var caFile string
+	c := &cobra.Command{
+		Use: "create NAME", Short: "Let the jobs of a CI act as a service account", Args: exactly(1),
+		Long: `Let the jobs of a CI act as a service account, without a secret in the CI: a job
+trades the token that its CI signed for one of the hub, of at most an hour.
+
+Each --claim must match the whole claim: a glob, in which * also matches "/", or
+a regular expression between slashes. Name what only your jobs have; an issuer
+such as GitHub signs the jobs of everybody.`,
+		Example: `  axle federation create github --account ci --scope write \
+    --issuer https://token.actions.githubusercontent.com --audience https://hub.example.com \
+    --claim repository=acme/web --claim ref=refs/heads/main
+  axle login https://hub.example.com --federated-token-file token.jwt`,
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			request.Name, request.LifetimeMicros = args[0], lifetime.Microseconds()
+			if caFile != "" {
+				pem, err := os.ReadFile(caFile)
+				if err != nil {
+					return errcode.New(errcode.Invalid, "read the issuer's certificate authority: %w", err)
+				}
+				request.CaPem = string(pem)
+			}
+			made, err := client.Federation.Create(c.Context(), connect.NewRequest(request))
+			if err != nil {
+				return err
+			}
+			return a.printTrusts([]trustView{a.trustView(made.Msg)})
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&request.Issuer, "issuer", "", "the tokens' iss, an https URL")
+	flags.StringVar(&request.Audience, "audience", "", "the tokens' aud for this hub")
+	flags.StringVar(&request.Account, "account", "", "service account that the jobs act as")
+	flags.StringToStringVar(&request.Claims, "claim", nil, "NAME=PATTERN that the token must carry; may be repeated")
+	flags.StringSliceVar(&request.Scopes, "scope", nil, "read, write or admin (default: read)")
+	flags.DurationVar(&lifetime, "lifetime", 0, "of the exchanged tokens (default and most: 1h)")
+	flags.StringVar(&caFile, "issuer-ca", "", "PEM file of the issuer's certificate authority (default: the system's)")
+	return c
+}
+
+// exchange trades a CI's token for one of the hub.
+func (a *app) exchange(c *cobra.Command, t target, file, trust string) (string, error) {
+	token, err := a.secret("token of the CI", file)
+	if err != nil {
+		return "", err
+	}
+	client, err := sdk.New(sdk.Config{URL: t.URL, CAPEM: []byte(t.CA), UserAgent: "axle/" + buildinfo.Version})
+	if err != nil {
+		return "", err
+	}
+	made, err := client.Federation.Exchange(c.Context(), connect.NewRequest(&hubv1.ExchangeRequest{SubjectToken: token, Trust: trust}))
+	if err != nil {
+		return "", err
+	}
+	return made.Msg.GetSecret(), nil
+}
