@@ -51,7 +51,7 @@ func (s *accessCalls) CanI(ctx context.Context, r *connect.Request[hubv1.CanIReq
 	}
 	switch {
 	case errors.Is(d.Err, identity.ErrNoBinding):
-		place := "--hub"
+		place := "--global"
 		if level != identity.LevelHub {
 			place = flag(string(level), name)
 		}

@@ -119,7 +119,7 @@ func ofNewWebhook(ctx context.Context, s *Server, action identity.Action, messag
 	if name := message.(*hubv1.CreateWebhookRequest).GetRepository(); name != "" {
 		return one(s.repositoryNeed(ctx, action, name))
 	}
-	return []need{{action: action, what: "the whole hub", flag: "--hub"}}, nil
+	return []need{{action: action, what: "the whole hub", flag: "--global"}}, nil
 }
 
 // webhookScopes tells where the webhooks of the hub are: with their
@@ -159,7 +159,7 @@ func bagScope(b config.BagRow) identity.Scope { return identity.Scope{Project: b
 // bagNeed finds a bag by name.
 func (s *Server) bagNeed(ctx context.Context, action identity.Action, kind, name string) (need, error) {
 	b, err := s.Values.Bag(ctx, kind, name)
-	n := need{action: action, scope: bagScope(b.BagRow), what: kind + " " + name, flag: "--hub", missing: config.NoBag(kind, name)}
+	n := need{action: action, scope: bagScope(b.BagRow), what: kind + " " + name, flag: "--global", missing: config.NoBag(kind, name)}
 	if b.Project != "" {
 		n.flag = flag("project", b.Project)
 	}
@@ -184,7 +184,7 @@ func ofOutputsSet(ctx context.Context, s *Server, action identity.Action, messag
 
 // bagSet needs to change a bag that is there, and to create where it is to be.
 func (s *Server) bagSet(ctx context.Context, action identity.Action, kind string, m *hubv1.Context) ([]need, error) {
-	into := need{action: identity.ActionCreate, what: "the whole hub", flag: "--hub"}
+	into := need{action: identity.ActionCreate, what: "the whole hub", flag: "--global"}
 	if m.GetProject() != "" {
 		var err error
 		if into, err = s.projectNeed(ctx, identity.ActionCreate, m.GetProject()); err != nil {

@@ -145,7 +145,7 @@ func (d *Directory) unbound(p Principal, action Action, scope Scope) error {
 	if !any {
 		return errcode.New(errcode.Forbidden, "%s may not %s here: %w; an administrator does with: %s", p.Name, action, ErrNoAccess, p.BindCommand(ActionRead, "--project NAME"))
 	}
-	where := "--hub"
+	where := "--global"
 	switch {
 	case scope.Service != "":
 		where = "--service CLUSTER/NAME"

@@ -1,0 +1,264 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+)
+
+type bindingView struct {
+	ID          string `json:"id"`
+	SubjectKind string `json:"subjectKind"`
+	Subject     string `json:"subject"`
+	Action      string `json:"action"`
+	Level       string `json:"level"`
+	Object      string `json:"object"`
+	CreatedAt   string `json:"createdAt"`
+	CreatedBy   string `json:"createdBy"`
+}
+
+func bindingViewOf(b *hubv1.Binding) bindingView {
+	return bindingView{b.GetId(), b.GetSubjectKind(), b.GetSubject(), b.GetAction(), b.GetLevel(), b.GetObject(), stamp(b.GetCreatedAt()), b.GetCreatedBy()}
+}
+
+// where is what a binding is about, for people.
+func (v bindingView) where() string {
+	if v.Level == "hub" {
+		return "everything"
+	}
+	return v.Level + " " + v.Object
+}
+
+func (a *app) printBindings(all []*hubv1.Binding) error {
+	views := []bindingView{}
+	for _, b := range all {
+		views = append(views, bindingViewOf(b))
+	}
+	return printList(a, views, func(v bindingView) string { return v.ID },
+		column[bindingView]{"SUBJECT", func(v bindingView) string { return v.Subject }},
+		column[bindingView]{"KIND", func(v bindingView) string { return v.SubjectKind }},
+		column[bindingView]{"ACTION", func(v bindingView) string { return v.Action }},
+		column[bindingView]{"WHERE", func(v bindingView) string { return v.where() }},
+		column[bindingView]{"BY", func(v bindingView) string { return v.CreatedBy }},
+		column[bindingView]{"ID", func(v bindingView) string { return v.ID }},
+	)
+}
+
+// placeFlags say where.
+type placeFlags struct {
+	project, cluster, service string
+	global                    bool
+}
+
+func (p *placeFlags) add(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&p.project, "project", "", "everything in this project")
+	f.StringVar(&p.cluster, "cluster", "", "this cluster and its services")
+	f.StringVar(&p.service, "service", "", "this service, CLUSTER/NAME or NAME with --cluster")
+	f.BoolVar(&p.global, "global", false, "everything that the hub has")
+}
+
+// place reads the flags; one of them has to be there when needed is set.
+func (p *placeFlags) place(needed bool) (*hubv1.Place, error) {
+	out := &hubv1.Place{Project: p.project, Cluster: p.cluster, Service: p.service}
+	if cluster, name, ok := strings.Cut(p.service, "/"); ok {
+		if p.cluster != "" && p.cluster != cluster {
+			return nil, usagef("--service %s is not on --cluster %s", p.service, p.cluster)
+		}
+		out.Cluster, out.Service = cluster, name
+	} else if p.service != "" && p.cluster == "" {
+		return nil, usagef("name the service's cluster too: --service CLUSTER/%s", p.service)
+	}
+	named := out.GetProject() != "" || out.GetCluster() != ""
+	switch {
+	case out.GetProject() != "" && out.GetCluster() != "":
+		return nil, usagef("name a project, or a cluster, or a service: each is in one of the former")
+	case named && p.global:
+		return nil, usagef("--global is everything; leave the other away")
+	case needed && !named && !p.global:
+		return nil, usagef("say where: --project NAME, --cluster NAME, --service CLUSTER/NAME, or --global for everything")
+	}
+	return out, nil
+}
+
+// subjectFlags say who.
+type subjectFlags struct{ user, group, account string }
+
+func (s *subjectFlags) add(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&s.user, "user", "", "a person, by e-mail")
+	f.StringVar(&s.group, "group", "", "everybody in this group")
+	f.StringVar(&s.account, "service-account", "", "a service account")
+}
+
+func (s *subjectFlags) subject() (kind, name string, err error) {
+	for k, n := range map[string]string{"user": s.user, "group": s.group, "service_account": s.account} {
+		if n == "" {
+			continue
+		}
+		if kind != "" {
+			return "", "", usagef("name one of --user, --group and --service-account")
+		}
+		kind, name = k, n
+	}
+	if kind == "" {
+		return "", "", usagef("say who: --user EMAIL, --group NAME or --service-account NAME")
+	}
+	return kind, name, nil
+}
+
+const bindLong = `Actions are read, write, create and git. Writing implies reading and creating;
+git is about repositories and their webhooks. What is given for a project holds
+for its clusters and services, what is given for a cluster for its services.`
+
+func (a *app) auth() *cobra.Command {
+	list := &cobra.Command{
+		Use: "bindings", Short: "List role bindings: all for an administrator, else your own and your groups'", Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			all, err := client.Bindings.List(c.Context(), connect.NewRequest(&hubv1.ListBindingsRequest{}))
+			if err != nil {
+				return err
+			}
+			return a.printBindings(all.Msg.GetBindings())
+		},
+	}
+	return noun("auth", "Who may do what", nil, a.canI(), a.bind(), a.unbind(), list)
+}
+
+func (a *app) canI() *cobra.Command {
+	var where placeFlags
+	var as string
+	c := &cobra.Command{
+		Use: "can-i ACTION", Short: "Tell whether you, or somebody else, may do something, and why", Args: exactly(1),
+		Long: `Tell whether you may read, write, create, git or admin somewhere. It exits with 1
+when not. An administrator may ask for somebody else with --as.`,
+		Example: `  axle auth can-i write --cluster edge-1
+  axle auth can-i read --service edge-1/web --as ann@example.com -o json`,
+		ValidArgs: []string{"read", "write", "create", "git", "admin"},
+		RunE: func(c *cobra.Command, args []string) error {
+			place, err := where.place(false)
+			if err != nil {
+				return err
+			}
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			answer, err := client.Access.CanI(c.Context(), connect.NewRequest(&hubv1.CanIRequest{Action: args[0], Place: place, As: as}))
+			if err != nil {
+				return err
+			}
+			view := struct {
+				Allowed bool         `json:"allowed"`
+				Reason  string       `json:"reason"`
+				Binding *bindingView `json:"binding,omitempty"`
+			}{Allowed: answer.Msg.GetAllowed(), Reason: answer.Msg.GetReason()}
+			if b := answer.Msg.GetBinding(); b != nil {
+				v := bindingViewOf(b)
+				view.Binding = &v
+			}
+			switch {
+			case a.output == "json" || a.output == "yaml":
+				if err := a.encode(view); err != nil {
+					return err
+				}
+			case view.Allowed:
+				fmt.Fprintf(a.Out, "yes: %s\n", view.Reason)
+			default:
+				fmt.Fprintln(a.Out, "no")
+			}
+			if !view.Allowed {
+				return errors.New(view.Reason)
+			}
+			return nil
+		},
+	}
+	where.add(c)
+	c.Flags().StringVar(&as, "as", "", "ask for this user or service account (administrators)")
+	return c
+}
+
+func (a *app) bind() *cobra.Command {
+	var where placeFlags
+	var who subjectFlags
+	var actions []string
+	c := &cobra.Command{
+		Use: "bind", Short: "Give a user, a group or a service account access", Args: noArgs, Long: "Give access.\n\n" + bindLong,
+		Example: `  axle auth bind --user ann@example.com --action read --project shop
+  axle auth bind --group "web team" --action write,git --project shop
+  axle auth bind --service-account ci --action write --service edge-1/web`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			place, kind, name, err := bindArguments(&where, &who, actions)
+			if err != nil {
+				return err
+			}
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			made, err := client.Bindings.Create(c.Context(), connect.NewRequest(&hubv1.CreateBindingRequest{SubjectKind: kind, Subject: name, Actions: actions, Place: place}))
+			if err != nil {
+				return err
+			}
+			if len(made.Msg.GetBindings()) == 0 {
+				fmt.Fprintf(a.Err, "%s has that already\n", name)
+			}
+			return a.printBindings(made.Msg.GetBindings())
+		},
+	}
+	where.add(c)
+	who.add(c)
+	c.Flags().StringSliceVar(&actions, "action", nil, "read, write, create or git; several with commas")
+	return c
+}
+
+// bindArguments reads what bind and unbind have in common.
+func bindArguments(where *placeFlags, who *subjectFlags, actions []string) (place *hubv1.Place, kind, name string, err error) {
+	if kind, name, err = who.subject(); err != nil {
+		return nil, "", "", err
+	}
+	if len(actions) == 0 {
+		return nil, "", "", usagef("say what: --action read, write, create or git")
+	}
+	place, err = where.place(true)
+	return place, kind, name, err
+}
+
+func (a *app) unbind() *cobra.Command {
+	var where placeFlags
+	var who subjectFlags
+	var actions []string
+	c := &cobra.Command{
+		Use: "unbind", Short: "Take access back, within 5 s everywhere", Args: noArgs,
+		Long:    "Take back what axle auth bind gave, named as it was given; axle auth bindings\nlists it.",
+		Example: "  axle auth unbind --user ann@example.com --action read --project shop",
+		RunE: func(c *cobra.Command, _ []string) error {
+			place, kind, name, err := bindArguments(&where, &who, actions)
+			if err != nil {
+				return err
+			}
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			gone, err := client.Bindings.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteBindingRequest{SubjectKind: kind, Subject: name, Actions: actions, Place: place}))
+			if err != nil {
+				return err
+			}
+			return a.printBindings(gone.Msg.GetBindings())
+		},
+	}
+	where.add(c)
+	who.add(c)
+	c.Flags().StringSliceVar(&actions, "action", nil, "read, write, create or git; several with commas")
+	return c
+}

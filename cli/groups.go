@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/sdk"
+)
+
+type memberView struct {
+	Name string `json:"name"`
+	Kind string `json:"kind"`
+	// Sources say why: "" is a person's hand, else a login provider.
+	Sources []string `json:"sources"`
+}
+
+type groupView struct {
+	Name        string       `json:"name"`
+	Description string       `json:"description"`
+	Members     int32        `json:"members"`
+	Member      []memberView `json:"member,omitempty"`
+	CreatedAt   string       `json:"createdAt"`
+	CreatedAge  string       `json:"createdAge"`
+	ID          string       `json:"id"`
+}
+
+func (a *app) groupView(g *hubv1.Group) groupView {
+	v := groupView{
+		Name: g.GetName(), Description: g.GetDescription(), Members: g.GetMembers(), CreatedAt: stamp(g.GetCreatedAt()), CreatedAge: a.age(g.GetCreatedAt()), ID: g.GetId(),
+	}
+	for _, m := range g.GetMember() {
+		v.Member = append(v.Member, memberView{m.GetName(), m.GetKind(), append([]string{}, m.GetSources()...)})
+	}
+	return v
+}
+
+// printGroup shows a group and who is in it.
+func (a *app) printGroup(g *hubv1.Group) error {
+	v := a.groupView(g)
+	rows := []column[groupView]{
+		{"Name", func(v groupView) string { return v.Name }},
+		{"Description", func(v groupView) string { return v.Description }},
+		{"Members", func(v groupView) string { return strconv.Itoa(int(v.Members)) }},
+	}
+	for _, m := range v.Member {
+		rows = append(rows, column[groupView]{"", func(groupView) string { return m.Name }})
+	}
+	return printOne(a, v, func(v groupView) string { return v.Name }, rows...)
+}
+
+func (a *app) groups() *cobra.Command {
+	list := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List groups", Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			all, err := client.Groups.List(c.Context(), connect.NewRequest(&hubv1.ListGroupsRequest{}))
+			if err != nil {
+				return err
+			}
+			views := []groupView{}
+			for _, g := range all.Msg.GetGroups() {
+				views = append(views, a.groupView(g))
+			}
+			return printList(a, views, func(v groupView) string { return v.Name },
+				column[groupView]{"NAME", func(v groupView) string { return v.Name }},
+				column[groupView]{"MEMBERS", func(v groupView) string { return strconv.Itoa(int(v.Members)) }},
+				column[groupView]{"AGE", func(v groupView) string { return v.CreatedAge }},
+				column[groupView]{"DESCRIPTION", func(v groupView) string { return v.Description }},
+			)
+		},
+	}
+	get := a.groupCommand("get NAME", "Show a group and who is in it", 1, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
+		return c.Groups.Get(ctx, connect.NewRequest(&hubv1.GetGroupRequest{Name: args[0]}))
+	})
+	var description string
+	create := a.groupCommand("create NAME", "Make a group", 1, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
+		return c.Groups.Create(ctx, connect.NewRequest(&hubv1.CreateGroupRequest{Name: args[0], Description: description}))
+	})
+	create.Long = `Make a group. A login provider that names it puts people into it; names that are
+no groups of the hub give nothing. Clusters see it as a Kubernetes group.`
+	create.Flags().StringVar(&description, "description", "", "what it is for")
+	add := a.groupCommand("add-member GROUP EMAIL", "Put a user or service account into a group", 2, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
+		return c.Groups.AddMember(ctx, connect.NewRequest(&hubv1.AddMemberRequest{Group: args[0], User: args[1]}))
+	})
+	remove := a.groupCommand("remove-member GROUP EMAIL", "Take somebody out of a group", 2, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
+		return c.Groups.RemoveMember(ctx, connect.NewRequest(&hubv1.RemoveMemberRequest{Group: args[0], User: args[1]}))
+	})
+	end := &cobra.Command{
+		Use: "delete NAME…", Short: "Delete groups with their bindings", Args: atLeast(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			for _, name := range args {
+				if _, err := client.Groups.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteGroupRequest{Name: name})); err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
+				fmt.Fprintf(a.Err, "group %s deleted\n", name)
+			}
+			return nil
+		},
+	}
+	return noun("groups", "Groups of people and service accounts (administrators)", []string{"group"}, list, get, create, add, remove, end)
+}
+
+// groupCommand makes a command whose answer is a group.
+func (a *app) groupCommand(use, short string, args int, call func(context.Context, *sdk.Client, []string) (*connect.Response[hubv1.Group], error)) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: exactly(args),
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			g, err := call(c.Context(), client, args)
+			if err != nil {
+				return err
+			}
+			return a.printGroup(g.Msg)
+		},
+	}
+}

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+)
+
+type userView struct {
+	Name       string   `json:"name"`
+	Kind       string   `json:"kind"`
+	Admin      bool     `json:"admin"`
+	Groups     []string `json:"groups"`
+	CreatedAt  string   `json:"createdAt"`
+	CreatedAge string   `json:"createdAge"`
+	ID         string   `json:"id"`
+	// Token is only there when it was just made.
+	Token string `json:"token,omitempty"`
+}
+
+func (a *app) userView(u *hubv1.User) userView {
+	return userView{
+		Name: u.GetName(), Kind: u.GetKind(), Admin: u.GetAdmin(), Groups: append([]string{}, u.GetGroups()...),
+		CreatedAt: stamp(u.GetCreatedAt()), CreatedAge: a.age(u.GetCreatedAt()), ID: u.GetId(),
+	}
+}
+
+func (a *app) users() *cobra.Command {
+	list := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List people and service accounts", Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			all, err := client.Users.List(c.Context(), connect.NewRequest(&hubv1.ListUsersRequest{}))
+			if err != nil {
+				return err
+			}
+			views := []userView{}
+			for _, u := range all.Msg.GetUsers() {
+				views = append(views, a.userView(u))
+			}
+			return printList(a, views, func(v userView) string { return v.Name },
+				column[userView]{"NAME", func(v userView) string { return v.Name }},
+				column[userView]{"KIND", func(v userView) string { return v.Kind }},
+				column[userView]{"ADMIN", func(v userView) string { return strconv.FormatBool(v.Admin) }},
+				column[userView]{"GROUPS", func(v userView) string { return strings.Join(v.Groups, ",") }},
+				column[userView]{"AGE", func(v userView) string { return v.CreatedAge }},
+			)
+		},
+	}
+	remove := &cobra.Command{
+		Use: "delete EMAIL…", Short: "Delete people with their tokens, bindings and memberships", Args: atLeast(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			for _, name := range args {
+				if _, err := client.Users.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteUserRequest{Name: name})); err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
+				fmt.Fprintf(a.Err, "user %s deleted\n", name)
+			}
+			return nil
+		},
+	}
+	return noun("users", "People and service accounts (administrators)", []string{"user"}, list, a.usersCreate(), a.usersAdmin(), remove)
+}
+
+func (a *app) usersCreate() *cobra.Command {
+	request := &hubv1.CreateUserRequest{}
+	var expires time.Duration
+	c := &cobra.Command{
+		Use: "create EMAIL", Short: "Add a person ahead of the first login", Args: exactly(1),
+		Long: `Add a person ahead of the first login. Whoever is new sees nothing until
+axle auth bind gives access. With --token-scope a first API token is made as
+well; it alone goes to standard output, once.`,
+		Example: `  axle users create ann@example.com
+  axle users create ann@example.com --token-scope write --token-expires 8h > ann.token`,
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			request.Email, request.TokenLifetimeMicros = args[0], expires.Microseconds()
+			made, err := client.Users.Create(c.Context(), connect.NewRequest(request))
+			if err != nil {
+				return err
+			}
+			view := a.userView(made.Msg.GetUser())
+			view.Token = made.Msg.GetToken()
+			if a.output == "json" || a.output == "yaml" {
+				return a.encode(view)
+			}
+			fmt.Fprintf(a.Err, "user %s made; give access with: axle auth bind --user %s --action read --project NAME\n", view.Name, view.Name)
+			if view.Token == "" {
+				return nil
+			}
+			fmt.Fprintf(a.Err, "a first token, good until %s; it is shown only now:\n", stamp(made.Msg.GetTokenExpiresAt()))
+			_, err = fmt.Fprintln(a.Out, view.Token)
+			return err
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&request.Admin, "admin", false, "make an administrator, who may do everything")
+	f.StringSliceVar(&request.TokenScopes, "token-scope", nil, "make a first token too: read, write or admin")
+	f.DurationVar(&expires, "token-expires", 0, "lifetime of that token (default: 24h)")
+	return c
+}
+
+func (a *app) usersAdmin() *cobra.Command {
+	var revoke bool
+	c := &cobra.Command{
+		Use: "admin EMAIL", Short: "Make somebody an administrator, or no more", Args: exactly(1),
+		Long:    "Make somebody an administrator, who may do everything that his token's scopes\nlet through, or take that back. The last administrator stays.",
+		Example: "  axle users admin ann@example.com\n  axle users admin ann@example.com --revoke",
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			u, err := client.Users.SetAdmin(c.Context(), connect.NewRequest(&hubv1.SetAdminRequest{Name: args[0], Admin: !revoke}))
+			if err != nil {
+				return err
+			}
+			if a.output == "json" || a.output == "yaml" {
+				return a.encode(a.userView(u.Msg))
+			}
+			not := ""
+			if revoke {
+				not = " no"
+			}
+			fmt.Fprintf(a.Err, "%s is%s administrator now\n", args[0], not)
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&revoke, "revoke", false, "take it back")
+	return c
+}
