@@ -26,6 +26,7 @@ type backendView struct {
 func (a *app) config() *cobra.Command {
 	list := &cobra.Command{
 		Use: "backends", Short: "List where values may lie: which is the default, and whether each answers", Args: noArgs,
+		Example: "  axle config backends\n  axle config backends -o json | jq '.[] | select(.healthy | not)'",
 		RunE: func(c *cobra.Command, _ []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -148,7 +149,7 @@ work: ending this command, or the hub, only delays it.`,
 	c.Flags().StringVar(&request.To, "to", "", "backend that gets them")
 	c.Flags().BoolVar(&status, "status", false, "show how the last migration is")
 	c.Flags().BoolVar(&detach, "detach", false, "do not wait until it is done")
-	return c
+	return completeFlag(completeFlag(c, "from", a.completeBackends()), "to", a.completeBackends())
 }
 
 // followMigration waits until it is done.

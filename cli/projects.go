@@ -63,7 +63,7 @@ func (a *app) projects() *cobra.Command {
 		},
 	}
 	get := &cobra.Command{
-		Use: "get NAME", Short: "Show one project", Args: exactly(1), ValidArgsFunction: a.completeProjects,
+		Use: "get NAME", Short: "Show one project", Args: exactly(1), ValidArgsFunction: a.completeProjects(),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -104,7 +104,7 @@ here: agents refuse what was rendered and is not allowed.`,
 	create.Flags().StringVar(&description, "description", "", "what it is for")
 	declared.register(create)
 	remove := &cobra.Command{
-		Use: "delete NAME", Short: "Delete a project that holds nothing", Args: exactly(1), ValidArgsFunction: a.completeProjects,
+		Use: "delete NAME", Short: "Delete a project that holds nothing", Args: exactly(1), ValidArgsFunction: a.completeProjects(),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -124,7 +124,7 @@ func (a *app) projectsUpdate() *cobra.Command {
 	var description string
 	var declared limitFlags
 	c := &cobra.Command{
-		Use: "update NAME", Short: "Change what a project is for, or what its services may touch", Args: exactly(1), ValidArgsFunction: a.completeProjects,
+		Use: "update NAME", Short: "Change what a project is for, or what its services may touch", Args: exactly(1), ValidArgsFunction: a.completeProjects(),
 		Long: `Change a project. A flag replaces the limit that it names, the others stay. The
 services of the project take new limits with their next poll. Namespaces in which
 services are now cannot be left out.`,
@@ -160,23 +160,4 @@ services are now cannot be left out.`,
 	c.Flags().StringVar(&description, "description", "", "what it is for")
 	declared.register(c)
 	return c
-}
-
-func (a *app) completeProjects(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	client, err := a.client()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	all, err := client.Projects.List(c.Context(), connect.NewRequest(&hubv1.ListProjectsRequest{}))
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []string
-	for _, p := range all.Msg.GetProjects() {
-		names = append(names, p.GetName())
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -90,7 +90,7 @@ Secrets are shown as a short hash that changes when the value does.`,
 			}
 			at := slices.IndexFunc(views, func(v configView) bool { return v.Key == explain })
 			if at < 0 {
-				return errcode.New(errcode.NotFound, "%s/%s has no key %q in any layer", ref.GetCluster(), ref.GetName(), explain)
+				return errcode.New(errcode.NotFound, "%s/%s has no key %q in any layer; it has %s", ref.GetCluster(), ref.GetName(), explain, first(strings.Join(keysOf(views), ", "), "none at all"))
 			}
 			return a.printLayers(views[at])
 		},
@@ -98,7 +98,14 @@ Secrets are shown as a short hash that changes when the value does.`,
 	c.Flags().StringVar(&explain, "explain", "", "show every layer that has this key")
 	c.PersistentFlags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
 	c.AddCommand(a.configSet(&cluster), a.configUnset(&cluster))
-	return c
+	return completeFlag(c, "explain", a.completeKeys(&cluster))
+}
+
+func keysOf(views []configView) (keys []string) {
+	for _, v := range views {
+		keys = append(keys, v.Key)
+	}
+	return keys
 }
 
 func (a *app) printConfig(views []configView) error {
@@ -229,11 +236,30 @@ func (a *app) configUnset(cluster *string) *cobra.Command {
 	return &cobra.Command{
 		Use: "unset CLUSTER/NAME KEY…", Short: "Remove values, secrets or references of a service", Args: atLeast(2), ValidArgsFunction: a.completeServices,
 		RunE: func(c *cobra.Command, args []string) error {
+			client, ref, err := a.service(args[0], *cluster)
+			if err != nil {
+				return err
+			}
+			s, err := client.Services.Get(c.Context(), connect.NewRequest(&hubv1.GetServiceRequest{Ref: ref}))
+			if err != nil {
+				return err
+			}
 			ch := newChange()
 			for _, key := range args[1:] {
+				if !owns(s.Msg.GetSpec(), key) {
+					return errcode.New(errcode.NotFound, "%s/%s has no value %q of its own; axle services config %s/%s shows where each comes from", ref.GetCluster(), ref.GetName(), key, ref.GetCluster(), ref.GetName())
+				}
 				ch.clear(key)
 			}
 			return a.changeConfig(c, args[0], *cluster, ch)
 		},
 	}
+}
+
+// owns reports whether a service itself has a value, a secret or a reference.
+func owns(spec *hubv1.ServiceSpec, key string) bool {
+	_, plain := spec.GetConfiguration()[key]
+	_, secret := spec.GetSecrets()[key]
+	_, reference := spec.GetSecretRefs()[key]
+	return plain || secret || reference
 }

@@ -119,7 +119,9 @@ func (a *app) servicesTests() *cobra.Command {
 	c := &cobra.Command{
 		Use: "tests CLUSTER/NAME", Short: "Show how a service's tests ran, or follow them as they run", Args: exactly(1), ValidArgsFunction: a.completeServices,
 		Long: "Show how a service's tests ran: those of the newest run, or of all that are kept.\n\n" +
-			"With --follow the logs are shown as the tests write them, until all have ended; the exit status is then 1 when one failed.",
+			"With --follow the logs are shown as the tests write them, until all have ended;\n" +
+			"the exit status is then 1 when one failed. A test is a Job or Pod of the service with\n" +
+			"the annotation axle-cd.github.io/hook: Test.",
 		Example: `  axle services tests edge-1/shop
   axle services tests edge-1/shop --follow
   axle services tests edge-1/shop -o json | jq '.[] | select(.state == "Failed") | .tail'`,
@@ -174,7 +176,7 @@ func (a *app) followTests(ctx context.Context, client *sdk.Client, request *hubv
 				return fmt.Errorf("tests failed: %s", runs[0].GetMessage())
 			}
 		} else {
-			shown.say("", "no test has run yet")
+			shown.say("", "no test has run yet; tests run once everything else is healthy, and axle services get says what is not")
 		}
 		if err := jitter.Wait(ctx, testsEvery); err != nil {
 			return fmt.Errorf("the tests have not ended: %w", err)

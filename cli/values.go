@@ -185,7 +185,8 @@ func (a *app) contexts() *cobra.Command {
 		},
 	}
 	get := &cobra.Command{
-		Use: "get NAME", Short: "Show a context; secrets are shown as keys alone", Args: exactly(1),
+		Use: "get NAME", Short: "Show a context; secrets are shown as keys alone", Args: exactly(1), ValidArgsFunction: a.completeContexts(),
+		Example: "  axle contexts get prod\n  axle contexts get prod -o json | jq .values",
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -199,7 +200,8 @@ func (a *app) contexts() *cobra.Command {
 		},
 	}
 	remove := &cobra.Command{
-		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete contexts that no service uses", Args: atLeast(1),
+		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete contexts that no service uses", Args: atLeast(1), ValidArgsFunction: a.completeContexts(),
+		Example: "  axle contexts delete prod",
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -250,10 +252,13 @@ func (a *app) contextsSet() *cobra.Command {
 	var unset []string
 	var replace bool
 	c := &cobra.Command{
-		Use: "set NAME [KEY=VALUE…]", Short: "Change values of a context; services that use it get a revision", Args: atLeast(1),
+		Use: "set NAME [KEY=VALUE…]", Short: "Change values of a context; services that use it get a revision", Args: atLeast(1), ValidArgsFunction: a.completeContexts(),
 		Example: `  axle contexts set prod replicas=5 --unset region
   axle contexts set prod --secret dbPassword=env:DB_PASSWORD`,
 		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 1 && v.file == "" && len(v.secrets)+len(unset) == 0 && !replace {
+				return usagef("name what to change: KEY=VALUE, --file, --secret or --unset")
+			}
 			changed, err := a.context(v, args[0], args[1:])
 			if err != nil {
 				return err

@@ -119,7 +119,7 @@ The agents' own upgrades are not held. A window is
 			if _, err := client.Hub.SetSyncWindows(c.Context(), connect.NewRequest(&hubv1.SyncWindowList{SyncWindows: windows})); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.Err, "%d sync windows hold for every service\n", len(windows))
+			_, err = fmt.Fprintf(a.Err, "sync windows that hold for every service: %d\n", len(windows))
 			return err
 		},
 	}
