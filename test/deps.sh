@@ -5,6 +5,7 @@ set -euo pipefail
 missing=()
 command -v zstd >/dev/null || missing+=(zstd)
 command -v sqlite3 >/dev/null || missing+=(sqlite3)
+command -v chromium >/dev/null || missing+=(chromium)
 command -v kubectl >/dev/null || missing+=(kubectl)
 command -v gcc >/dev/null || missing+=(gcc libc6-dev)
 if ! command -v postgres >/dev/null && ! compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null; then

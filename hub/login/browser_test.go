@@ -1,0 +1,138 @@
+package login_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/test/browser"
+	"github.com/axle-cd/axle/test/oidcserver"
+)
+
+// album keeps pictures of a page in AXLE_PICTURES, for people to judge.
+func album(t *testing.T, b *browser.Browser, name string) {
+	dir := os.Getenv("AXLE_PICTURES")
+	if dir == "" {
+		return
+	}
+	for _, look := range []struct {
+		name, scheme string
+		width        int
+	}{{"light", "light", 1100}, {"dark", "dark", 1100}, {"phone", "light", 360}} {
+		b.Look(look.width, 760, look.scheme)
+		if err := os.WriteFile(filepath.Join(dir, name+"-"+look.name+".png"), b.Picture(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var bob = oidcserver.User{Subject: "s-bob", Name: "bob", Password: "bobs password", Email: "bob@example.com", Groups: []string{"eng-platform", "everybody"}}
+
+// One real browser goes the ways of a person: sets a hub up, adds a passkey,
+// logs out and in again by it, logs in through a provider, and allows a
+// terminal elsewhere.
+func TestPeopleComeInByBrowser(t *testing.T) {
+	b := freshBed(t)
+	page := browser.New(t)
+	page.Open(b.URL + "/setup?token=" + b.setupToken())
+	album(t, page, "setup")
+	if n := page.Scripts(); n != "0" {
+		t.Errorf("the setup page has %s scripts", n)
+	}
+	page.Fill("#email", owner)
+	page.Fill("#password", password)
+	page.Fill("#again", password)
+	page.Click("main button")
+	page.WaitForText("The hub is set up")
+	album(t, page, "account")
+	page.Open(b.URL + "/")
+	page.WaitForText("You are an administrator")
+	album(t, page, "home")
+
+	p := b.provider("idp", func(p *identity.Provider) { p.Title = "Example" }, bob)
+	page.Open(b.URL + "/logout")
+	album(t, page, "logout")
+	page.Click("main button")
+	page.WaitForText("You are logged out")
+	page.Open(b.URL + "/device?code=")
+	page.WaitForText("Continue with Example")
+	album(t, page, "login")
+	page.Fill("#email", owner)
+	page.Fill("#password", "not the password")
+	page.Click("form button")
+	page.WaitForText("the e-mail or the password is wrong")
+	album(t, page, "login-wrong")
+
+	page.Click("a.button")
+	page.WaitFor("#go")
+	page.Fill("#name", bob.Name)
+	page.Fill("#password", bob.Password)
+	page.Click("#go")
+	page.WaitForText("Enter the code")
+	album(t, page, "device")
+	if p.Logins() != 1 {
+		t.Errorf("%d logins at the provider", p.Logins())
+	}
+
+	started, err := b.identity().StartDevice(t.Context(), "203.0.113.7", identity.CLIRequest{Client: "axle on box"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page.Fill("#code", strings.ToLower(identity.ShowUserCode(started.UserCode)))
+	page.Click("main button")
+	page.WaitForText("203.0.113.7")
+	album(t, page, "device-confirm")
+	page.Click("button[value=allow]")
+	page.WaitForText("is logged in as bob@example.com")
+	album(t, page, "device-done")
+	phase, _, made, err := b.identity().PollDevice(t.Context(), started.Code)
+	if err != nil || phase != identity.DeviceDone || made.OwnerName != bob.Email {
+		t.Errorf("poll: %s %+v %v", phase, made.Token, err)
+	}
+
+	page.Open(b.URL + "/login/cli?redirect_uri=http%3A%2F%2F127.0.0.1%3A1%2Fcallback&state=s&code_challenge_method=S256&client=axle+on+laptop&code_challenge=" + challenge("verifier"))
+	page.WaitForText("Allow the command line?")
+	album(t, page, "cli")
+}
+
+// A passkey needs a name, so the hub is at localhost here.
+func TestPasskey(t *testing.T) {
+	b := localhostBed(t)
+	page := browser.New(t)
+	page.AddAuthenticator()
+	page.Open(b.URL + "/setup?token=" + b.setupToken())
+	page.Fill("#email", owner)
+	page.Fill("#password", password)
+	page.Fill("#again", password)
+	page.Click("main button")
+	page.WaitForText("Add a passkey")
+	page.Click("form[data-passkey=make] button")
+	page.WaitForText("last used: never")
+	page.Open(b.URL + "/logout")
+	page.Click("main button")
+	page.WaitForText("You are logged out")
+
+	// The password alone is not enough any more.
+	page.Open(b.URL + "/login?next=%2Flogin%2Faccount")
+	page.Fill("#email", owner)
+	page.Fill("#password", password)
+	page.Click("form button")
+	page.WaitForText("this account has a passkey")
+
+	page.Click("form[data-passkey=use] button")
+	page.WaitForText("by passkey")
+	eventually.For(t, limit, "the passkey's use is noted", func() error {
+		u, err := b.user(owner)
+		if err != nil {
+			return err
+		}
+		keys, err := b.identity().Passkeys(t.Context(), u.ID)
+		if err == nil && (len(keys) != 1 || keys[0].LastUsedAt == 0) {
+			t.Errorf("passkeys %+v", keys)
+		}
+		return err
+	})
+}

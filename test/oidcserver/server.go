@@ -1,0 +1,177 @@
+// Package oidcserver is an OpenID Connect provider for tests, built on
+// zitadel/oidc: discovery, a login page, PKCE, ID tokens with groups, user
+// info, logout at the provider and rotation of keys are that library's. What
+// tests add are users, a switch that takes the provider down, and a hand on the
+// ID token between the library and the client, for tokens that must not be
+// believed. README.md says what it does not cover. Only tests use it.
+package oidcserver
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"fmt"
+	"html"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"github.com/zitadel/oidc/v3/pkg/op"
+)
+
+// User is an account at the provider.
+type User struct {
+	// Subject is the account's name that never changes, Name what is typed.
+	Subject  string
+	Name     string
+	Password string
+	Email    string
+	// Unverified says so of the address.
+	Unverified bool
+	Groups     []string
+}
+
+// Client is the one client that the provider knows.
+type Client struct {
+	ID     string
+	Secret string
+	// Redirects are where answers may go, LoggedOut where a logout may lead.
+	Redirects []string
+	LoggedOut []string
+}
+
+// Token is an ID token before it is signed.
+type Token struct {
+	Claims map[string]any
+	// Key signs, KeyID is in the header. Unsigned makes it alg none.
+	Key      *rsa.PrivateKey
+	KeyID    string
+	Unsigned bool
+}
+
+// Server is a running provider.
+type Server struct {
+	// URL is its issuer.
+	URL string
+
+	storage  *storage
+	provider http.Handler
+	callback func(context.Context, string) string
+	server   *httptest.Server
+
+	mu     sync.Mutex
+	down   bool
+	tamper func(*Token)
+	logins int
+}
+
+// New starts a provider for one test. The client's lists may be filled later
+// by SetClient.
+func New(t testing.TB, users ...User) *Server {
+	t.Helper()
+	s := &Server{storage: newStorage(users)}
+	s.server = httptest.NewUnstartedServer(s)
+	s.URL = "http://" + s.server.Listener.Addr().String()
+	secret := sha256.Sum256([]byte(rand.Text()))
+	provider, err := op.NewProvider(&op.Config{CryptoKey: secret, CodeMethodS256: true, AuthMethodPost: true, DefaultLogoutRedirectURI: "/signed-out"},
+		s.storage, op.StaticIssuer(s.URL), op.WithAllowInsecure(), op.WithLogger(slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))))
+	if err != nil {
+		t.Fatalf("start an OpenID Connect provider: %v", err)
+	}
+	s.provider, s.callback = provider, op.AuthCallbackURL(provider)
+	s.server.Start()
+	t.Cleanup(s.server.Close)
+	return s
+}
+
+// SetClient says who the client is.
+func (s *Server) SetClient(c Client) { s.storage.set(func(st *storage) { st.client = c }) }
+
+// SetUsers replaces the accounts.
+func (s *Server) SetUsers(users ...User) {
+	s.storage.set(func(st *storage) { st.users = users })
+}
+
+// SetDown cuts every connection, as a provider that is gone does.
+func (s *Server) SetDown(down bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down = down
+}
+
+// Tamper is given every ID token before a client gets it; nil leaves them
+// alone.
+func (s *Server) Tamper(change func(*Token)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tamper = change
+}
+
+// RotateKey makes a new key, which signs from now on. The old one is forgotten
+// at once, as a provider does in an emergency.
+func (s *Server) RotateKey() {
+	s.storage.set(func(st *storage) { st.keys = []signingKey{newKey()} })
+}
+
+// Logins counts how often somebody was sent here to log in.
+func (s *Server) Logins() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.logins
+}
+
+// ServeHTTP is the provider with its login page.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	down, tamper := s.down, s.tamper
+	s.mu.Unlock()
+	switch {
+	case down:
+		hangUp(w)
+	case r.URL.Path == "/signin":
+		s.signIn(w, r)
+	case r.URL.Path == "/signed-out":
+		_, _ = io.WriteString(w, "signed out at the provider")
+	case r.URL.Path == "/oauth/token" && tamper != nil:
+		s.tampered(w, r, tamper)
+	default:
+		s.provider.ServeHTTP(w, r)
+	}
+}
+
+func hangUp(w http.ResponseWriter) {
+	if h, ok := w.(http.Hijacker); ok {
+		if conn, _, err := h.Hijack(); err == nil {
+			if tcp, ok := conn.(*net.TCPConn); ok {
+				_ = tcp.SetLinger(0)
+			}
+			_ = conn.Close()
+			return
+		}
+	}
+	w.WriteHeader(http.StatusBadGateway)
+}
+
+// signIn is the login page.
+func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
+	id, problem := r.FormValue("id"), ""
+	if r.Method == http.MethodPost {
+		if s.storage.logIn(id, r.FormValue("name"), r.FormValue("password")) {
+			http.Redirect(w, r, s.callback(op.ContextWithIssuer(r.Context(), s.URL), id), http.StatusFound)
+			return
+		}
+		problem = "wrong name or password"
+	} else {
+		s.mu.Lock()
+		s.logins++
+		s.mu.Unlock()
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = fmt.Fprintf(w, `<!doctype html><title>Provider</title><h1>Provider</h1><p>%s</p><form method=post action=/signin>
+<input type=hidden name=id value="%s"><input name=name id=name><input name=password id=password type=password><button id=go>Sign in</button></form>`, problem, html.EscapeString(id))
+}
