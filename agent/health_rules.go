@@ -2,13 +2,17 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/axle-cd/axle/agent/health"
 	"github.com/axle-cd/axle/api/v1alpha1"
@@ -109,7 +113,7 @@ func (h *healthRules) read(ctx context.Context) (served bool, err error) {
 	defer cancel()
 	list, err := h.kube.dynamic.Resource(customHealths).List(ctx, metav1.ListOptions{Limit: maxRules})
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		h.take(nil, "")
+		h.take(ctx, nil, "")
 		// What is served must be known for its changes to be told.
 		_, _, err := h.kube.Capabilities(ctx)
 		return false, err
@@ -131,12 +135,12 @@ func (h *healthRules) read(ctx context.Context) (served bool, err error) {
 	if len(objects) == 0 {
 		seen = ""
 	}
-	h.take(objects, seen)
+	h.take(ctx, objects, seen)
 	return true, nil
 }
 
 // take puts rules into force when they are others than before.
-func (h *healthRules) take(objects []v1alpha1.CustomHealth, seen string) {
+func (h *healthRules) take(ctx context.Context, objects []v1alpha1.CustomHealth, seen string) {
 	if seen == h.seen {
 		return
 	}
@@ -145,9 +149,36 @@ func (h *healthRules) take(objects []v1alpha1.CustomHealth, seen string) {
 	for _, problem := range problems {
 		h.kube.log.Warn("a rule of health is left out", logkey.Error, problem)
 	}
-	for _, name := range h.rules.Replace(list) {
+	shadowed := h.rules.Replace(list)
+	for _, name := range shadowed {
 		h.kube.log.Warn("a rule of health is shadowed by another for its kind", logkey.Object, name)
 	}
 	h.kube.log.Info("rules of health are in force", logkey.Count, len(list))
 	h.changed()
+	for _, one := range objects {
+		name := one.Namespace + "/" + one.Name
+		ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "InForce", Message: "objects are judged by this rule", ObservedGeneration: one.Generation}
+		if problem := problems[name]; problem != nil {
+			ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "Invalid", problem.Error()
+		} else if slices.Contains(shadowed, name) {
+			ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "Shadowed", "another rule for this kind comes before it, by namespace and name"
+		}
+		h.say(ctx, one, ready)
+	}
+}
+
+// say writes an object's condition when it is another than before.
+func (h *healthRules) say(ctx context.Context, one v1alpha1.CustomHealth, ready metav1.Condition) {
+	conditions := slices.Clone(one.Status.Conditions)
+	if !meta.SetStatusCondition(&conditions, ready) {
+		return
+	}
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"observedGeneration": one.Generation, "conditions": conditions}})
+	if err == nil {
+		_, err = h.kube.dynamic.Resource(customHealths).Namespace(one.Namespace).
+			Patch(ctx, one.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "axle-agent"}, "status")
+	}
+	if err != nil {
+		h.kube.log.Debug("the status of a rule of health cannot be written", logkey.Object, one.Namespace+"/"+one.Name, logkey.Error, err)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -68,18 +69,39 @@ func TestRulesOfUsersActAtOnce(t *testing.T) {
 		return err
 	})
 	is(health.Result{Status: health.Degraded, Message: "no quota"})
+	says := func(status, reason, message string) {
+		t.Helper()
+		eventually.For(t, time.Minute, "the rule says "+reason, func() error {
+			got, err := all.Get(t.Context(), "topics", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			list, _, _ := unstructured.NestedSlice(got.Object, "status", "conditions")
+			if len(list) != 1 {
+				return fmt.Errorf("it has %v", list)
+			}
+			c, _ := list[0].(map[string]any)
+			if c["type"] != "Ready" || c["status"] != status || c["reason"] != reason || !strings.Contains(fmt.Sprint(c["message"]), message) || c["observedGeneration"] != got.GetGeneration() {
+				return fmt.Errorf("it has %v at generation %d", c, got.GetGeneration())
+			}
+			return nil
+		})
+	}
+	says("True", "InForce", "")
 	if _, err := all.Patch(t.Context(), "topics", types.MergePatchType, []byte(`{"spec":{"script":"return {status = 'Paused'}"}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	is(health.Result{Status: health.Suspended})
-	if _, err := all.Patch(t.Context(), "topics", types.MergePatchType, []byte(`{"spec":{"script":"return {"}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := all.Patch(t.Context(), "topics", types.MergePatchType, []byte(`{"spec":{"script":"local a = 1\nlocal b = = 2\nreturn {}"}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	is(health.Result{Status: health.Healthy}) // a rule that is broken is left out
+	says("False", "Invalid", "line:2")
 	if _, err := all.Patch(t.Context(), "topics", types.MergePatchType, []byte(`{"spec":{"script":"return {status = 'Missing'}"}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	is(health.Result{Status: health.Missing})
+	says("True", "InForce", "")
 	if err := crds.Delete(t.Context(), "customhealths.deployments.plural.sh", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/axle-cd/axle/agent/health"
@@ -33,6 +34,7 @@ const (
 var workloads = map[schema.GroupKind]bool{
 	{Group: "apps", Kind: "Deployment"}: true, {Group: "apps", Kind: "StatefulSet"}: true, {Group: "apps", Kind: "DaemonSet"}: true,
 	{Group: "apps", Kind: "ReplicaSet"}: true, {Group: "batch", Kind: "Job"}: true, {Group: "argoproj.io", Kind: "Rollout"}: true,
+	helmRelease: true,
 }
 
 // blame is what the pods of a workload say.
@@ -52,11 +54,12 @@ func (w *Watcher) findBlame(ctx context.Context) {
 		case <-w.cfg.Clock.After(blameEvery):
 		}
 		now := w.cfg.Clock.Now()
+		w.tellStalls(now)
 		if now.Before(denied) {
 			continue
 		}
 		for _, s := range w.sick(now) {
-			text, err := w.firstBadPod(ctx, s.kind, s.ref)
+			text, err := w.blameOf(ctx, s.kind, s.ref)
 			if ctx.Err() != nil {
 				return
 			}
@@ -128,11 +131,18 @@ func (w *Watcher) firstBadPod(ctx context.Context, kind kubeobj.Kind, ref kubeob
 		Spec struct {
 			Selector *metav1.LabelSelector `json:"selector"`
 		} `json:"spec"`
+		// A Rollout that refers to a Deployment has none in its specification.
+		Status struct {
+			Selector string `json:"selector"`
+		} `json:"status"`
 	}
 	if err := json.Unmarshal(raw, &owner); err != nil {
 		return "", err
 	}
 	selector, err := metav1.LabelSelectorAsSelector(owner.Spec.Selector)
+	if err == nil && selector.Empty() {
+		selector, err = labels.Parse(owner.Status.Selector)
+	}
 	if err != nil || selector.Empty() {
 		return "", nil
 	}

@@ -130,6 +130,7 @@ func (w *Watcher) healthLocked(want kubeobj.Expected, c *agentv1.Component) {
 		if why := w.blames[want.Ref].text; why != "" && c.Health != string(health.Healthy) {
 			c.Message = strings.TrimPrefix(c.Message+"; "+why, "; ")
 		}
+		w.judgePaceLocked(want.Ref, c)
 	case want.Once:
 		c.Health, c.Message = string(health.Healthy), "it has ended and was removed"
 	default:

@@ -341,6 +341,7 @@ func (w *Watcher) saw(k *kindWatch, ref kubeobj.Ref, live kubeobj.Live) {
 		return
 	}
 	k.objects[at] = live
+	w.paceLocked(ref, live)
 	if k.state != synced {
 		return
 	}
@@ -360,6 +361,7 @@ func (w *Watcher) gone(k *kindWatch, ref kubeobj.Ref, live kubeobj.Live) {
 		return
 	}
 	delete(k.objects, at)
+	delete(w.stalls, ref)
 	w.tellLocked(old.Service)
 	w.dirtyLocked(ref)
 }
@@ -372,6 +374,7 @@ func (w *Watcher) keepOnly(k *kindWatch, seen map[name]bool, version string) {
 	for at, old := range k.objects {
 		if !seen[at] && newer(version, old.ResourceVersion) {
 			delete(k.objects, at)
+			delete(w.stalls, kubeobj.Ref{Group: k.kind.Group, Kind: k.kind.Kind, Namespace: at.namespace, Name: at.name})
 			w.tellLocked(old.Service)
 			w.dirtyLocked(kubeobj.Ref{Group: k.kind.Group, Kind: k.kind.Kind, Namespace: at.namespace, Name: at.name})
 		}

@@ -77,6 +77,8 @@ type Watcher struct {
 	looks int
 	// blames are what pods say of workloads that are not well.
 	blames map[kubeobj.Ref]blame
+	// stalls are objects with a deadline that are Progressing.
+	stalls map[kubeobj.Ref]stall
 	// healing are objects to be healed, by service.
 	healing map[string]map[kubeobj.Ref]bool
 	// changed are services to be told of.
@@ -133,7 +135,7 @@ func New(cfg Config) (*Watcher, error) {
 		return nil, err
 	}
 	return &Watcher{cfg: cfg, rest: client, heals: rate.NewLimiter(healRate, healRate), wake: make(chan struct{}, 1), healWake: make(chan struct{}, 1),
-		kinds: map[schema.GroupKind]*kindWatch{}, dirty: map[kubeobj.Ref]bool{}, marks: map[kubeobj.Ref]*mark{}, marksOf: map[string]map[kubeobj.Ref]*mark{}, blames: map[kubeobj.Ref]blame{},
+		kinds: map[schema.GroupKind]*kindWatch{}, dirty: map[kubeobj.Ref]bool{}, marks: map[kubeobj.Ref]*mark{}, marksOf: map[string]map[kubeobj.Ref]*mark{}, blames: map[kubeobj.Ref]blame{}, stalls: map[kubeobj.Ref]stall{},
 		healing: map[string]map[kubeobj.Ref]bool{}, changed: map[string]bool{}}, nil
 }
 
@@ -248,6 +250,7 @@ func (w *Watcher) Note(kind kubeobj.Kind, ref kubeobj.Ref, live kubeobj.Live) {
 		live.Health, live.Message = "Progressing", "it has just been applied"
 	}
 	k.objects[at] = w.intern(live)
+	w.paceLocked(ref, live)
 	w.dirtyLocked(ref)
 }
 

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -35,6 +36,10 @@ type Live struct {
 	// reads whole objects of it, else they are empty.
 	Health  string
 	Message string
+	// Generation counts the specifications; Deadline is how long one may be
+	// Progressing, zero for ever.
+	Generation int64
+	Deadline   time.Duration
 }
 
 // Owned reports whether the annotations say that the object belongs to the
@@ -84,7 +89,18 @@ func Reduce(ref Ref, object metav1.Object) Live {
 		ApplySet:        object.GetLabels()[ApplySetLabel],
 		CreatedFor:      annotations[CreatedForAnnotation] != "",
 		Print:           Print(object.GetManagedFields()),
+		Generation:      object.GetGeneration(),
+		Deadline:        deadline(annotations[DeadlineAnnotation]),
 	}
+}
+
+// deadline reads the annotation; what is no positive duration sets none.
+func deadline(text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0
+	}
+	return max(d, 0)
 }
 
 // Print computes the fingerprint of an object's managedFields.

@@ -20,6 +20,9 @@ const (
 	// CreatedForAnnotation is on namespaces that were made for a service, not
 	// rendered by one. It holds the service's id.
 	CreatedForAnnotation = "axle-cd.github.io/created-for"
+	// DeadlineAnnotation says on an object how long it may be Progressing before
+	// it is Degraded, such as "10m", for kinds without a deadline of their own.
+	DeadlineAnnotation = "axle-cd.github.io/progress-deadline"
 	// ApplySetLabel is on objects that another tool prunes by its own
 	// inventory.
 	ApplySetLabel = "applyset.kubernetes.io/part-of"

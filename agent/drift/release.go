@@ -1,0 +1,104 @@
+package drift
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/axle-cd/axle/agent/health"
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+// helmRelease is Flux's kind: its workloads are made by Flux's controller, are
+// in no inventory of ours, and name it by two labels.
+var helmRelease = schema.GroupKind{Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease"}
+
+const (
+	releaseName      = "helm.toolkit.fluxcd.io/name"
+	releaseNamespace = "helm.toolkit.fluxcd.io/namespace"
+)
+
+// releaseWorkloads are the kinds of a release that are asked for, in order.
+var releaseWorkloads = []kubeobj.Kind{
+	{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Namespaced: true},
+	{Group: "apps", Version: "v1", Kind: "StatefulSet", Resource: "statefulsets", Namespaced: true},
+	{Group: "apps", Version: "v1", Kind: "DaemonSet", Resource: "daemonsets", Namespaced: true},
+	{Group: "batch", Version: "v1", Kind: "Job", Resource: "jobs", Namespaced: true},
+}
+
+// blameOf says why an object that is not well is not, by what it owns.
+func (w *Watcher) blameOf(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) (string, error) {
+	if kind.GroupKind() == helmRelease {
+		return w.firstBadWorkload(ctx, kind, ref)
+	}
+	return w.firstBadPod(ctx, kind, ref)
+}
+
+// firstBadWorkload names the first workload of a release that is not well, and
+// what its worst pod says; empty when all are.
+func (w *Watcher) firstBadWorkload(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*readLimit)
+	defer cancel()
+	raw, err := w.rest.Get().AbsPath("/apis/"+kind.Group+"/"+kind.Version+"/namespaces/"+url.PathEscape(ref.Namespace), kind.Resource, ref.Name).
+		SetHeader("Accept", acceptWhole).MaxRetries(0).Do(ctx).Raw()
+	if err != nil {
+		return "", err
+	}
+	var release struct {
+		Spec struct {
+			TargetNamespace string `json:"targetNamespace"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(raw, &release); err != nil {
+		return "", err
+	}
+	namespace := ref.Namespace
+	if release.Spec.TargetNamespace != "" {
+		namespace = release.Spec.TargetNamespace
+	}
+	for _, child := range releaseWorkloads {
+		text, err := w.badAmong(ctx, child, namespace, ref)
+		if apierrors.IsForbidden(err) {
+			continue // the others may be allowed
+		}
+		if err != nil || text != "" {
+			return text, err
+		}
+	}
+	return "", nil
+}
+
+// badAmong looks at the workloads of one kind.
+func (w *Watcher) badAmong(ctx context.Context, kind kubeobj.Kind, namespace string, release kubeobj.Ref) (string, error) {
+	selector := releaseName + "=" + release.Name + "," + releaseNamespace + "=" + release.Namespace
+	raw, err := w.rest.Get().AbsPath("/apis/"+kind.Group+"/"+kind.Version+"/namespaces/"+url.PathEscape(namespace), kind.Resource).
+		Param("labelSelector", selector).Param("limit", podsRead).SetHeader("Accept", acceptWhole).MaxRetries(0).Do(ctx).Raw()
+	if err != nil {
+		return "", err
+	}
+	var list struct{ Items []map[string]any }
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return "", err
+	}
+	for _, item := range list.Items {
+		object := &unstructured.Unstructured{Object: item}
+		object.SetAPIVersion(kind.APIVersion())
+		object.SetKind(kind.Kind)
+		found := w.cfg.Rules.Of(object)
+		if found.Status != health.Progressing && found.Status != health.Degraded {
+			continue
+		}
+		text := strings.TrimSuffix(kind.Kind+" "+object.GetName()+": "+found.Message, ": ")
+		pod, err := w.firstBadPod(ctx, kind, kubeobj.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: namespace, Name: object.GetName()})
+		if err == nil && pod != "" {
+			text += "; " + pod
+		}
+		return short(text), nil
+	}
+	return "", nil
+}
