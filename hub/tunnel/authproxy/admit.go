@@ -2,6 +2,7 @@ package authproxy
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -54,12 +55,20 @@ func (p *Proxy) authenticate(ctx context.Context, a *asked, bearer string) (Clus
 	if a.caller, err = p.Identity.Authenticate(ctx, bearer); err != nil {
 		return Cluster{}, err
 	}
+	// Whoever has no access at all hears that, whatever he names.
+	err = p.Identity.Authorize(ctx, a.caller, identity.ActionRead, identity.Scope{Project: a.caller.Project})
+	if errors.Is(err, identity.ErrNoAccess) {
+		return Cluster{}, err
+	}
 	return p.cluster(ctx, a.handle)
 }
 
 // allow asks whether the caller may use the cluster, and says as whom.
 func (p *Proxy) allow(ctx context.Context, a *asked) error {
 	if err := p.Identity.Authorize(ctx, a.caller, identity.ActionRead, a.cluster.scope()); err != nil {
+		if errors.Is(err, identity.ErrNoBinding) && !errors.Is(err, identity.ErrNoAccess) {
+			return noCluster(a.handle)
+		}
 		return err
 	}
 	if !a.caller.HasScope(identity.ScopeWrite) && !a.info.Reads() {

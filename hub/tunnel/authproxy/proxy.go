@@ -158,6 +158,12 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) error {
 	return p.carry(w, r, a)
 }
 
+// noCluster is what one hears of a cluster that is not there, or that he may
+// not see.
+func noCluster(handle string) error {
+	return errcode.New(errcode.NotFound, "no cluster has the handle %.80q; axle clusters list shows those that exist", handle)
+}
+
 // cluster finds a cluster by handle, from memory when it was just asked for.
 func (p *Proxy) cluster(ctx context.Context, handle string) (Cluster, error) {
 	now := p.Clock.Now()
@@ -169,7 +175,7 @@ func (p *Proxy) cluster(ctx context.Context, handle string) (Cluster, error) {
 	}
 	c, err := p.Config.Cluster(ctx, handle)
 	if errcode.Is(err, errcode.NotFound) {
-		err = errcode.New(errcode.NotFound, "no cluster has the handle %.80q; axle clusters list shows those that exist", handle)
+		err = noCluster(handle)
 	}
 	if err != nil {
 		return Cluster{}, err
