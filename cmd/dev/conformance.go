@@ -1,52 +1,76 @@
 package main
 
 import (
-	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/conformance"
-	"github.com/axle-cd/axle/test/kube"
+	"github.com/axle-cd/axle/test/world"
 )
+
+// conformanceCluster is the cluster that the tests run on.
+const conformanceCluster = "conformance"
 
 // conform is one run of the conformance command.
 type conform struct {
-	suite    conformance.Suite
 	direct   bool
 	discover bool
-	run      string
+	only     string
 	workers  int
 	limit    time.Duration
 	dir      string
-	started  time.Time
+	record   string
+
+	started time.Time
+	suite   conformance.Suite
+	lists   conformance.Lists
+	tests   []string
+	world   *world.World
+	pattern *regexp.Regexp
 }
 
 func conformanceCommand() *cobra.Command {
 	var c conform
 	command := &cobra.Command{
 		Use:   "conformance",
-		Short: "Run Kubernetes' end-to-end tests directly and through the hub",
-		Args:  cobra.NoArgs,
+		Short: "Run Kubernetes' conformance tests directly and through the hub",
+		Long: `Run the [Conformance] tests of Kubernetes' end-to-end suite that
+test/conformance/passes.txt lists, once with the cluster's own kubeconfig and once
+with the one that goes through the hub, on one cluster of the test bed. Both ways
+must pass the same list. Prints each result and, as its last line, one JSON
+object; the logs of the suite lie in --dir.`,
+		Example: `  dev conformance
+  dev conformance --only 'sig-api-machinery.*Watch'
+  dev conformance --discover --direct      # what of the skipped tests would pass?`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.started = time.Now()
-			return c.do(cmd.Context())
+			return c.run(cmd.Context())
 		},
 	}
 	f := command.Flags()
-	f.BoolVar(&c.direct, "direct", false, "without the hub: only whether the list passes on the cluster itself")
-	f.BoolVar(&c.discover, "discover", false, "run the skipped tests too and say which of them pass")
-	f.StringVar(&c.run, "run", "", "only tests whose name contains this")
+	f.BoolVar(&c.direct, "direct", false, "leave out the way through the hub")
+	f.BoolVar(&c.discover, "discover", false, "run the skipped tests, with both kinds of nodes, and say which of them pass")
+	f.StringVar(&c.only, "only", "", "only tests whose names match this expression")
 	f.IntVar(&c.workers, "workers", 4, "tests at a time")
 	f.DurationVar(&c.limit, "limit", 2*time.Minute, "bound of one test")
 	f.StringVar(&c.dir, "dir", filepath.Join("bin", "conformance"), "folder of the logs")
+	f.StringVar(&c.record, "record", "", "write the result to this file")
 	return command
 }
 
@@ -54,56 +78,211 @@ func (c *conform) say(format string, args ...any) {
 	fmt.Printf("[%6.1fs] %s\n", time.Since(c.started).Seconds(), fmt.Sprintf(format, args...))
 }
 
-func (c *conform) do(ctx context.Context) (err error) {
-	if c.suite, err = conformance.Find("."); err != nil {
-		return err
+func (c *conform) run(ctx context.Context) (err error) {
+	if c.pattern, err = regexp.Compile(c.only); err != nil {
+		return fmt.Errorf("--only: %w", err)
 	}
 	if c.dir, err = filepath.Abs(c.dir); err != nil {
 		return err
 	}
-	tests, err := c.suite.Tests(ctx)
+	if c.suite, err = conformance.Find("."); err != nil {
+		return err
+	}
+	if c.lists, err = conformance.ReadLists("."); err != nil {
+		return err
+	}
+	if c.tests, err = c.suite.Tests(ctx); err != nil {
+		return err
+	}
+	if err := c.lists.Check(c.tests); err != nil {
+		return err
+	}
+	c.world, err = world.Start(ctx, world.Config{Clusters: []string{conformanceCluster}, Pods: true, TLS: true, Progress: c.say})
 	if err != nil {
 		return err
 	}
-	tests = slices.DeleteFunc(tests, func(name string) bool { return !strings.Contains(name, c.run) })
-	bed, err := kube.Start(ctx, kube.Config{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, bed.Close()) }()
-	cluster, err := bed.StartCluster(ctx, kube.ClusterConfig{Name: "conformance", Controllers: true, Kwok: true, Binaries: map[string]string{}})
-	if err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, c.world.Close()) }()
+	cluster := c.world.Cluster(conformanceCluster)
 	if err := c.suite.Prepare(cluster, filepath.Join(c.dir, "images")); err != nil {
 		return err
 	}
-	c.say("%d tests on %s, logs in %s", len(tests), cluster.URL(), c.dir)
-	_, err = c.pass(ctx, "direct", cluster.Kubeconfig(), tests)
-	return err
+	c.say("the cluster is at %s, the logs are in %s", cluster.URL(), c.dir)
+	if c.discover {
+		return c.tryAll(ctx, cluster.Kubeconfig())
+	}
+	return c.compare(ctx, cluster.Kubeconfig())
 }
 
-// pass runs the tests one way.
-func (c *conform) pass(ctx context.Context, way, kubeconfig string, tests []string) ([]conformance.Result, error) {
-	run := &conformance.Run{
-		Suite: c.suite, Kubeconfig: kubeconfig, Tests: tests, Workers: c.workers, Limit: c.limit,
-		Dir: filepath.Join(c.dir, way),
-		Progress: func(done, all int, r conformance.Result) {
-			state := "ok  "
-			if !r.Passed {
-				state = "FAIL"
-			}
-			c.say("%s %3d/%d %s %5.1fs %s %s", way, done, all, state, r.Seconds, r.Name, r.Message)
-		},
+// tryAll runs the skipped tests with both kinds of nodes.
+func (c *conform) tryAll(ctx context.Context, kubeconfig string) error {
+	for _, heading := range []string{conformance.HeadingKwok, conformance.HeadingProcesses} {
+		passed, err := c.section(ctx, "direct", kubeconfig, conformance.Section{Heading: heading, Tests: conformance.Names(c.lists.Skips)})
+		if err != nil {
+			return err
+		}
+		fmt.Printf("\n# %s\n%s\n", heading, strings.Join(passed, "\n"))
 	}
-	results, err := run.Do(ctx)
+	return nil
+}
+
+// outcome is the last line of the output, and the record.
+type outcome struct {
+	Kubernetes string  `json:"kubernetes"`
+	Tests      int     `json:"tests"`
+	Listed     int     `json:"listed"`
+	Skipped    int     `json:"skipped"`
+	Direct     int     `json:"direct"`
+	Proxied    int     `json:"proxied"`
+	Equal      bool    `json:"equal"`
+	DirectS    float64 `json:"direct_s"`
+	ProxiedS   float64 `json:"proxied_s"`
+}
+
+func (c *conform) compare(ctx context.Context, kubeconfig string) error {
+	o := outcome{Kubernetes: "v1.36.3", Tests: len(c.tests), Skipped: len(conformance.Names(c.lists.Skips))}
+	for _, name := range conformance.Names(c.lists.Passes) {
+		if c.pattern.MatchString(name) {
+			o.Listed++
+		}
+	}
+	began := time.Now()
+	direct, err := c.way(ctx, "direct", kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", way, err)
+		return err
 	}
-	var text strings.Builder
-	for _, r := range results {
-		fmt.Fprintf(&text, "%v\t%.1f\t%s\t%s\n", r.Passed, r.Seconds, r.Name, r.Message)
+	o.Direct, o.DirectS = len(direct), time.Since(began).Round(time.Second).Seconds()
+	proxied := direct
+	if !c.direct {
+		if kubeconfig, err = c.throughHub(ctx); err != nil {
+			return err
+		}
+		began = time.Now()
+		if proxied, err = c.way(ctx, "proxied", kubeconfig); err != nil {
+			return err
+		}
+		o.Proxied, o.ProxiedS = len(proxied), time.Since(began).Round(time.Second).Seconds()
 	}
-	slices.SortFunc(results, func(a, b conformance.Result) int { return cmp.Compare(a.Name, b.Name) })
-	return results, os.WriteFile(filepath.Join(c.dir, way+".tsv"), []byte(text.String()), 0o644)
+	o.Equal = slices.Equal(direct, proxied)
+	return c.conclude(o, direct, proxied)
+}
+
+func (c *conform) conclude(o outcome, direct, proxied []string) error {
+	fmt.Printf("\n%d of %d listed tests pass directly, %d through the hub; %d of the suite are skipped with a reason; %.0f s in all\n",
+		o.Direct, o.Listed, o.Proxied, o.Skipped, time.Since(c.started).Seconds())
+	for _, d := range []struct {
+		what        string
+		these, than []string
+	}{{"passes directly and not through the hub", direct, proxied}, {"passes through the hub and not directly", proxied, direct}} {
+		for _, name := range d.these {
+			if !slices.Contains(d.than, name) {
+				fmt.Printf("%s: %s\n", d.what, name)
+			}
+		}
+	}
+	line, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	fmt.Println(string(line))
+	if c.record != "" {
+		if err := os.WriteFile(c.record, append(line, '\n'), 0o644); err != nil {
+			return err
+		}
+	}
+	if o.Direct != o.Listed || !o.Equal {
+		return fmt.Errorf("%d tests are listed, %d pass directly and %d through the hub, want all both ways", o.Listed, o.Direct, o.Proxied)
+	}
+	return nil
+}
+
+// throughHub connects the cluster and returns a kubeconfig that goes through
+// the hub, once it works.
+func (c *conform) throughHub(ctx context.Context) (string, error) {
+	if err := c.world.Login(ctx); err != nil {
+		return "", err
+	}
+	if err := c.world.ConnectPod(ctx, conformanceCluster); err != nil {
+		return "", err
+	}
+	made, err := c.world.Axle(ctx, "clusters", "kubeconfig", conformanceCluster, "--exec-plugin")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(c.world.Dir, "hub.kubeconfig")
+	if err := os.WriteFile(path, []byte(made.Out), 0o600); err != nil {
+		return "", err
+	}
+	// The kubeconfig names the axle command, which fetches a token; this
+	// process and the suite, its child, find it so.
+	os.Setenv("AXLE_CONFIG", c.world.Settings())
+	os.Setenv("PATH", filepath.Dir(c.world.Programs["axle"])+string(os.PathListSeparator)+os.Getenv("PATH"))
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		return "", err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return "", err
+	}
+	c.say("the same tests through the hub, at %s", config.Host)
+	return path, eventually.Wait(ctx, time.Minute, func() error {
+		_, err := client.CoreV1().Namespaces().Get(ctx, "default", metav1.GetOptions{})
+		return err
+	})
+}
+
+// way runs the listed tests one way and returns those that pass, sorted.
+func (c *conform) way(ctx context.Context, name, kubeconfig string) ([]string, error) {
+	var all []string
+	for _, section := range c.lists.Passes {
+		passed, err := c.section(ctx, name, kubeconfig, section)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, passed...)
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+// section runs the tests of a section, and once more, one by one, those that
+// failed: many of them judge by the time that something takes.
+func (c *conform) section(ctx context.Context, way, kubeconfig string, s conformance.Section) (passed []string, err error) {
+	kind := "processes"
+	if s.Heading == conformance.HeadingKwok {
+		kind = "kwok"
+	}
+	left := slices.DeleteFunc(slices.Clone(s.Tests), func(name string) bool { return !c.pattern.MatchString(name) })
+	for _, try := range []struct {
+		name    string
+		workers int
+	}{{"first", c.workers}, {"second", 1}} {
+		if len(left) == 0 || c.discover && try.name == "second" {
+			break
+		}
+		run := &conformance.Run{
+			Suite: c.suite, Kubeconfig: kubeconfig, Tests: left, Kwok: kind == "kwok", Workers: min(try.workers, len(left)),
+			Limit: c.limit, Dir: filepath.Join(c.dir, way, kind, try.name),
+			Progress: func(done, all int, r conformance.Result) {
+				state := "ok  "
+				if !r.Passed {
+					state = "FAIL"
+				}
+				c.say("%s, %s, %s try: %3d/%d %s %5.1fs %s %s", way, kind, try.name, done, all, state, r.Seconds, r.Name, r.Message)
+			},
+		}
+		results, err := run.Do(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", way, err)
+		}
+		left = nil
+		for _, r := range results {
+			if r.Passed {
+				passed = append(passed, r.Name)
+			} else {
+				left = append(left, r.Name)
+			}
+		}
+	}
+	return passed, nil
 }

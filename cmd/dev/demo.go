@@ -27,6 +27,8 @@ type demo struct {
 	clusters []string // connected so far
 	services []service
 	repoURL  string
+	webhook  webhook
+	asked    []asked // what was asked of edge-1 both ways
 }
 
 // service is one service of the story and how to see, on an API server, which
@@ -38,14 +40,14 @@ type service struct {
 	look []string
 }
 
-// Where the greeting of each example lives in the repository.
-var (
-	exampleServices = []service{
-		{name: "web", folder: "apps/raw-web", look: []string{"configmap/raw-web", "-o", "jsonpath={.data.greeting}"}},
-		{name: "shop", folder: "apps/overlays/staging", look: []string{"deployment/staging-shop", "-o", `jsonpath={.metadata.annotations.greeting}`}},
-		{name: "greeter", folder: "apps/chart", look: []string{"configmap/greeter", "-o", "jsonpath={.data.greeting}"}},
-	}
-)
+// Where the greeting of each example lives in the repository. The pods of the
+// last one run, as processes of this machine; those of the others are played.
+var exampleServices = []service{
+	{name: "web", folder: "apps/raw-web", look: []string{"configmap/raw-web", "-o", "jsonpath={.data.greeting}"}},
+	{name: "shop", folder: "apps/overlays/staging", look: []string{"deployment/staging-shop", "-o", "jsonpath={.metadata.annotations.greeting}"}},
+	{name: "greeter", folder: "apps/chart", look: []string{"configmap/greeter", "-o", "jsonpath={.data.greeting}"}},
+	{name: talker, folder: "apps/talker", look: []string{"deployment/talker", "-o", "jsonpath={.metadata.annotations.greeting}"}},
+}
 
 func demoCommand() *cobra.Command {
 	var d demo
@@ -74,7 +76,7 @@ func (d *demo) chapter(title string) { fmt.Printf("\n== %s\n", title) }
 func (d *demo) run(ctx context.Context) (err error) {
 	d.chapter("Three Kubernetes API servers, a Git server and a hub start")
 	d.world, err = world.Start(ctx, world.Config{
-		Clusters: []string{"edge-1", "edge-2", "edge-3"}, Pods: true,
+		Clusters: []string{"edge-1", "edge-2", "edge-3"}, Pods: true, TLS: true,
 		Hub:      []string{"--repo-poll-interval", "5s"},
 		Progress: d.say,
 	})
@@ -83,6 +85,9 @@ func (d *demo) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, d.world.Close()) }()
 	d.say("the hub is at %s, on SQLite; it polls Git every 5 s and agents poll it every 10 s here (2 min each by default)", d.world.Hub.URL)
+	if err := d.buildTalker(ctx); err != nil {
+		return err
+	}
 	if err := d.story(ctx); err != nil {
 		return fmt.Errorf("the story did not come true: %w", err)
 	}
@@ -103,6 +108,9 @@ func (d *demo) story(ctx context.Context) error {
 		return d.ownRepository(ctx)
 	}
 	if err := d.deliver(ctx); err != nil {
+		return err
+	}
+	if err := d.access(ctx); err != nil {
 		return err
 	}
 	seconds, commit, err := d.change(ctx)
@@ -136,7 +144,7 @@ func shown(args []string) []string {
 
 func (d *demo) connect(ctx context.Context) error {
 	d.chapter("Log in, and connect two clusters; each agent starts as a pod and dials out")
-	if _, err := d.axle(ctx, "login", d.world.Hub.URL, "--setup-token-file", d.world.Hub.SetupTokenFile(), "--email", "you@example.test", "--name", "demo"); err != nil {
+	if _, err := d.axle(ctx, "login", d.world.Hub.URL, "--ca", d.world.Hub.CA, "--setup-token-file", d.world.Hub.SetupTokenFile(), "--email", "you@example.test", "--name", "demo"); err != nil {
 		return err
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -173,6 +181,9 @@ func (d *demo) deliver(ctx context.Context) error {
 	}
 	d.repoURL = git.URL("fleet")
 	if _, err := d.axle(ctx, "repos", "add", "fleet", d.repoURL); err != nil {
+		return err
+	}
+	if err := d.addWebhook(ctx); err != nil {
 		return err
 	}
 	d.services = exampleServices
@@ -214,6 +225,7 @@ func greeting(text string) map[string]string {
 		"apps/raw-web/config.yaml":  strings.Replace(string(config), "greeting: hello", "greeting: "+text, 1),
 		"apps/base/deployment.yaml": strings.Replace(string(base), "  name: shop\n", "  name: shop\n  annotations:\n    greeting: "+text+"\n", 1),
 		"apps/chart/values.yaml":    strings.Replace(string(values), "greeting: hello", "greeting: "+text, 1),
+		"apps/talker/talker.yaml":   fmt.Sprintf(talkerYAML, text),
 	}
 }
 
@@ -237,23 +249,6 @@ func (d *demo) seen(ctx context.Context, text string, clusters []string, limit t
 		}
 		return nil
 	})
-}
-
-func (d *demo) change(ctx context.Context) (seconds float64, commit string, err error) {
-	d.chapter("Commit a change; the API servers are watched, nobody is told")
-	commit, err = d.world.Git.Commit(ctx, "fleet", "main", "greet the world", greeting("world"))
-	if err != nil {
-		return 0, "", err
-	}
-	pushed := time.Now()
-	d.say("commit %.8s is pushed: a ConfigMap, a Kustomize base and a Helm value change", commit)
-	if err := d.seen(ctx, "world", d.clusters, 90*time.Second); err != nil {
-		return 0, "", err
-	}
-	seconds = time.Since(pushed).Seconds()
-	d.say("applied on %s: %.1f s after the push", strings.Join(d.clusters, " and "), seconds)
-	_, err = d.axle(ctx, "services", "wait", "--all", "--revision", commit, "--timeout", "1m")
-	return seconds, commit, err
 }
 
 // outage cuts the upstream and brings in a cluster that has never seen it.

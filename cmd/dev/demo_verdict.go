@@ -80,7 +80,15 @@ func (d *demo) verdict(ctx context.Context, commit string, seconds float64) erro
 	if bad > 0 {
 		return fmt.Errorf("%d of %d services are not healthy at %.8s", bad, len(d.clusters)*len(d.services), commit)
 	}
-	fmt.Printf("\n%d services Healthy at %.8s on %d clusters; %.1f s from commit to applied (polling alone); %.1f s in all\n",
+	fmt.Println()
+	fmt.Fprintln(w, "KUBECTL ON EDGE-1\tTHROUGH THE HUB\tDIRECTLY\tANSWERS")
+	for _, a := range d.asked {
+		fmt.Fprintf(w, "%s\t%.2f s\t%.2f s\tthe same %d lines\n", a.what, a.through.Seconds(), a.direct.Seconds(), a.lines)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Printf("\n%d services Healthy at %.8s on %d clusters; %.2f s from push to applied (webhook and hint); %.1f s in all\n",
 		len(d.clusters)*len(d.services), commit, len(d.clusters), seconds, time.Since(d.started).Seconds())
 	return nil
 }

@@ -36,7 +36,8 @@ type Options struct {
 	// Version is what the program says its version is; its own default if empty.
 	Version string
 	// Package is where the program lies below the root of the repository,
-	// ./cmd/<name> if empty.
+	// ./cmd/<name> if empty: those lie in one folder, where an agent looks for
+	// its render children.
 	Package string
 }
 
@@ -56,10 +57,10 @@ func Path(ctx context.Context, name string, o Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	variant := o.variant(root)
 	if o.Package == "" {
 		o.Package = "./cmd/" + name
 	}
-	variant := o.variant(root)
 	if path, ok := built.paths[variant+"/"+name]; ok {
 		return path, nil
 	}

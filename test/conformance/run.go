@@ -38,6 +38,9 @@ type Run struct {
 	Kubeconfig string
 	// Tests are the names to run.
 	Tests []string
+	// Kwok leaves all pods to kwok, which calls them ready at once; otherwise
+	// they run as processes.
+	Kwok bool
 	// Workers is how many processes run tests side by side.
 	Workers int
 	// Limit bounds one test.
@@ -61,7 +64,11 @@ func (r *Run) Do(ctx context.Context) ([]Result, error) {
 	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(r.registries(), []byte("promoterE2eRegistry: axle.test\n"), 0o644); err != nil {
+	registries := "promoterE2eRegistry: axle.test\n"
+	if r.Kwok {
+		registries = "{}\n"
+	}
+	if err := os.WriteFile(r.registries(), []byte(registries), 0o644); err != nil {
 		return nil, err
 	}
 	var together, single []string
@@ -99,6 +106,7 @@ func (r *Run) registries() string { return filepath.Join(r.Dir, "registries.yaml
 // shard runs tests one after the other, in a new process after each that was
 // interrupted.
 func (r *Run) shard(ctx context.Context, name string, tests []string) error {
+	idle := 0
 	for try := 1; ; try++ {
 		left := slices.DeleteFunc(slices.Clone(tests), func(test string) bool {
 			r.mu.Lock()
@@ -109,11 +117,26 @@ func (r *Run) shard(ctx context.Context, name string, tests []string) error {
 		if len(left) == 0 {
 			return nil
 		}
-		if err := r.process(ctx, fmt.Sprintf("%s-%d", name, try), left); err != nil {
+		process := fmt.Sprintf("%s-%d", name, try)
+		ran, err := r.process(ctx, process, left)
+		if err != nil {
 			return err
+		}
+		if ran > 0 {
+			idle = 0
+		} else if idle++; idle == idleTries {
+			return fmt.Errorf("%d processes of the suite ran none of %d tests, see %s", idle, len(left), filepath.Join(r.Dir, process+".log"))
 		}
 	}
 }
+
+const (
+	// idleTries is how many processes may end without having run a test.
+	idleTries = 3
+	// startLimit bounds the time until a process runs its first test, which
+	// takes 2 s on a free machine.
+	startLimit = 3 * time.Minute
+)
 
 // event is one line of the suite, which declares the same fields.
 type event struct {
@@ -125,17 +148,17 @@ type event struct {
 }
 
 // process runs tests in one process of the suite until all have run, or one
-// was interrupted. It is an error if none ran.
-func (r *Run) process(ctx context.Context, name string, tests []string) error {
+// was interrupted. It returns how many have a result.
+func (r *Run) process(ctx context.Context, name string, tests []string) (int, error) {
 	logPath, eventPath := filepath.Join(r.Dir, name+".log"), filepath.Join(r.Dir, name+".events")
 	log, err := os.Create(logPath)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer log.Close()
 	events, err := os.Create(eventPath)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer events.Close()
 	args := []string{
@@ -151,18 +174,11 @@ func (r *Run) process(ctx context.Context, name string, tests []string) error {
 	cmd.Env = append(os.Environ(), "KUBE_TEST_REPO_LIST="+r.registries(), "AXLE_SUITE_EVENTS="+eventPath)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := child.Start(cmd); err != nil {
-		return fmt.Errorf("start the suite: %w", err)
+		return 0, fmt.Errorf("start the suite: %w", err)
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
-	ran, err := r.follow(ctx, cmd, done, bufio.NewReader(events))
-	if err != nil {
-		return err
-	}
-	if ran == 0 {
-		return fmt.Errorf("the suite ran none of %d tests, see %s", len(tests), logPath)
-	}
-	return nil
+	return r.follow(ctx, cmd, done, bufio.NewReader(events))
 }
 
 // follow reads the events of a process until it has ended, and interrupts it
@@ -173,8 +189,9 @@ func (r *Run) follow(ctx context.Context, cmd *exec.Cmd, done <-chan error, even
 	var (
 		ended   bool
 		line    string
-		running = "the suite itself"
+		running = "the start"
 		since   = time.Now()
+		limit   = startLimit
 		signals int
 	)
 	for {
@@ -202,7 +219,7 @@ func (r *Run) follow(ctx context.Context, cmd *exec.Cmd, done <-chan error, even
 			}
 			line = ""
 			if e.State == "begins" {
-				running, since = e.Name, time.Now()
+				running, since, limit = e.Name, time.Now(), r.Limit
 				continue
 			}
 			running = ""
@@ -216,7 +233,7 @@ func (r *Run) follow(ctx context.Context, cmd *exec.Cmd, done <-chan error, even
 		}
 		// The first signal asks the test to end and clean up, the next ones
 		// leave the cleaning out.
-		if running != "" && time.Since(since) > r.Limit+time.Duration(signals)*30*time.Second {
+		if running != "" && time.Since(since) > limit+time.Duration(signals)*30*time.Second {
 			signals++
 			if signals > 3 {
 				child.Kill(cmd)

@@ -58,7 +58,11 @@ func (w *World) Settings() string { return filepath.Join(w.Dir, "axle.yaml") }
 
 // Login logs in as the first administrator.
 func (w *World) Login(ctx context.Context) error {
-	_, err := w.Axle(ctx, "login", w.Origin(), "--setup-token-file", w.Hub.SetupTokenFile(), "--email", "admin@example.test", "--name", "world")
+	args := []string{"login", w.Origin(), "--setup-token-file", w.Hub.SetupTokenFile(), "--email", "admin@example.test", "--name", "world"}
+	if w.Hub.CA != "" {
+		args = append(args, "--ca", w.Hub.CA)
+	}
+	_, err := w.Axle(ctx, args...)
 	return err
 }
 
@@ -120,6 +124,9 @@ func (w *World) agent(name, kubeconfig, bootstrap string, o AgentOptions) (*Agen
 		return nil, err
 	}
 	a.args = append([]string{"run", "--hub-url", o.HubURL, "--token-file", token, "--kubeconfig", kubeconfig, "--data-dir", a.DataDir, "--poll-interval", "1s", "--render-binary", w.Programs["axle-render"]}, o.Flags...)
+	if w.Hub != nil && w.Hub.CA != "" {
+		a.args = append(a.args, "--ca-file", w.Hub.CA)
+	}
 	w.mu.Lock()
 	w.agents = append(w.agents, a)
 	w.mu.Unlock()
@@ -146,6 +153,10 @@ func (w *World) ConnectProcess(ctx context.Context, cluster string, o AgentOptio
 	}
 	return a, a.Start()
 }
+
+// AddFlags gives the agent more flags from its next Start on; of a flag that is
+// there twice the last one counts.
+func (a *Agent) AddFlags(flags ...string) { a.args = append(a.args, flags...) }
 
 // Start starts the agent, again after a Kill.
 func (a *Agent) Start() (err error) {

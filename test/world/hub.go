@@ -2,6 +2,8 @@ package world
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -24,6 +26,9 @@ type Hub struct {
 	DataDir string
 	// Log is the file with its output.
 	Log string
+	// CA is the file of the authority that signed its certificate, empty
+	// without TLS.
+	CA string
 
 	program string
 	flags   []string
@@ -80,7 +85,13 @@ func (w *World) startHub(ctx context.Context) (*Hub, error) {
 		return nil, err
 	}
 	h := &Hub{URL: "http://" + address, DataDir: filepath.Join(w.Dir, "hub"), Log: filepath.Join(w.Dir, "hub.log"), program: w.Programs["axle-hub"], env: w.HubEnv}
+	if w.TLS {
+		h.URL, h.CA = "https://"+address, filepath.Join(h.DataDir, "ca.pem")
+	}
 	h.flags = append([]string{"serve", "--listen", address, "--data-dir", h.DataDir, "--allow-upstream-cidrs", "127.0.0.0/8", "--allow-http-upstreams"}, w.Config.Hub...)
+	if w.TLS {
+		h.flags = append(h.flags, "--dev-ca")
+	}
 	if err := os.MkdirAll(h.DataDir, 0o700); err != nil {
 		return nil, err
 	}
@@ -115,7 +126,11 @@ func (h *Hub) Ready(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	response, err := http.DefaultClient.Do(request)
+	client, err := h.Client()
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
 	if err != nil {
 		return err
 	}
@@ -124,6 +139,22 @@ func (h *Hub) Ready(ctx context.Context) error {
 		return fmt.Errorf("/readyz answers %s", response.Status)
 	}
 	return nil
+}
+
+// Client trusts the hub's certificate.
+func (h *Hub) Client() (*http.Client, error) {
+	if h.CA == "" {
+		return http.DefaultClient, nil
+	}
+	authority, err := os.ReadFile(h.CA)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(authority) {
+		return nil, fmt.Errorf("%s holds no certificate", h.CA)
+	}
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}}, nil
 }
 
 // Kill ends the hub at once, as a crash would.

@@ -36,6 +36,9 @@ type Config struct {
 	// Replicas, when above zero, are that many hubs on one Postgres behind a
 	// front, instead of one on SQLite.
 	Replicas int
+	// TLS has a single hub serve TLS with an authority of its own: kubectl and
+	// client-go send no token of a kubeconfig in the open.
+	TLS bool
 	// Hub are more flags of axle-hub serve.
 	Hub []string
 	// HubEnv are more environment variables of the hub.
@@ -60,8 +63,8 @@ type World struct {
 	Hub *Hub
 	// Replicated is set when there are several hubs.
 	Replicated *Replicas
-	// Programs are the built files by name: axle, axle-hub, axle-agent and
-	// axle-render, all in one folder.
+	// Programs are the built files by name: axle, axle-hub, axle-agent,
+	// axle-render and axle-render-rare, all in one folder.
 	Programs map[string]string
 
 	temporary bool
@@ -111,7 +114,7 @@ func Start(ctx context.Context, c Config) (w *World, err error) {
 func (w *World) build(ctx context.Context) error {
 	names := append([]string{"axle-hub"}, w.Only...)
 	if len(w.Only) == 0 {
-		names = []string{"axle", "axle-hub", "axle-agent", "axle-render"}
+		names = []string{"axle", "axle-hub", "axle-agent", "axle-render", "axle-render-rare"}
 	}
 	for _, name := range names {
 		path, err := bin.Path(ctx, name, w.Build)
@@ -143,7 +146,10 @@ func (w *World) AddCluster(ctx context.Context, name string) (*kube.Cluster, err
 	config := kube.ClusterConfig{Name: name, Audit: w.Audit}
 	if w.Pods {
 		config.Controllers, config.Kwok = true, true
-		config.Binaries = map[string]string{"axle-agent": w.Programs["axle-agent"], "axle-render": w.Programs["axle-render"]}
+		config.Binaries = map[string]string{}
+		for _, name := range []string{"axle-agent", "axle-render", "axle-render-rare"} {
+			config.Binaries[name] = w.Programs[name]
+		}
 	}
 	cluster, err := w.Bed.StartCluster(ctx, config)
 	if err != nil {

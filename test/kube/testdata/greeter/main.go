@@ -19,6 +19,7 @@ func main() {
 	read := flag.String("read", "", "print the content of this file")
 	write := flag.String("write", "", "write a file there")
 	listen := flag.String("listen", "", "serve a page at this address")
+	tick := flag.Duration("tick", 0, "say a line this often")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -39,8 +40,25 @@ func main() {
 	if *listen != "" {
 		go serve(*listen)
 	}
+	if *tick > 0 {
+		go talk(ctx, *tick)
+	}
 	<-ctx.Done()
 	fmt.Println("goodbye")
+}
+
+// talk counts aloud.
+func talk(ctx context.Context, every time.Duration) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for n := 1; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			fmt.Println("tick", n)
+		}
+	}
 }
 
 func serve(address string) {

@@ -1,0 +1,104 @@
+package conformance_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/test/world"
+)
+
+// The suite itself takes minutes to build, so these are its kinds of tests in
+// small: a client that goes through the hub must get, answer for answer, what
+// one gets that asks the API server.
+func TestProxiedClientGetsTheSameAnswers(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+	defer cancel()
+	w, err := world.Start(ctx, world.Config{Clusters: []string{"edge"}, TLS: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := w.Login(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.ConnectProcess(ctx, "edge", world.AgentOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	through := hubConfig(ctx, t, w)
+	for name, play := range scenarios {
+		t.Run(name, func(t *testing.T) {
+			want := perform(ctx, t, w, "direct", w.Cluster("edge").Config(), play)
+			got := perform(ctx, t, w, "hub", through, play)
+			if len(want) == 0 {
+				t.Fatal("nothing was said, so nothing is compared")
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("directly - through the hub +\n%s", diff)
+			}
+		})
+	}
+}
+
+// hubConfig is the kubeconfig that the command line makes, once it works.
+func hubConfig(ctx context.Context, t *testing.T, w *world.World) *rest.Config {
+	t.Helper()
+	t.Setenv("AXLE_CONFIG", w.Settings())
+	t.Setenv("PATH", filepath.Dir(w.Programs["axle"])+string(os.PathListSeparator)+os.Getenv("PATH"))
+	result, err := w.Axle(ctx, "clusters", "kubeconfig", "edge", "--exec-plugin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(result.Out))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, result.Out)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := eventually.Wait(ctx, time.Minute, func() error {
+		_, err := client.CoreV1().Namespaces().Get(ctx, "default", metav1.GetOptions{})
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// perform plays a scenario in a new namespace and returns what was said.
+func perform(ctx context.Context, t *testing.T, w *world.World, way string, config *rest.Config, play func(context.Context, *client) error) []string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	c := &client{config: rest.CopyConfig(config), warnings: &warnings{}, namespace: w.Cluster("edge").Namespace(t)}
+	c.config.WarningHandler = c.warnings
+	c.config.QPS = -1
+	var err error
+	if c.Interface, err = kubernetes.NewForConfig(c.config); err != nil {
+		t.Fatal(err)
+	}
+	// Without controllers nobody makes the account that admission may ask for.
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	if _, err := c.CoreV1().ServiceAccounts(c.namespace).Create(ctx, account, metav1.CreateOptions{}); err != nil {
+		t.Fatalf("%s: %v", way, err)
+	}
+	if err := play(ctx, c); err != nil {
+		t.Fatalf("%s: %v, after %q", way, err, c.said)
+	}
+	return c.said
+}
