@@ -1,0 +1,75 @@
+package identity
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestClaimPatternsMatchTheWhole(t *testing.T) {
+	claims := map[string]any{
+		"sub": "repo:acme/web:ref:refs/heads/main", "n": float64(42), "yes": true, "list": []any{"a", "b", []any{"c"}},
+		"a": map[string]any{"b": map[string]any{"c": "deep"}}, "a.b": map[string]any{"d": "dotted"}, "x.y": "flat", "none": nil,
+	}
+	tests := map[string]struct {
+		name, pattern string
+		want          bool
+	}{
+		"equal":                {"sub", "repo:acme/web:ref:refs/heads/main", true},
+		"glob":                 {"sub", "repo:acme/*:ref:*", true},
+		"one character":        {"sub", "repo:acme/we?:ref:refs/heads/main", true},
+		"a beginning":          {"sub", "repo:acme/web", false},
+		"an end":               {"sub", "main", false},
+		"case":                 {"sub", "REPO:*", false},
+		"regular expression":   {"sub", "/repo:acme/(web|api):.*/", true},
+		"its alternatives":     {"sub", "/x|repo/", false},
+		"a dot is a dot":       {"x.y", "fl.t", false},
+		"number":               {"n", "42", true},
+		"truth":                {"yes", "true", true},
+		"any of a list":        {"list", "b", true},
+		"not a list in a list": {"list", "c", false},
+		"path":                 {"a.b.c", "deep", true},
+		"path with a dot":      {"a.b.d", "dotted", true},
+		"name with a dot":      {"x.y", "flat", true},
+		"an object":            {"a", "*", false},
+		"missing":              {"missing", "*", false},
+		"null":                 {"none", "*", false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if err := matchClaims(map[string]string{tc.name: tc.pattern}, claims); (err == nil) != tc.want {
+				t.Errorf("got %v, want a match: %t", err, tc.want)
+			}
+		})
+	}
+}
+
+// A text that somebody sends as a token has three parts, names an algorithm
+// that signs, and an issuer, or it is refused; and it never panics.
+func FuzzParseAssertion(f *testing.F) {
+	f.Add("eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJodHRwczovL2EifQ.c2ln")
+	f.Add("eyJhbGciOiJub25lIn0.eyJpc3MiOiJodHRwczovL2EifQ.")
+	f.Add("..")
+	f.Add("")
+	f.Fuzz(func(t *testing.T, token string) {
+		a, err := parseAssertion(token)
+		if err == nil && (a.issuer == "" || a.signed == "" || strings.Count(token, ".") != 2 || strings.HasSuffix(token, ".")) {
+			t.Errorf("%q is a token: %+v", token, a)
+		}
+	})
+}
+
+// A pattern that is taken never matches by a part.
+func FuzzClaimPattern(f *testing.F) {
+	f.Add("a*b", "axxb")
+	f.Add("/a|b/", "b")
+	f.Add("/a)|(b/", "b")
+	f.Fuzz(func(t *testing.T, pattern, value string) {
+		re, err := compileClaim(pattern)
+		if err != nil || !re.MatchString(value) {
+			return
+		}
+		if at := re.FindStringIndex(value); at[0] != 0 || at[1] != len(value) {
+			t.Errorf("%q matches a part of %q", pattern, value)
+		}
+	})
+}
