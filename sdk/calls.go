@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"time"
 
@@ -37,7 +38,7 @@ func (c *calls) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		}
 		backoff := jitter.Backoff{Min: 200 * time.Millisecond, Max: 3 * time.Second}
 		for {
-			c.head(request)
+			c.head(request.Header())
 			response, err := next(ctx, request)
 			if err == nil {
 				c.note(response.Header().Get(positionHeader))
@@ -52,8 +53,7 @@ func (c *calls) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-func (c *calls) head(request connect.AnyRequest) {
-	header := request.Header()
+func (c *calls) head(header http.Header) {
 	if c.token != "" {
 		header.Set("Authorization", "Bearer "+c.token)
 	}
@@ -81,9 +81,14 @@ func (c *calls) note(text string) {
 	}
 }
 
-// WrapStreamingClient leaves streams alone; the API has none.
+// WrapStreamingClient implements connect.Interceptor: a stream is begun as any
+// call, and is not tried again.
 func (c *calls) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
-	return next
+	return func(ctx context.Context, spec connect.Spec) connect.StreamingClientConn {
+		conn := next(ctx, spec)
+		c.head(conn.RequestHeader())
+		return conn
+	}
 }
 
 // WrapStreamingHandler is never called in a client.

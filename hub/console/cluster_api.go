@@ -153,6 +153,10 @@ func (s *clusterAPI) WatchObjects(ctx context.Context, r *connect.Request[hubv1.
 		return err
 	}
 	q.Table = r.Msg.GetTable()
+	// The head at once: the first change may be long in coming.
+	if err := out.Send(nil); err != nil {
+		return err
+	}
 	return s.ClusterReader.Watch(ctx, q, func(kind string, object []byte) error {
 		return out.Send(&hubv1.ClusterObjectEvent{Type: kind, Json: object})
 	})

@@ -27,6 +27,7 @@ import (
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/tunnel/authproxy"
+	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/internal/seal"
@@ -160,7 +161,13 @@ type options struct {
 	policy agentproxy.Policy
 	origin string
 	open   bool
+	clock  clock.Clock
 }
+
+// hasty makes seconds short for whoever waits.
+type hasty struct{ clock.Real }
+
+func (hasty) After(d time.Duration) <-chan time.Time { return time.After(d / 30) }
 
 func newBed(t *testing.T, o options) *bed {
 	t.Helper()
@@ -183,7 +190,7 @@ func newBed(t *testing.T, o options) *bed {
 		Open: func(ctx context.Context, _ string, head *agentv1.StreamHead) (authproxy.Stream, error) {
 			return newPair(ctx, head, func(ctx context.Context, s agentEnd) { agent.Serve(ctx, s) }), nil
 		},
-		Identity: b.people, Audit: b.records, Sealer: newSealer(t), UseNonce: b.useNonce, Origin: o.origin, FailOpen: o.open,
+		Identity: b.people, Audit: b.records, Sealer: newSealer(t), UseNonce: b.useNonce, Origin: o.origin, FailOpen: o.open, Clock: o.clock,
 		Cluster: func(_ context.Context, handle string) (authproxy.Cluster, error) {
 			if handle != "edge" {
 				return authproxy.Cluster{}, errcode.New(errcode.NotFound, "no cluster %s", handle)
@@ -295,6 +302,14 @@ func (b *bed) page(namespace, name, text string) {
 	b.start(namespace, name, corev1.Container{
 		Name: "main", Image: kube.ImagePrefix + "page:1", Args: []string{"-listen=$(POD_IP):8080", "-text=" + text},
 		Env: []corev1.EnvVar{{Name: "POD_IP", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.podIP"}}}},
+	})
+	// A forward that finds nobody there ends for good.
+	eventually.For(b.t, limit, "the page", func() error {
+		text, err := b.direct().CoreV1().Pods(namespace).GetLogs(name, &corev1.PodLogOptions{}).DoRaw(b.t.Context())
+		if err == nil && !strings.Contains(string(text), "listening") {
+			err = fmt.Errorf("it says %s", text)
+		}
+		return err
 	})
 }
 

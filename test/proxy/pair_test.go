@@ -3,9 +3,12 @@ package proxy_test
 import (
 	"context"
 	"io"
+	"net/http"
 	"sync"
+	"testing"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/hub/tunnel/authproxy"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -66,4 +69,32 @@ func (a agentEnd) Fail(why error)              { a.downEnd.CloseWithError(why) }
 func (a agentEnd) Answer(s *agentv1.StreamAnswer) error {
 	a.answered <- s
 	return nil
+}
+
+// recorder is a plain answer.
+type recorder struct {
+	header http.Header
+	code   int
+}
+
+func newRecorder() *recorder                    { return &recorder{header: http.Header{}} }
+func (r *recorder) Header() http.Header         { return r.header }
+func (r *recorder) Write(p []byte) (int, error) { return len(p), nil }
+func (r *recorder) WriteHeader(code int)        { r.code = code }
+
+// bareProxy is a hub's half that reaches no cluster.
+func bareProxy(t *testing.T) *authproxy.Proxy {
+	t.Helper()
+	p, err := authproxy.New(authproxy.Config{
+		Open: func(context.Context, string, *agentv1.StreamHead) (authproxy.Stream, error) {
+			t.Error("a stream was opened")
+			return nil, errcode.New(errcode.Unavailable, "nobody is here")
+		},
+		Identity: &people{}, Audit: &records{}, Sealer: newSealer(t), UseNonce: func(context.Context, []byte, int64, int64) error { return nil },
+		Cluster: func(context.Context, string) (authproxy.Cluster, error) { return authproxy.Cluster{ID: "cls_1"}, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }

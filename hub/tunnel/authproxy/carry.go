@@ -178,6 +178,10 @@ func (p *Proxy) upgraded(ctx context.Context, w http.ResponseWriter, a *asked, s
 		err = reasonOf(ctx, err)
 		p.log(ctx, a, err)
 		t.end(ctx, err)
+		return nil
+	}
+	if cause := reasonOf(ctx, nil); cause != nil {
+		t.end(ctx, cause)
 	}
 	return nil
 }
@@ -208,10 +212,14 @@ func (a *asked) writeSwitch(conn net.Conn, h http.Header, answer *agentv1.Stream
 func (p *Proxy) join(conn net.Conn, buffered io.Reader, stream Stream, l *live, t *trail) error {
 	l.setCut(func() { conn.Close() })
 	sent := make(chan struct{})
+	var left atomic.Bool
 	go func() {
 		defer close(sent)
 		n, err := relay.Copy(stream, buffered, nil)
 		t.up.Add(n)
+		if err != nil && !errors.Is(err, relay.ErrWrite) {
+			left.Store(true)
+		}
 		if err != nil || stream.CloseWrite() != nil {
 			stream.Close()
 		}
@@ -224,8 +232,10 @@ func (p *Proxy) join(conn net.Conn, buffered io.Reader, stream Stream, l *live, 
 	}
 	stream.Close()
 	conn.Close()
+	gone := left.Load() || errors.Is(err, relay.ErrWrite)
 	<-sent
-	if err != nil {
+	// A client that goes once it has what it wants ended nothing too early.
+	if err != nil && !gone {
 		return fmt.Errorf("after %d bytes: %w", n, err)
 	}
 	return nil

@@ -4,6 +4,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"time"
@@ -14,9 +15,13 @@ func main() {
 	text := flag.String("text", "", "the page")
 	flag.Parse()
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, *text) })
-	server := &http.Server{Addr: *listen, Handler: page, ReadHeaderTimeout: 10 * time.Second}
-	if err := server.ListenAndServe(); err != nil {
+	listener, err := net.Listen("tcp", *listen)
+	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
+	fmt.Println("listening")
+	server := &http.Server{Handler: page, ReadHeaderTimeout: 10 * time.Second}
+	fmt.Println(server.Serve(listener))
+	os.Exit(1)
 }
