@@ -1,23 +1,21 @@
 package world_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/axle-cd/axle/test/cloudserver"
+	"github.com/axle-cd/axle/test/port"
 	"github.com/axle-cd/axle/test/vaultserver"
+	"github.com/axle-cd/axle/test/world"
 )
 
 // valuesStage is a stage whose hub knows a backend of every type, and all
@@ -27,6 +25,10 @@ type valuesStage struct {
 	vault    *vaultserver.Server
 	cloud    *cloudserver.Server
 	canaries []string
+	// metrics is where the agent tells its metrics.
+	metrics string
+	// said is what commands printed that failed, or showed what would change.
+	said map[string]string
 }
 
 // backends is the file of --config-backends.
@@ -43,11 +45,16 @@ backends:
 
 func newValuesStage(t *testing.T) *valuesStage {
 	t.Helper()
-	s := &valuesStage{vault: vaultserver.Start(), cloud: cloudserver.Start()}
+	s := &valuesStage{vault: vaultserver.Start(), cloud: cloudserver.Start(), said: map[string]string{}}
 	t.Cleanup(s.vault.Close)
 	t.Cleanup(s.cloud.Close)
 	s.cloud.Require("AKIAEXAMPLE", "aws-secret")
-	s.stage = newStage(t, "edge")
+	metrics, err := port.Address()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.metrics = "http://" + metrics + "/metrics"
+	s.stage = newStageOf(t, world.Config{Clusters: []string{"edge"}, Audit: true, Hub: []string{"--repo-poll-interval", "2s"}}, "--metrics-listen", metrics)
 	key, err := filepath.Abs("testdata/sops/age.key")
 	s.must(err)
 	file := s.write("backends.yaml", fmt.Sprintf(backends, s.vault.URL(), s.write("vault-token", s.vault.Token()),
@@ -173,6 +180,8 @@ func TestSecretsOfEveryBackend(t *testing.T) {
 		s.word(name, p.values[1])
 	}
 	s.failing()
+	s.differing()
+	s.refused()
 	s.move(places)
 	for name := range places {
 		s.axle("services", "rollback", "edge/"+name)
@@ -207,6 +216,47 @@ func (s *valuesStage) failing() {
 	}
 	for _, folder := range []string{"label", "context", "base64", "kind", "yaml", "chart"} {
 		s.state("edge", folder, "Failed")
+	}
+}
+
+// differing asks what applying services would change, of one whose value
+// changes and of all that fail.
+func (s *valuesStage) differing() {
+	s.t.Helper()
+	value := [2]string{s.plant("diff-1"), s.plant("diff-2")}
+	s.axle("services", "create", "edge/diff", "--repo", "fleet", "--ref", "main", "--folder", "values", "--secret-file", "word="+s.write("diff", value[0]))
+	s.word("diff", value[0])
+	s.axle("services", "pause", "edge/diff")
+	s.axle("services", "config", "set", "edge/diff", "--secret", "word="+s.write("diff", value[1]))
+	shown := s.axle("services", "diff", "edge/diff")
+	if !strings.Contains(shown, "update Secret diff/word") {
+		s.t.Errorf("a diff of a value that changed: %s", shown)
+	}
+	s.said["the diff"] = shown
+	for _, folder := range []string{"label", "base64", "chart"} {
+		result, err := s.Axle(s.t.Context(), "services", "diff", "edge/"+folder)
+		s.said["the diff of "+folder] = result.Out + fmt.Sprint(err)
+	}
+}
+
+// refused runs commands whose errors could quote values.
+func (s *valuesStage) refused() {
+	s.t.Helper()
+	value := s.canaries[len(s.canaries)-1]
+	for name, args := range map[string][]string{
+		"a value that is too large":  {"services", "config", "set", "edge/own", "--secret", "word=" + s.write("large", strings.Repeat(value, 1<<15))},
+		"a key that cannot be":       {"services", "config", "set", "edge/own", "--secret", "a.b=" + s.write("key", value)},
+		"a path that is not there":   {"services", "config", "set", "edge/own", "--ref", "word=vault:apps/none"},
+		"a name that is not there":   {"services", "config", "set", "edge/own", "--ref", "word=vault:apps/web#none"},
+		"a service that is not":      {"services", "config", "set", "edge/none", "--secret", "word=" + s.write("none", value)},
+		"a context that cannot be":   {"contexts", "create", "Not A Name", "--secret", "pass=" + s.write("context", value)},
+		"a secret that is no secret": {"services", "config", "edge/own", "--explain", "word"},
+	} {
+		result, err := s.Axle(s.t.Context(), args...)
+		if strings.HasPrefix(name, "a secret") == (err != nil) {
+			s.t.Errorf("%s: %v", name, err)
+		}
+		s.said[name] = result.Out + result.Err
 	}
 }
 
@@ -262,108 +312,4 @@ func (s *valuesStage) deployLoop(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// forms are how a value may be written.
-func forms(value string) [][]byte {
-	all := [][]byte{[]byte(value)}
-	// In base64 a text inside another one begins at one of three places.
-	for lead := range 3 {
-		encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\x00", lead) + value))
-		all = append(all, []byte(encoded[(lead*8+5)/6+1:len(encoded)-4]))
-	}
-	return all
-}
-
-// find returns the values that a text holds.
-func (s *valuesStage) find(text []byte) (found []string) {
-	for _, value := range s.canaries {
-		for _, form := range forms(value) {
-			if bytes.Contains(text, form) {
-				found = append(found, value)
-				break
-			}
-		}
-	}
-	return found
-}
-
-// unseen looks for every planted value everywhere.
-func (s *valuesStage) unseen() {
-	s.t.Helper()
-	if len(s.canaries) < 18 {
-		s.t.Fatalf("only %d values were planted", len(s.canaries))
-	}
-	for _, value := range s.canaries {
-		for _, text := range []string{"x" + value + "y", base64.StdEncoding.EncodeToString([]byte(value)), base64.StdEncoding.EncodeToString([]byte(`{"document":"` + value + `"}`))} {
-			if len(s.find([]byte(text))) == 0 {
-				s.t.Fatalf("the judge does not see %q in %q", value, text)
-			}
-		}
-	}
-	looked := 0
-	look := func(where string, text []byte) {
-		looked++
-		if found := s.find(text); len(found) > 0 {
-			s.t.Errorf("%s holds %v", where, found)
-		}
-	}
-	agent := s.agents["edge"]
-	for _, file := range []string{s.Hub.Log, agent.Log} {
-		text, err := os.ReadFile(file)
-		s.must(err)
-		look(file, text)
-	}
-	for _, dir := range []string{s.Hub.DataDir, agent.DataDir} {
-		s.must(filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !d.Type().IsRegular() {
-				return ignoreGone(err)
-			}
-			text, err := os.ReadFile(path)
-			look(path, text)
-			return ignoreGone(err)
-		}))
-	}
-	for _, command := range [][]string{
-		{"services", "list"}, {"contexts", "list"}, {"contexts", "get", "prod"}, {"outputs", "list"}, {"events", "--limit", "1000"}, {"repos", "list"},
-		{"clusters", "list"}, {"clusters", "get", "edge"}, {"config", "backends"}, {"config", "migrate", "--status"}, {"hub", "status"},
-	} {
-		look(strings.Join(command, " "), []byte(s.axle(append(command, "-o", "json")...)))
-	}
-	services, err := s.Services(s.t.Context())
-	s.must(err)
-	for _, one := range services {
-		for _, verb := range [][]string{{"get"}, {"config"}, {"revisions"}} {
-			look("services "+verb[0]+" "+one.Name, []byte(s.axle("services", verb[0], "edge/"+one.Name, "-o", "json")))
-		}
-	}
-	look("the hub's metrics", s.download(s.Hub.URL+"/metrics"))
-	for _, kind := range []string{"events", "configmaps"} {
-		result, err := s.Kubectl(s.t.Context(), "edge", "get", kind, "-A", "-o", "json")
-		s.must(err)
-		look("the cluster's "+kind, []byte(result.Out))
-	}
-	result, err := s.Kubectl(s.t.Context(), "edge", "get", "secrets", "-n", "axle-system", "-o", "json")
-	s.must(err)
-	look("the agent's own Secrets", []byte(result.Out))
-	if looked < 40 {
-		s.t.Errorf("only %d places were looked at", looked)
-	}
-}
-
-func ignoreGone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-func (s *valuesStage) download(url string) []byte {
-	s.t.Helper()
-	response, err := http.Get(url)
-	s.must(err)
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	s.must(err)
-	return text
 }

@@ -31,7 +31,8 @@ func newStage(t *testing.T, clusters ...string) *stage {
 	return newStageOf(t, world.Config{Clusters: clusters, Audit: true, Hub: []string{"--repo-poll-interval", "2s"}})
 }
 
-func newStageOf(t *testing.T, config world.Config) *stage {
+// newStageOf is newStage for another world, with more flags of its agents.
+func newStageOf(t *testing.T, config world.Config, agentFlags ...string) *stage {
 	t.Helper()
 	takePlace(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
@@ -58,7 +59,7 @@ func newStageOf(t *testing.T, config world.Config) *stage {
 	s.commit("app", "1")
 	s.axle("repos", "add", "fleet", w.Git.URL("fleet"))
 	for _, cluster := range config.Clusters {
-		if s.agents[cluster], err = w.ConnectProcess(ctx, cluster, world.AgentOptions{HubURL: s.proxy.URL}); err != nil {
+		if s.agents[cluster], err = w.ConnectProcess(ctx, cluster, world.AgentOptions{HubURL: s.proxy.URL, Flags: agentFlags}); err != nil {
 			t.Fatal(err)
 		}
 	}
