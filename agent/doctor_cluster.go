@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/axle-cd/axle/agent/render"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -151,6 +152,9 @@ func checkRender(_ context.Context, cfg Config) Check {
 	if err != nil {
 		return c.fails(err.Error(), "install axle-render beside axle-agent, or name it with --render-binary")
 	}
-	c.Detail = binary
+	if _, err := os.Stat(render.Rare(binary)); err != nil {
+		return c.fails(err.Error(), "install axle-render-rare beside axle-render: nothing of Jsonnet, CUE or WebAssembly is rendered without it")
+	}
+	c.Detail = binary + ", and " + filepath.Base(render.Rare(binary)) + " beside it"
 	return c
 }

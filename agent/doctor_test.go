@@ -210,6 +210,10 @@ func TestDoctorNamesBrokenSetups(t *testing.T) {
 		"no renderer": {
 			flags: []string{"--hub-url", good, "--render-binary", "/nowhere/axle-render"}, check: "render", says: "/nowhere", fix: "install axle-render",
 		},
+		"no renderer of rare makers": {
+			flags: []string{"--hub-url", good, "--render-binary", executable(t, "axle-render")},
+			check: "render", says: "axle-render-rare", fix: "install axle-render-rare",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			failed := runDoctor(t, program, cluster, b)
@@ -219,6 +223,16 @@ func TestDoctorNamesBrokenSetups(t *testing.T) {
 			}
 		})
 	}
+}
+
+// executable makes a program that lies alone in its folder.
+func executable(t *testing.T, name string) string {
+	t.Helper()
+	path := write(t, t.TempDir(), name, "#!/bin/sh\n")
+	if err := os.Chmod(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func kubeconfigOf(t *testing.T, cluster *kube.Cluster) string {

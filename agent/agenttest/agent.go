@@ -1,6 +1,6 @@
 // Package agenttest runs a real agent inside a test: the whole of package
 // agent, against a given hub and a given API server. It fakes nothing; render
-// children are the real axle-render, built once a run.
+// children are the real axle-render and axle-render-rare, built once a run.
 //
 // Tests of whole processes, kills and pods are test/world's.
 package agenttest
@@ -67,6 +67,10 @@ func Start(t testing.TB, c Config) *Agent {
 func Run(ctx context.Context, c Config, dir string, log *slog.Logger) (*Agent, error) {
 	render, err := bin.Path(ctx, "axle-render", bin.Options{})
 	if err != nil {
+		return nil, err
+	}
+	// It lies beside the other one, where the agent looks for it.
+	if _, err := bin.Path(ctx, "axle-render-rare", bin.Options{}); err != nil {
 		return nil, err
 	}
 	if c.DataDir == "" {

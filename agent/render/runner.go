@@ -121,6 +121,9 @@ func versionOf(binary, tools string) (string, error) {
 // rareSuffix makes the name of the program with all makers.
 const rareSuffix = "-rare"
 
+// Rare is the program with all makers that lies beside a render child.
+func Rare(binary string) string { return binary + rareSuffix }
+
 // errRare says that a pass wants the program with all makers.
 var errRare = errors.New("the pass wants the program with all makers")
 

@@ -43,6 +43,8 @@ type tools struct {
 	byName map[string]tool
 	// digest changes with what they are.
 	digest string
+	// declares says that the folder has a tools.yaml, which alone counts.
+	declares bool
 }
 
 // declared is tools.yaml.
@@ -72,6 +74,7 @@ func readTools(folder string) (tools, error) {
 	}
 	t.folder = folder
 	text, err := os.ReadFile(filepath.Join(folder, toolsFile))
+	t.declares = err == nil
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		err = t.list()
@@ -186,8 +189,12 @@ func (t *tools) find(name string, wasm bool) (tool, error) {
 	if len(have) > 0 {
 		list = "it has " + strings.Join(have, ", ")
 	}
+	place := "its administrator puts them into the folder of --tools-dir"
+	if t.declares {
+		place = "its administrator declares them in the " + toolsFile + " of the folder of --tools-dir"
+	}
 	return tool{}, errcode.New(errcode.Invalid,
-		"the agent of this cluster has no %s %q for a renderer of type %s; %s; its administrator puts them into the folder of --tools-dir", what, name, kind, list)
+		"the agent of this cluster has no %s %q for a renderer of type %s; %s; %s", what, name, kind, list, place)
 }
 
 // code reads a module.

@@ -201,6 +201,20 @@ func TestToolLimits(t *testing.T) {
 	})
 }
 
+// Where a tools.yaml says what there is, a file in the folder is not enough.
+func TestToolsThatAreDeclaredSayWhere(t *testing.T) {
+	box := t.TempDir()
+	for name, text := range map[string]string{"tools.yaml": "tools: {}\n", "kcl": "#!/bin/sh\n"} {
+		if err := os.WriteFile(filepath.Join(box, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := newRunner(t, render.Config{Tools: box}).Render(patient(t), execPass(t, "kcl"))
+	if err == nil || !strings.Contains(err.Error(), "declares them in the tools.yaml") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestToolLeavesNothingRunning: a process that a tool left behind, also one
 // that wanted a session of its own, is gone when the pass is.
 func TestToolLeavesNothingRunning(t *testing.T) {
