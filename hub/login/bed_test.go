@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -20,6 +21,8 @@ import (
 	"github.com/axle-cd/axle/hub/hubtest"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/oidcserver"
 	"github.com/axle-cd/axle/test/port"
 )
@@ -100,6 +103,23 @@ func (b *bed) setupToken() string {
 }
 
 func (b *bed) identity() *identity.Directory { return b.Parts().Identity }
+
+// later moves the clock, and waits until the hub has asked its database again:
+// what it knew of tokens is too old otherwise.
+func (b *bed) later(d time.Duration) {
+	b.t.Helper()
+	b.clock.advance(d)
+	_, err := b.identity().CreateToken(b.t.Context(), identity.Principal{Kind: identity.KindUser, ID: "usr_x", Name: owner, Scopes: []string{"read"}}, identity.TokenRequest{Name: "later"})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	eventually.For(b.t, limit, "the hub knows its tokens", func() error {
+		if _, err := b.identity().Authenticate(b.t.Context(), "axle_nobody"); !errcode.Is(err, errcode.Unauthorized) {
+			return fmt.Errorf("authenticate: %w", err)
+		}
+		return nil
+	})
+}
 
 // provider starts a provider that the hub trusts.
 func (b *bed) provider(name string, change func(*identity.Provider), users ...oidcserver.User) *oidcserver.Server {

@@ -3,8 +3,6 @@ package login
 import (
 	"encoding/json"
 	"net/http"
-
-	"github.com/axle-cd/axle/internal/errcode"
 )
 
 // home says who is logged in and how to go on.
@@ -20,9 +18,9 @@ func (s *Server) home(w http.ResponseWriter, r *http.Request) error {
 // session tells a program in the browser who is logged in, and the token that
 // its calls need.
 func (s *Server) session(w http.ResponseWriter, r *http.Request) error {
-	p, ok := s.person(r)
-	if !ok {
-		return errcode.New(errcode.Unauthorized, "nobody is logged in")
+	p, err := s.who(r)
+	if err != nil {
+		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
 	return json.NewEncoder(w).Encode(map[string]any{

@@ -73,7 +73,7 @@ func (s *Server) providerLogout(r *http.Request, p identity.Principal) string {
 			return ""
 		}
 		found, err := party.discover(r.Context())
-		if err != nil || found.EndSession == "" {
+		if err != nil || found.EndSession == "" || s.parties.down(provider.Name) != "" {
 			return ""
 		}
 		u, err := url.Parse(found.EndSession)

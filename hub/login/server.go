@@ -178,24 +178,31 @@ func (s *Server) sorry(w http.ResponseWriter, r *http.Request, err error) {
 	s.render(w, r, errcode.HTTPStatus(errcode.Of(err)), "message", v)
 }
 
-// person returns whose session a request has; false without one.
-func (s *Server) person(r *http.Request) (identity.Principal, bool) {
+// who returns whose session a request has. Unauthorized without one.
+func (s *Server) who(r *http.Request) (identity.Principal, error) {
 	bearer := s.cookie(r.Header, cookieSession)
 	if bearer == "" {
-		return identity.Principal{}, false
+		return identity.Principal{}, errcode.New(errcode.Unauthorized, "nobody is logged in")
 	}
-	p, err := s.identity.AuthenticateSession(r.Context(), bearer)
+	return s.identity.AuthenticateSession(r.Context(), bearer)
+}
+
+// person is who for pages that are for everybody.
+func (s *Server) person(r *http.Request) (identity.Principal, bool) {
+	p, err := s.who(r)
 	return p, err == nil
 }
 
 // needPerson returns whose session it is, or sends the browser to log in and
 // come back. With POST it is an error: what was typed would be lost.
 func (s *Server) needPerson(w http.ResponseWriter, r *http.Request) (identity.Principal, bool, error) {
-	p, ok := s.person(r)
-	if ok {
+	p, err := s.who(r)
+	switch {
+	case err == nil:
 		return p, true, nil
-	}
-	if r.Method != http.MethodGet {
+	case !errcode.Is(err, errcode.Unauthorized):
+		return p, false, err
+	case r.Method != http.MethodGet:
 		return p, false, errcode.New(errcode.Unauthorized, "the session has ended; log in again")
 	}
 	http.Redirect(w, r, withNext("/login", r.URL.RequestURI()), http.StatusSeeOther)

@@ -1,0 +1,134 @@
+package login
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/clock"
+)
+
+func TestLimiterIsBounded(t *testing.T) {
+	c := clock.NewManual(time.Unix(1e9, 0))
+	l := newLimiter(c, 100)
+	for i := range 1000 {
+		l.take(fmt.Sprint(i), guessRate)
+	}
+	if l.size() != 100 {
+		t.Errorf("%d counters", l.size())
+	}
+	r := rate{2, time.Minute}
+	if l.take("a", r) != 0 || l.take("a", r) != 0 {
+		t.Error("two at once are too many")
+	}
+	if wait := l.take("a", r); wait != time.Minute {
+		t.Errorf("the third waits %s", wait)
+	}
+	if wait := l.take("b", r); wait != 0 {
+		t.Errorf("another one waits %s", wait)
+	}
+	c.Advance(time.Minute)
+	if wait := l.take("a", r); wait != 0 {
+		t.Errorf("a minute later: %s", wait)
+	}
+	l.giveBack("a", r)
+	if wait := l.take("a", r); wait != 0 {
+		t.Errorf("what was given back: %s", wait)
+	}
+}
+
+func TestSourceIsANetworkForIPv6(t *testing.T) {
+	for from, want := range map[string]string{
+		"192.0.2.1:5": "192.0.2.1", "[2001:db8::1]:5": "2001:db8::/64", "[2001:db8::ffff:1]:7": "2001:db8::/64", "[::ffff:192.0.2.1]:5": "192.0.2.1", "odd": "odd",
+	} {
+		if got := sourceOf(&http.Request{RemoteAddr: from}); got != want {
+			t.Errorf("%s: %s, want %s", from, got, want)
+		}
+	}
+}
+
+func FuzzNext(f *testing.F) {
+	for _, s := range []string{"/", "//x", "/\\x", "/a?b=//c", "https://x", "/\x00", "/%2f/x", "/..//x", "/login/callback/x"} {
+		f.Add(s)
+	}
+	here, err := url.Parse("https://hub.example.com/login")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, next string) {
+		got := safeNext(next)
+		u, err := here.Parse(got)
+		if err != nil || u.Host != here.Host || u.Scheme != here.Scheme || !strings.HasPrefix(got, "/") || strings.HasPrefix(got, "//") || strings.ContainsAny(got, "\\\n\r\t") {
+			t.Errorf("%q leads to %q", next, got)
+		}
+	})
+}
+
+func FuzzCookies(f *testing.F) {
+	f.Add("axle-session=a; axle-session=b")
+	f.Add("__Host-axle-session=axle_x")
+	f.Add("=; ;;axle-session")
+	s := &Server{sealer: plainSealer{}, clock: clock.Real{}}
+	f.Fuzz(func(_ *testing.T, line string) {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Header["Cookie"] = []string{line}
+		var fl flow
+		var k known
+		s.cookie(r.Header, cookieSession)
+		s.open(r, cookieFlow, &fl)
+		s.open(r, cookieKnown, &k)
+	})
+}
+
+// plainSealer opens anything, so that the fuzzer reaches what is inside.
+type plainSealer struct{}
+
+func (plainSealer) Seal(plain []byte, _ string) string  { return string(plain) }
+func (plainSealer) Open(text, _ string) ([]byte, error) { return []byte(text), nil }
+
+func TestTwoCookiesOfOneNameAreNone(t *testing.T) {
+	s := &Server{secure: true}
+	header := http.Header{"Cookie": {"__Host-axle-session=a; __Host-axle-session=b"}}
+	if got := s.cookie(header, cookieSession); got != "" {
+		t.Errorf("took %q", got)
+	}
+	if got := s.cookie(http.Header{"Cookie": {"axle-session=a; __Host-axle-session=b"}}, cookieSession); got != "b" {
+		t.Errorf("took %q", got)
+	}
+}
+
+func FuzzUserCode(f *testing.F) {
+	f.Add("bcdf-ghjk")
+	f.Add("BCDFGHJK ")
+	f.Add("ЖЖЖЖ-ЖЖЖЖ")
+	f.Fuzz(func(t *testing.T, typed string) {
+		code, err := identity.ParseUserCode(typed)
+		if err == nil && (len(code) != 8 || strings.ToUpper(code) != code) {
+			t.Errorf("%q is %q", typed, code)
+		}
+	})
+}
+
+func FuzzAskedCLI(f *testing.F) {
+	f.Add("redirect_uri=http://127.0.0.1:1/&state=a&code_challenge_method=S256&code_challenge=x")
+	f.Add("redirect_uri=http://[::1]:99999/&lifetime=-1&state=s&code_challenge_method=S256")
+	f.Fuzz(func(t *testing.T, query string) {
+		values, err := url.ParseQuery(query)
+		if err != nil {
+			return
+		}
+		asked, err := askedCLI(values)
+		if err != nil {
+			return
+		}
+		u, err := url.Parse(asked.Redirect)
+		if err != nil || u.Scheme != "http" || (u.Hostname() != "::1" && !strings.HasPrefix(u.Hostname(), "127.")) {
+			t.Errorf("sends a code to %q", asked.Redirect)
+		}
+	})
+}
