@@ -74,6 +74,7 @@ func TestTenantAccountCannotApplyOutsideItsNamespacesAndKinds(t *testing.T) {
 		"an account of the cluster":          {object: configMap("out", "v1"), change: func(s *apply.Service) { s.ServiceAccount = "kube-system/clusterrole-aggregation-controller" }, says: "may not use accounts"},
 		"the cluster's own as its namespace": {object: configMap("out", "v1"), change: func(s *apply.Service) { s.Namespace = "kube-system" }, says: "may not use accounts"},
 		"outside of the allowed namespaces":  {object: configMap("out", "v1", "namespace: tenants-other"), change: func(s *apply.Service) { s.Tenancy.Namespaces = []string{"team-*"} }, says: "none of those that the service may write to"},
+		"its own namespace is not allowed":   {object: configMap("out", "v1"), change: func(s *apply.Service) { s.Tenancy.Namespaces, s.Tenancy.Closed = []string{"team-*"}, true }, says: "none of those that the service may write to (team-*)"},
 		"outside of the allowed kinds":       {object: configMap("out", "v1"), change: func(s *apply.Service) { s.Tenancy.Kinds = []string{"Secret", "Deployment.apps"} }, says: "none of those that the service may write"},
 		"inside of the allowed kinds":        {object: configMap("in", "v1"), change: func(s *apply.Service) { s.Tenancy.Kinds = []string{"Conf*"} }},
 	} {
