@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -47,11 +49,37 @@ func (h *Hub) exposed(next http.Handler) http.Handler {
 			header.Set("Strict-Transport-Security", hstsHeader)
 		}
 		if !authproxy.Owns(path) && r.Body != nil && r.Body != http.NoBody {
-			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-			// A connection that cannot have a deadline, as in a test without a
-			// listener, has nobody slow at its other end.
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
+			r.Body = http.MaxBytesReader(w, newTimedBody(w, r.Body), maxBody)
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// timedBody is a request's body that must arrive in time. Once it is here, the
+// call may take as long as it likes: a connection whose deadline passes counts
+// as gone, and its call as given up.
+type timedBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+	arrived bool
+}
+
+func newTimedBody(w http.ResponseWriter, body io.ReadCloser) *timedBody {
+	b := &timedBody{ReadCloser: body, control: http.NewResponseController(w)}
+	b.limit(time.Now().Add(bodyTimeout))
+	return b
+}
+
+// limit sets the deadline. A writer that knows none, as in a test without a
+// listener, has nobody slow at its other end.
+func (b *timedBody) limit(at time.Time) { _ = b.control.SetReadDeadline(at) }
+
+// Read implements io.Reader.
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) && !b.arrived {
+		b.arrived = true
+		b.limit(time.Time{})
+	}
+	return n, err
 }
