@@ -73,3 +73,31 @@ func TestWhoHasAnObject(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkWant is what a pass pays to find out which of its objects others
+// have; it is the same among hundreds of services and among thousands.
+func BenchmarkWant(b *testing.B) {
+	for _, services := range []int{500, 8000} {
+		b.Run(fmt.Sprint(services), func(b *testing.B) {
+			e := &Engine{services: map[string]*tenant{}, owner: map[kubeobj.Ref]string{}, shared: map[kubeobj.Ref]map[string]bool{},
+				inUse: map[kubeobj.Kind]int{}, wanted: map[kubeobj.Ref]string{}}
+			plans := make([]*plan, services)
+			for n := range services {
+				i := &inventory{service: fmt.Sprint("s", n), entries: map[kubeobj.Ref]entry{}}
+				plans[n] = &plan{byRef: map[kubeobj.Ref]*item{}}
+				for k := range 4 {
+					ref := kubeobj.Ref{Kind: "ConfigMap", Namespace: "ns", Name: fmt.Sprint(n, "-", k)}
+					i.entries[ref] = entry{ref: ref}
+					plans[n].byRef[ref] = &item{ref: ref}
+				}
+				e.commitLocked(e.tenantLocked(i.service), i)
+			}
+			n := 0
+			for b.Loop() {
+				n = (n + 1) % services
+				id := fmt.Sprint("s", n)
+				e.want(id, e.services[id].inventory, plans[n])
+			}
+		})
+	}
+}
