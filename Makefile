@@ -66,6 +66,9 @@ bench-apply: kubedev ## a real agent beside Flux's engine on one API server (SER
 	@go run ./cmd/dev bench-apply --services $(or $(SERVICES),500) --crds $(or $(CRDS),0) --chatty $(or $(CHATTY),0) \
 	  $(if $(NAME),--name $(NAME)) $(ARGS)
 
+bench-proxy: kubedev ## a cluster's API through hub and agent beside the API server itself (REQUESTS WATCHES)
+	@go run ./cmd/dev bench-proxy --requests $(or $(REQUESTS),500) --watches $(or $(WATCHES),400)
+
 bench-fleet: ## hub under a fleet (CLUSTERS SERVICES REPLICAS DURATION POLL COMMITS TOUCH DATABASE=postgres ALL=1 TUNNELS=1 KILL=1 NAME)
 	@go build -o bin/dev ./cmd/dev
 	@bin/dev bench-fleet --clusters $(or $(CLUSTERS),1100) --services $(or $(SERVICES),10) --replicas $(or $(REPLICAS),1) \
@@ -94,4 +97,4 @@ fuzz: ## run every fuzz test for FUZZTIME (30s)
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo test build images deps kubedev generate lint check-generated bench bench-apply bench-fleet bench-fleet-all conformance conformance-suite goldens fuzz clean
+.PHONY: help demo test build images deps kubedev generate lint check-generated bench bench-apply bench-proxy bench-fleet bench-fleet-all conformance conformance-suite goldens fuzz clean
