@@ -152,7 +152,9 @@ func TestPasswordsAndPasskeysAreKept(t *testing.T) {
 			t.Errorf("no password: %v", err)
 		}
 		want := identity.StoredPassword{UserID: "usr_x", Hash: "h", ChangedAt: 5, SealedTOTP: "t", TOTPStep: 7}
-		g.write(func(ctx context.Context) error { return s.PutPassword(ctx, identity.StoredPassword{UserID: "usr_x", Hash: "old"}) })
+		g.write(func(ctx context.Context) error {
+			return s.PutPassword(ctx, identity.StoredPassword{UserID: "usr_x", Hash: "old"})
+		})
 		g.write(func(ctx context.Context) error { return s.PutPassword(ctx, want) })
 		if got, err := s.Password(t.Context(), "usr_x"); err != nil || got != want {
 			t.Errorf("%+v, %v", got, err)
