@@ -92,6 +92,8 @@ type Config struct {
 	StallAfter, HelloWithin, PingAfter, AnswerWithin    time.Duration
 	DoubtAfter, ProofWithin, MaxLife, LifeSpread, Grace time.Duration
 	HintRate                                            float64
+	// Drain is how long requests under way get when this replica stops.
+	Drain time.Duration
 	// Sweep is how often all connections are looked at; 1 s when zero.
 	Sweep time.Duration
 
@@ -120,6 +122,7 @@ func (c *Config) check() error {
 	c.LifeSpread = cmp.Or(c.LifeSpread, lifeSpread)
 	c.Grace = cmp.Or(c.Grace, grace)
 	c.HintRate = cmp.Or(c.HintRate, hintRate)
+	c.Drain = cmp.Or(c.Drain, drain)
 	c.Sweep = cmp.Or(c.Sweep, time.Second)
 	if c.Clock == nil {
 		c.Clock = clock.Real{}

@@ -227,7 +227,7 @@ func (t *Tunnels) tokenGone(c *connection) {
 			c.retireAt = t.Clock.Now().Add(2 * tokenSpread)
 		}
 		t.mu.Unlock()
-		t.running.Go(func() { t.sendAway(c, "the token was replaced", tokenSpread) })
+		t.running.Go(func() { t.sendAway(context.Background(), c, "the token was replaced", tokenSpread) })
 	default:
 		t.metrics.revoked.Inc()
 		t.Log.Info("a tunnel is closed: its token was revoked", logkey.Cluster, c.clusterName)

@@ -24,7 +24,7 @@ func (t *Tunnels) sweep(ctx context.Context) error {
 		}
 		now := t.Clock.Now()
 		t.sweepStreams(ctx, now)
-		t.sweepConnections(now)
+		t.sweepConnections(ctx, now)
 	}
 }
 
@@ -70,7 +70,7 @@ func (t *Tunnels) prove(ctx context.Context, c *connection) {
 
 // sweepConnections lets long used ones be dialled anew, and closes those that
 // have nothing more to do.
-func (t *Tunnels) sweepConnections(now time.Time) {
+func (t *Tunnels) sweepConnections(ctx context.Context, now time.Time) {
 	var leave, end []*connection
 	t.mu.Lock()
 	for _, c := range t.current {
@@ -92,7 +92,7 @@ func (t *Tunnels) sweepConnections(now time.Time) {
 	}
 	t.mu.Unlock()
 	for _, c := range leave {
-		t.running.Go(func() { t.sendAway(c, "the connection is old", 0) })
+		t.running.Go(func() { t.sendAway(ctx, c, "the connection is old", 0) })
 	}
 	for _, c := range end {
 		c.close()

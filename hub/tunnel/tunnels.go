@@ -2,10 +2,13 @@ package tunnel
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
@@ -78,26 +81,56 @@ func (t *Tunnels) Run(ctx context.Context) error {
 	return err
 }
 
-// stopWithin bounds the farewell of a replica that stops.
-const stopWithin = 2 * time.Second
+// The end of a replica: farewell is how long telling all agents may take, and
+// drain how long requests under way get, within what the whole hub has.
+const (
+	farewell = 2 * time.Second
+	drain    = 5 * time.Second
+)
 
-// stop says goodbye and closes everything.
+// stop lets the agents dial another replica and requests under way end, and
+// then closes everything.
 func (t *Tunnels) stop(ctx context.Context) {
 	t.mu.Lock()
 	t.stopping = true
-	var all []*connection
-	for _, c := range t.current {
-		all = append(all, c)
+	t.mu.Unlock()
+	end := time.Now().Add(t.Drain)
+	t.sayGoodbye(ctx)
+	for time.Now().Before(end) && t.busy() {
+		// Nothing wakes it: a stream tells nobody of its end.
+		<-time.After(50 * time.Millisecond)
 	}
-	for c := range t.old {
-		all = append(all, c)
-	}
+	t.mu.Lock()
+	all := slices.Concat(slices.Collect(maps.Values(t.current)), slices.Collect(maps.Keys(t.old)))
 	t.mu.Unlock()
 	for _, c := range all {
 		c.close()
 	}
 	t.peers.close()
 	t.running.Wait()
+}
+
+// sayGoodbye tells all agents to dial anew, as many as time allows.
+func (t *Tunnels) sayGoodbye(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, farewell)
+	defer cancel()
+	var telling errgroup.Group
+	telling.SetLimit(hinting)
+	t.all(func(c *connection) {
+		telling.Go(func() error {
+			if ctx.Err() == nil {
+				t.sendAway(ctx, c, "this replica stops", farewell)
+			}
+			return nil
+		})
+	})
+	_ = telling.Wait() // none returns an error
+}
+
+func (t *Tunnels) busy() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.streams) > 0
 }
 
 // Open begins a stream to a cluster. ctx bounds the stream's whole life, not
@@ -267,8 +300,8 @@ func (t *Tunnels) ended(c *connection) {
 
 // sendAway asks an agent to dial anew. One that does not hear it is closed by
 // its own silence.
-func (t *Tunnels) sendAway(c *connection, reason string, spread time.Duration) {
-	_, _ = c.say(context.Background(), t.HelloWithin, &agentv1.ControlRequest{Message: &agentv1.ControlRequest_GoAway{
+func (t *Tunnels) sendAway(ctx context.Context, c *connection, reason string, spread time.Duration) {
+	_, _ = c.say(ctx, t.HelloWithin, &agentv1.ControlRequest{Message: &agentv1.ControlRequest_GoAway{
 		GoAway: &agentv1.TunnelGoAway{Reason: reason, SpreadMicros: spread.Microseconds()},
 	}})
 }

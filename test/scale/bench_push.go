@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -31,7 +32,8 @@ func (p *people) push(ctx context.Context, repository string) error {
 		h = hook{made.Msg.GetWebhook().GetUrl(), made.Msg.GetSecret()}
 		p.hooks[repository] = h
 	}
-	body := []byte(`{"ref":"refs/heads/main"}`)
+	// One delivery is taken once; no two are the same.
+	body := fmt.Appendf(nil, `{"ref":"refs/heads/main","delivery":%q}`, rand.Text())
 	mac := hmac.New(sha256.New, []byte(h.secret))
 	mac.Write(body)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url, bytes.NewReader(body))

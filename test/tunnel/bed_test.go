@@ -90,7 +90,7 @@ func (h *hub) url() string { return h.server.URL }
 // startHub serves tunnels with TLS; adapt may change the configuration.
 func startHub(t testing.TB, d *directory, adapt func(*hubtunnel.Config)) *hub {
 	t.Helper()
-	c := hubtunnel.Config{Identity: d, Desired: d, Feed: d, Replica: "hub-0", Sweep: 50 * time.Millisecond}
+	c := hubtunnel.Config{Identity: d, Desired: d, Feed: d, Replica: "hub-0", Sweep: 50 * time.Millisecond, Drain: 50 * time.Millisecond}
 	if adapt != nil {
 		adapt(&c)
 	}
