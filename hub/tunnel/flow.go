@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -53,7 +52,6 @@ type flow struct {
 	came     chan struct{}
 	response *http.Response
 	broken   error
-	once     sync.Once
 	answered atomic.Bool
 	// given is when the caller got bytes that it has not come back from, in
 	// nanoseconds since 1970; 0 is while it waits for more.

@@ -15,12 +15,10 @@ import (
 	"testing"
 	"time"
 
-	agenttunnel "github.com/axle-cd/axle/agent/tunnel"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/peer"
-	hubtunnel "github.com/axle-cd/axle/hub/tunnel"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
 )
@@ -80,7 +78,7 @@ func (d *directory) set(do func()) {
 
 // hub is one replica's tunnels behind a listener.
 type hub struct {
-	*hubtunnel.Tunnels
+	*hubTunnels
 	server *httptest.Server
 	stop   func()
 }
@@ -88,22 +86,22 @@ type hub struct {
 func (h *hub) url() string { return h.server.URL }
 
 // startHub serves tunnels with TLS; adapt may change the configuration.
-func startHub(t testing.TB, d *directory, adapt func(*hubtunnel.Config)) *hub {
+func startHub(t testing.TB, d *directory, adapt func(*hubConfig)) *hub {
 	t.Helper()
-	c := hubtunnel.Config{Identity: d, Desired: d, Feed: d, Replica: "hub-0", Sweep: 50 * time.Millisecond, Drain: 50 * time.Millisecond}
+	c := hubConfig{Identity: d, Desired: d, Feed: d, Replica: "hub-0", Sweep: 50 * time.Millisecond, Drain: 50 * time.Millisecond}
 	if adapt != nil {
 		adapt(&c)
 	}
-	tunnels, err := hubtunnel.New(c)
+	tunnels, err := newHubTunnels(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET "+hubtunnel.Path, tunnels)
+	mux.Handle("GET "+hubPath, tunnels)
 	if c.PeerKey != nil {
 		tunnels.PeerRoutes(mux, func(next http.Handler) http.Handler { return peer.Verify(c.PeerKey, c.PeerClock, next) })
 	}
-	h := &hub{Tunnels: tunnels, server: httptest.NewUnstartedServer(mux)}
+	h := &hub{hubTunnels: tunnels, server: httptest.NewUnstartedServer(mux)}
 	if c.Replicas == nil {
 		h.server.StartTLS()
 	} else {
@@ -128,12 +126,12 @@ func startHub(t testing.TB, d *directory, adapt func(*hubtunnel.Config)) *hub {
 }
 
 // cluster is a function in place of a cluster.
-type cluster func(ctx context.Context, s *agenttunnel.Stream)
+type cluster func(ctx context.Context, s *agentStream)
 
-func (c cluster) ServeStream(ctx context.Context, s *agenttunnel.Stream) { c(ctx, s) }
+func (c cluster) ServeStream(ctx context.Context, s *agentStream) { c(ctx, s) }
 
 // echo answers 200 and sends the body back.
-func echo(_ context.Context, s *agenttunnel.Stream) {
+func echo(_ context.Context, s *agentStream) {
 	if s.Answer(&agentv1.StreamAnswer{Status: 200, Headers: []*agentv1.StreamHeader{{Name: "User", Values: []string{s.Head().GetIdentity().GetUser()}}}}) != nil {
 		return
 	}
@@ -153,7 +151,7 @@ func echo(_ context.Context, s *agenttunnel.Stream) {
 
 // agent is a running agent's end.
 type agent struct {
-	*agenttunnel.Tunnel
+	*agentTunnel
 	hints chan *agentv1.TunnelHint
 	stop  func()
 }
@@ -164,22 +162,22 @@ func transportFor(h *httptest.Server) *http.Transport {
 	if h.Certificate() != nil {
 		pool.AddCert(h.Certificate())
 	}
-	return agenttunnel.Transport(&http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, TLSHandshakeTimeout: soon})
+	return agentTransport(&http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, TLSHandshakeTimeout: soon})
 }
 
 // startAgent runs a cluster's tunnel to where dial leads.
-func startAgent(t testing.TB, dial func(context.Context) (net.Conn, error), serve cluster, adapt func(*agenttunnel.Config)) *agent {
+func startAgent(t testing.TB, dial func(context.Context) (net.Conn, error), serve cluster, adapt func(*agentConfig)) *agent {
 	t.Helper()
 	a := &agent{hints: make(chan *agentv1.TunnelHint, 100)}
-	c := agenttunnel.Config{Dial: dial, Streams: serve, Hint: func(h *agentv1.TunnelHint) { a.hints <- h }, FirstWait: 50 * time.Millisecond}
+	c := agentConfig{Dial: dial, Streams: serve, Hint: func(h *agentv1.TunnelHint) { a.hints <- h }, FirstWait: 50 * time.Millisecond}
 	if adapt != nil {
 		adapt(&c)
 	}
-	tunnel, err := agenttunnel.New(c)
+	tunnel, err := newAgentTunnel(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.Tunnel = tunnel
+	a.agentTunnel = tunnel
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan struct{})
 	go func() {
@@ -192,14 +190,14 @@ func startAgent(t testing.TB, dial func(context.Context) (net.Conn, error), serv
 }
 
 func dialer(url string, transport http.RoundTripper, cluster string) func(context.Context) (net.Conn, error) {
-	d := &agenttunnel.Dialer{URL: url, Transport: transport, Authorization: func() string { return "Bearer axle_" + cluster }}
+	d := &agentDialer{URL: url, Transport: transport, Authorization: func() string { return "Bearer axle_" + cluster }}
 	return d.Dial
 }
 
 // up waits until a hub holds a cluster's tunnel.
 func up(t testing.TB, h *hub, cluster string) {
 	t.Helper()
-	state(t, h, cluster, hubtunnel.Up)
+	state(t, h, cluster, isUp)
 }
 
 func state(t testing.TB, h *hub, cluster, want string) {

@@ -8,16 +8,14 @@ import (
 	"testing"
 	"time"
 
-	agenttunnel "github.com/axle-cd/axle/agent/tunnel"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
-	hubtunnel "github.com/axle-cd/axle/hub/tunnel"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
 // flood answers at once and then sends until nobody takes any more; a stream
 // with a body of known length is echoed.
-func flood(ctx context.Context, s *agenttunnel.Stream) {
+func flood(ctx context.Context, s *agentStream) {
 	if s.Head().GetUpgrade() == "" {
 		echo(ctx, s)
 		return
@@ -34,7 +32,7 @@ func flood(ctx context.Context, s *agenttunnel.Stream) {
 }
 
 // stall opens a stream whose answer nobody reads.
-func stall(t testing.TB, h *hub, cluster string, n int) *hubtunnel.Stream {
+func stall(t testing.TB, h *hub, cluster string, n int) *hubStream {
 	t.Helper()
 	s, err := h.Open(t.Context(), cluster, head(fmt.Sprintf("user-%d", n%4), -1, "flood"))
 	if err != nil {
@@ -78,7 +76,7 @@ func TestStalledStreamsDontStopATunnel(t *testing.T) {
 // TestStalledStreamIsClosed closes what a client does not read.
 func TestStalledStreamIsClosed(t *testing.T) {
 	t.Parallel()
-	h := startHub(t, newDirectory("c1"), func(c *hubtunnel.Config) { c.StallAfter = 200 * time.Millisecond })
+	h := startHub(t, newDirectory("c1"), func(c *hubConfig) { c.StallAfter = 200 * time.Millisecond })
 	startAgent(t, dialer(h.url(), transportFor(h.server), "c1"), flood, nil)
 	up(t, h, "c1")
 	s := stall(t, h, "c1", 0)
@@ -97,12 +95,12 @@ func TestStalledStreamIsClosed(t *testing.T) {
 // TestNextStreamIsRefusedWithTheTopUsers fills a cluster's streams.
 func TestNextStreamIsRefusedWithTheTopUsers(t *testing.T) {
 	t.Parallel()
-	h := startHub(t, newDirectory("c1", "c2"), func(c *hubtunnel.Config) { c.MaxPerCluster, c.MaxPerHub = 10, 12 })
+	h := startHub(t, newDirectory("c1", "c2"), func(c *hubConfig) { c.MaxPerCluster, c.MaxPerHub = 10, 12 })
 	for _, c := range []string{"c1", "c2"} {
 		startAgent(t, dialer(h.url(), transportFor(h.server), c), flood, nil)
 		up(t, h, c)
 	}
-	var open []*hubtunnel.Stream
+	var open []*hubStream
 	for n := range 10 {
 		open = append(open, stall(t, h, "c1", n))
 	}

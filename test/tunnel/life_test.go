@@ -11,9 +11,7 @@ import (
 	"testing"
 	"time"
 
-	agenttunnel "github.com/axle-cd/axle/agent/tunnel"
 	"github.com/axle-cd/axle/hub/event"
-	hubtunnel "github.com/axle-cd/axle/hub/tunnel"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
 )
@@ -39,9 +37,9 @@ func TestHalfOpenConnectionIsFoundWhenIdle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := startHub(t, newDirectory("c1"), func(c *hubtunnel.Config) { c.PingAfter, c.AnswerWithin = short.hub, 10*short.hub })
+			h := startHub(t, newDirectory("c1"), func(c *hubConfig) { c.PingAfter, c.AnswerWithin = short.hub, 10*short.hub })
 			l := newLine(t, h.server.Listener.Addr().String())
-			a := startAgent(t, dialer("https://"+l.addr(), transportFor(h.server), "c1"), echo, func(c *agenttunnel.Config) {
+			a := startAgent(t, dialer("https://"+l.addr(), transportFor(h.server), "c1"), echo, func(c *agentConfig) {
 				c.PingAfter, c.AnswerWithin = short.agent, 10*short.agent
 			})
 			up(t, h, "c1")
@@ -50,7 +48,7 @@ func TestHalfOpenConnectionIsFoundWhenIdle(t *testing.T) {
 			switch name {
 			case "by the hub":
 				// The agent hears nothing of it: its end is silent for an hour.
-				state(t, h, "c1", hubtunnel.Down)
+				state(t, h, "c1", isDown)
 			default:
 				dials(t, a, 2)
 				up(t, h, "c1")
@@ -63,7 +61,7 @@ func TestHalfOpenConnectionIsFoundWhenIdle(t *testing.T) {
 // TestHalfOpenConnectionIsFoundWhenARequestWaits asks along a silent line.
 func TestHalfOpenConnectionIsFoundWhenARequestWaits(t *testing.T) {
 	t.Parallel()
-	h := startHub(t, newDirectory("c1"), func(c *hubtunnel.Config) {
+	h := startHub(t, newDirectory("c1"), func(c *hubConfig) {
 		c.DoubtAfter, c.ProofWithin = 100*time.Millisecond, time.Second
 	})
 	l := newLine(t, h.server.Listener.Addr().String())
@@ -75,17 +73,17 @@ func TestHalfOpenConnectionIsFoundWhenARequestWaits(t *testing.T) {
 	if _, err := ask(ctx, h, "c1", "x"); !errcode.Is(err, errcode.Unavailable) || ctx.Err() != nil {
 		t.Fatalf("a request on a dead line: %v", err)
 	}
-	state(t, h, "c1", hubtunnel.Down)
+	state(t, h, "c1", isDown)
 }
 
 // TestSlowAnswerIsNoDeadTunnel doubts a tunnel whose agent lives.
 func TestSlowAnswerIsNoDeadTunnel(t *testing.T) {
 	t.Parallel()
-	h := startHub(t, newDirectory("c1"), func(c *hubtunnel.Config) {
+	h := startHub(t, newDirectory("c1"), func(c *hubConfig) {
 		c.DoubtAfter, c.ProofWithin = 50*time.Millisecond, 30*time.Second
 	})
 	go1 := make(chan struct{})
-	a := startAgent(t, dialer(h.url(), transportFor(h.server), "c1"), func(ctx context.Context, s *agenttunnel.Stream) {
+	a := startAgent(t, dialer(h.url(), transportFor(h.server), "c1"), func(ctx context.Context, s *agentStream) {
 		<-go1
 		echo(ctx, s)
 	}, nil)
@@ -129,7 +127,7 @@ func TestRevokedWhileStreaming(t *testing.T) {
 	if _, err := io.Copy(io.Discard, gone); !errcode.Is(err, errcode.Unavailable) {
 		t.Errorf("the stream of the revoked one ends with %v", err)
 	}
-	state(t, h, "c1", hubtunnel.Down)
+	state(t, h, "c1", isDown)
 	eventually.For(t, soon, "the agent says why", func() error {
 		if err := agents[0].Status().Err; err == nil || !strings.Contains(err.Error(), "the hub does not accept this agent's token") {
 			return fmt.Errorf("it says %v", err)
@@ -176,7 +174,7 @@ func TestReplacedTokenKeepsStreams(t *testing.T) {
 // TestHandOverFailsNoRequest asks all the time while connections are replaced.
 func TestHandOverFailsNoRequest(t *testing.T) {
 	t.Parallel()
-	h := startHub(t, newDirectory("c1"), func(c *hubtunnel.Config) { c.MaxLife, c.LifeSpread = 100*time.Millisecond, time.Millisecond })
+	h := startHub(t, newDirectory("c1"), func(c *hubConfig) { c.MaxLife, c.LifeSpread = 100*time.Millisecond, time.Millisecond })
 	a := startAgent(t, dialer(h.url(), transportFor(h.server), "c1"), echo, nil)
 	up(t, h, "c1")
 	var asked atomic.Int64
@@ -225,9 +223,9 @@ func TestNewestConnectionWins(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, newDirectory("c1"), nil)
 	who := func(name string) cluster {
-		return func(_ context.Context, s *agenttunnel.Stream) { failWith(s, name) }
+		return func(_ context.Context, s *agentStream) { failWith(s, name) }
 	}
-	first := startAgent(t, dialer(h.url(), transportFor(h.server), "c1"), who("first"), func(c *agenttunnel.Config) { c.FirstWait = time.Hour })
+	first := startAgent(t, dialer(h.url(), transportFor(h.server), "c1"), who("first"), func(c *agentConfig) { c.FirstWait = time.Hour })
 	up(t, h, "c1")
 	startAgent(t, dialer(h.url(), transportFor(h.server), "c1"), who("second"), nil)
 	eventually.For(t, soon, "the second answers", func() error {
@@ -243,13 +241,13 @@ func TestNewestConnectionWins(t *testing.T) {
 		}
 		return nil
 	})
-	if s, _ := h.State("c1"); s != hubtunnel.Up {
+	if s, _ := h.State("c1"); s != isUp {
 		t.Errorf("the cluster is %s", s)
 	}
 }
 
 // failWith gives no answer but a reason.
-func failWith(s *agenttunnel.Stream, why string) {
+func failWith(s *agentStream, why string) {
 	s.Fail(errcode.New(errcode.Unavailable, "%s", why))
 }
 
@@ -261,12 +259,12 @@ func TestClusterWithoutTunnelSaysWhatToDo(t *testing.T) {
 	if !errcode.Is(err, errcode.Unavailable) || !strings.Contains(err.Error(), "axle-agent doctor") {
 		t.Errorf("%v", err)
 	}
-	if s, since := h.State("c1"); s != hubtunnel.Down || since != 0 {
+	if s, since := h.State("c1"); s != isDown || since != 0 {
 		t.Errorf("it is %s since %d", s, since)
 	}
-	off := &agenttunnel.Dialer{URL: h.url(), Transport: transportFor(h.server), Authorization: func() string { return "Bearer axle_c1" }, Off: true}
+	off := &agentDialer{URL: h.url(), Transport: transportFor(h.server), Authorization: func() string { return "Bearer axle_c1" }, Off: true}
 	if conn, err := off.Dial(t.Context()); conn != nil || err != nil {
 		t.Fatalf("an agent without a tunnel: %v, %v", conn, err)
 	}
-	state(t, h, "c1", hubtunnel.Off)
+	state(t, h, "c1", isOff)
 }

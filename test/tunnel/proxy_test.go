@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	agenttunnel "github.com/axle-cd/axle/agent/tunnel"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/gitserver"
 )
@@ -78,7 +77,7 @@ func TestBufferingProxyIsNamed(t *testing.T) {
 			go buffering(in, h.server.Listener.Addr().String())
 		}
 	}()
-	a := startAgent(t, dialer("https://"+l.Addr().String(), transportFor(h.server), "c1"), echo, func(c *agenttunnel.Config) { c.HelloWithin = 500 * time.Millisecond })
+	a := startAgent(t, dialer("https://"+l.Addr().String(), transportFor(h.server), "c1"), echo, func(c *agentConfig) { c.HelloWithin = 500 * time.Millisecond })
 	says(t, a, "a proxy on the way keeps back what it gets")
 }
 
@@ -148,7 +147,7 @@ func problem(status int, code string) http.HandlerFunc {
 func TestUnknownAuthorityIsNamed(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, newDirectory("c1"), nil)
-	a := startAgent(t, dialer(h.url(), agenttunnel.Transport(&http.Transport{}), "c1"), echo, nil)
+	a := startAgent(t, dialer(h.url(), agentTransport(&http.Transport{}), "c1"), echo, nil)
 	says(t, a, "certificate signed by unknown authority")
 }
 

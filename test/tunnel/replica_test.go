@@ -15,10 +15,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	agenttunnel "github.com/axle-cd/axle/agent/tunnel"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/hub/peer"
-	hubtunnel "github.com/axle-cd/axle/hub/tunnel"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/wsconn"
@@ -62,7 +60,7 @@ func startReplicas(t testing.TB, d *directory, names ...string) (*crowd, map[str
 	all := &crowd{urls: map[string]string{}}
 	hubs := map[string]*hub{}
 	for _, name := range names {
-		hubs[name] = startHub(t, d, func(c *hubtunnel.Config) {
+		hubs[name] = startHub(t, d, func(c *hubConfig) {
 			c.Replica, c.Replicas, c.PeerKey, c.PeerClock = name, members{name, all}, peerKey, clock.Real{}
 		})
 	}
@@ -113,7 +111,7 @@ func TestAnyReplicaServesAnyCluster(t *testing.T) {
 func TestFailuresComeThroughAReplica(t *testing.T) {
 	t.Parallel()
 	_, hubs := startReplicas(t, newDirectory("c1"), "hub-0", "hub-1")
-	startAgent(t, dialer(hubs["hub-0"].url(), transportFor(hubs["hub-0"].server), "c1"), func(_ context.Context, s *agenttunnel.Stream) {
+	startAgent(t, dialer(hubs["hub-0"].url(), transportFor(hubs["hub-0"].server), "c1"), func(_ context.Context, s *agentStream) {
 		if s.Head().GetUpgrade() == "late" {
 			if s.Answer(&agentv1.StreamAnswer{Status: 200}) != nil {
 				return
@@ -169,7 +167,7 @@ func TestReplicaDeathKeepsOthers(t *testing.T) {
 	if _, err := io.Copy(io.Discard, lost); !errcode.Is(err, errcode.Unavailable) {
 		t.Errorf("the stream through the dead replica ends with %v", err)
 	}
-	for name, s := range map[string]*hubtunnel.Stream{"forwarded": kept, "direct": direct} {
+	for name, s := range map[string]*hubStream{"forwarded": kept, "direct": direct} {
 		if _, err := io.CopyN(io.Discard, s, 2<<20); err != nil {
 			t.Errorf("the %s stream of the other cluster: %v", name, err)
 		}
@@ -188,7 +186,7 @@ func TestForgedCallsBetweenReplicasAreRefused(t *testing.T) {
 	startAgent(t, dialer(h.url(), transportFor(h.server), "c1"), echo, nil)
 	up(t, h, "c1")
 	const link = "/peer/v1/tunnels/link"
-	one := agenttunnel.Transport(&http.Transport{})
+	one := agentTransport(&http.Transport{})
 	good := &peer.Signer{Key: peerKey, Replica: "hub-9", Clock: clock.Real{}, Next: one}
 	for name, via := range map[string]http.RoundTripper{
 		"unsigned": one, "another key": &peer.Signer{Key: []byte("another"), Replica: "hub-9", Clock: clock.Real{}, Next: one},

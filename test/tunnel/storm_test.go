@@ -7,9 +7,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	agenttunnel "github.com/axle-cd/axle/agent/tunnel"
-	hubtunnel "github.com/axle-cd/axle/hub/tunnel"
 )
 
 // waits notes what somebody waits for, and lets nothing come.
@@ -40,7 +37,7 @@ func TestThousandReconnectsAreSpread(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	for range agents {
-		one, err := agenttunnel.New(agenttunnel.Config{
+		one, err := newAgentTunnel(agentConfig{
 			Dial:  func(context.Context) (net.Conn, error) { return nil, errors.New("the hub is gone") },
 			Clock: clock, FirstWait: tenths * time.Second,
 		})
@@ -77,7 +74,7 @@ func TestAllComeBack(t *testing.T) {
 	transport := transportFor(h.server)
 	var all []*agent
 	for _, name := range names {
-		all = append(all, startAgent(t, dialer("https://"+l.addr(), transport, name), echo, func(c *agenttunnel.Config) { c.FirstWait = time.Second }))
+		all = append(all, startAgent(t, dialer("https://"+l.addr(), transport, name), echo, func(c *agentConfig) { c.FirstWait = time.Second }))
 	}
 	for _, name := range names {
 		up(t, h, name)
@@ -85,7 +82,7 @@ func TestAllComeBack(t *testing.T) {
 	l.cut()
 	for n, a := range all {
 		dials(t, a, 2)
-		state(t, h, names[n], hubtunnel.Up)
+		state(t, h, names[n], isUp)
 	}
 	mustAsk(t, h, names[0], "after")
 }
@@ -93,9 +90,9 @@ func TestAllComeBack(t *testing.T) {
 // TestStoppingReplicaLetsRequestsEnd stops a hub in the midst of an answer.
 func TestStoppingReplicaLetsRequestsEnd(t *testing.T) {
 	t.Parallel()
-	h := startHub(t, newDirectory("c1"), func(c *hubtunnel.Config) { c.Drain = soon })
+	h := startHub(t, newDirectory("c1"), func(c *hubConfig) { c.Drain = soon })
 	asked, go1 := make(chan struct{}), make(chan struct{})
-	startAgent(t, dialer(h.url(), transportFor(h.server), "c1"), func(ctx context.Context, s *agenttunnel.Stream) {
+	startAgent(t, dialer(h.url(), transportFor(h.server), "c1"), func(ctx context.Context, s *agentStream) {
 		close(asked)
 		<-go1
 		echo(ctx, s)

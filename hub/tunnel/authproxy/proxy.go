@@ -13,6 +13,7 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/tunnel"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -80,6 +81,17 @@ type Config struct {
 	FailOpen bool
 	Clock    clock.Clock
 	Log      *slog.Logger
+}
+
+// Over opens streams along the agents' tunnels.
+func Over(t *tunnel.Tunnels) func(ctx context.Context, clusterID string, head *agentv1.StreamHead) (Stream, error) {
+	return func(ctx context.Context, clusterID string, head *agentv1.StreamHead) (Stream, error) {
+		stream, err := t.Open(ctx, clusterID, head)
+		if err != nil {
+			return nil, err
+		}
+		return stream, nil
+	}
 }
 
 // Proxy is the hub's half.
