@@ -77,14 +77,14 @@ func (d *demo) run(ctx context.Context) (err error) {
 	d.chapter("Three Kubernetes API servers, a Git server and a hub start")
 	d.world, err = world.Start(ctx, world.Config{
 		Clusters: []string{"edge-1", "edge-2", "edge-3"}, Pods: true, TLS: true,
-		Hub:      []string{"--repo-poll-interval", "5s"},
+		Hub:      []string{"--repo-poll-interval", "1m"},
 		Progress: d.say,
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.world.Close()) }()
-	d.say("the hub is at %s, on SQLite; it polls Git every 5 s and agents poll it every 10 s here (2 min each by default)", d.world.Hub.URL)
+	d.say("the hub is at %s, on SQLite; it polls Git every minute and agents poll it every 30 s here (2 min each by default); what happens sooner came by a hint", d.world.Hub.URL)
 	if err := d.buildTalker(ctx); err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (d *demo) connect(ctx context.Context) error {
 }
 
 func (d *demo) connectCluster(ctx context.Context, cluster string) error {
-	_, err := d.axle(ctx, "clusters", "connect", cluster, "--kubeconfig", d.world.Cluster(cluster).Kubeconfig(), "--image", world.AgentImage, "--poll-interval", "10s", "--tag", "tier=edge")
+	_, err := d.axle(ctx, "clusters", "connect", cluster, "--kubeconfig", d.world.Cluster(cluster).Kubeconfig(), "--image", world.AgentImage, "--poll-interval", "30s", "--tag", "tier=edge")
 	if err == nil {
 		d.say("%s is connected", cluster)
 	}
@@ -168,7 +168,7 @@ func (d *demo) connectCluster(ctx context.Context, cluster string) error {
 
 // deliver makes the repository and deploys three services to two clusters.
 func (d *demo) deliver(ctx context.Context) error {
-	d.chapter("Add a repository and deliver three services of it to both clusters")
+	d.chapter("Add a repository and deliver four services of it to both clusters")
 	git := d.world.Git
 	if err := git.Create(ctx, "fleet"); err != nil {
 		return err
@@ -269,6 +269,9 @@ func (d *demo) outage(ctx context.Context) error {
 		return err
 	}
 	if err := d.seen(ctx, "world", []string{"edge-3"}, 30*time.Second); err != nil {
+		return err
+	}
+	if err := d.tell(ctx); err != nil { // else it looks at its next poll
 		return err
 	}
 	if err := eventually.Wait(ctx, 30*time.Second, func() error {

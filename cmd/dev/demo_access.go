@@ -114,18 +114,18 @@ func (d *demo) access(ctx context.Context) error {
 		return err
 	}
 	for _, q := range []struct {
-		what string
-		ask  func(context.Context, way) (string, error)
+		name, what string
+		ask        func(context.Context, way) (string, error)
 	}{
-		{"get pods -A", getPods},
-		{"exec " + pod + " -- sh -c 'hostname; id; cat /proc/1/comm'", func(ctx context.Context, w way) (string, error) {
+		{"get pods -A", "get pods -A", getPods},
+		{"exec", "exec " + pod + " -- sh -c 'hostname; id; cat /proc/1/comm'", func(ctx context.Context, w way) (string, error) {
 			return w.kubectl(ctx, "-n", talker, "exec", pod, "--", "sh", "-c", "hostname; id; cat /proc/1/comm")
 		}},
-		{"logs -f " + pod, func(ctx context.Context, w way) (string, error) { return follow(ctx, w, pod) }},
-		{"cp FILE " + pod + ":/tmp/file, and back", func(ctx context.Context, w way) (string, error) { return copyBoth(ctx, w, pod, file) }},
-		{"port-forward " + pod + " :8080", func(ctx context.Context, w way) (string, error) { return forward(ctx, w, pod) }},
+		{"logs -f, while it grows", "logs -f " + pod, func(ctx context.Context, w way) (string, error) { return follow(ctx, w, pod) }},
+		{"cp, there and back", "cp FILE " + pod + ":/tmp/file, and back", func(ctx context.Context, w way) (string, error) { return copyBoth(ctx, w, pod, file) }},
+		{"port-forward", "port-forward " + pod + " :8080", func(ctx context.Context, w way) (string, error) { return forward(ctx, w, pod) }},
 	} {
-		if err := d.ask(ctx, q.what, through, direct, q.ask); err != nil {
+		if err := d.ask(ctx, q.name, q.what, through, direct, q.ask); err != nil {
 			return err
 		}
 	}
@@ -134,9 +134,9 @@ func (d *demo) access(ctx context.Context) error {
 
 // ask asks both ways until the answers are the same, which they are at once
 // unless the cluster moved in between.
-func (d *demo) ask(ctx context.Context, what string, through, direct way, ask func(context.Context, way) (string, error)) error {
+func (d *demo) ask(ctx context.Context, name, what string, through, direct way, ask func(context.Context, way) (string, error)) error {
 	d.say("$ kubectl %s", what)
-	a := asked{what: strings.Fields(what)[0]}
+	a := asked{what: name}
 	err := eventually.Wait(ctx, 20*time.Second, func() error {
 		began := time.Now()
 		got, err := ask(ctx, through)

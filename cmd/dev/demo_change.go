@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -34,19 +33,14 @@ func (d *demo) addWebhook(ctx context.Context) error {
 	return json.Unmarshal([]byte(out), &d.webhook)
 }
 
-// tell calls the webhook, as a Git server does after a push.
+// tell calls the webhook, as a Git server does after a push. A delivery with a
+// body is taken once, an empty one means "look now" each time.
 func (d *demo) tell(ctx context.Context) error {
-	body, err := json.Marshal(map[string]string{"url": d.repoURL, "ref": "refs/heads/main"})
-	if err != nil {
-		return err
-	}
 	sign := hmac.New(sha256.New, []byte(d.webhook.Secret))
-	sign.Write(body)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, d.webhook.URL, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, d.webhook.URL, http.NoBody)
 	if err != nil {
 		return err
 	}
-	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("X-Axle-Signature", "sha256="+hex.EncodeToString(sign.Sum(nil)))
 	client, err := d.world.Hub.Client()
 	if err != nil {

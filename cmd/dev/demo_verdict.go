@@ -147,6 +147,9 @@ func (d *demo) ownRepository(ctx context.Context) error {
 	fmt.Print(out)
 	if d.repoURL != d.repo {
 		// Only a copy is ours to cut off.
+		if err := d.addWebhook(ctx); err != nil {
+			return err
+		}
 		if err := d.outage(ctx); err != nil {
 			return err
 		}

@@ -98,7 +98,8 @@ func life(ctx context.Context, c *client) error {
 	}
 	c.say("%v, newer %v", got.Data, got.ResourceVersion == changed.ResourceVersion && got.UID == made.UID)
 	wrong := types.UID("wrong")
-	c.fault("delete another", maps.Delete(ctx, "one", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &wrong}}))
+	err = maps.Delete(ctx, "one", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &wrong}})
+	c.say("delete another: a conflict %v", apierrors.IsConflict(err)) // the message quotes the object's own UID
 	c.fault("delete", maps.Delete(ctx, "one", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &made.UID}}))
 	_, err = maps.Get(ctx, "one", metav1.GetOptions{})
 	c.fault("get", err)

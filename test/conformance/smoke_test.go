@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -39,6 +40,7 @@ func TestProxiedClientGetsTheSameAnswers(t *testing.T) {
 	if _, err := w.ConnectProcess(ctx, "edge", world.AgentOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	trustAdministrators(ctx, t, w.Cluster("edge").Config())
 	through := hubConfig(ctx, t, w)
 	for name, play := range scenarios {
 		t.Run(name, func(t *testing.T) {
@@ -51,6 +53,24 @@ func TestProxiedClientGetsTheSameAnswers(t *testing.T) {
 				t.Errorf("directly - through the hub +\n%s", diff)
 			}
 		})
+	}
+}
+
+// trustAdministrators binds the hub's administrators to the role that the
+// agent's manifests give them; this agent runs beside its cluster.
+func trustAdministrators(ctx context.Context, t *testing.T, config *rest.Config) {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "axle-admins"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "axle:admins"}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
