@@ -27,7 +27,7 @@ func procedures() map[string]bool {
 }
 
 // withoutIdentity are the calls that anybody may make: what makes an identity.
-var withoutIdentity = []string{"Sessions/Setup", "Federation/Exchange"}
+var withoutIdentity = []string{"Sessions/Setup", "Federation/Exchange", "Logins/Trade", "Logins/StartDevice", "Logins/PollDevice"}
 
 // hubWide are the calls that read and are about the hub as a whole.
 var hubWide = []string{"Backends/List", "Backends/GetMigration", "Hub/Status"}

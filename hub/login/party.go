@@ -277,10 +277,16 @@ func (p *party) unreachable(err error) error {
 // config is what a login at the provider is asked for with.
 func (p *party) config(found *discovery, callback string) *oauth2.Config {
 	endpoint := found.Endpoint()
-	endpoint.AuthStyle = oauth2.AuthStyleInHeader
-	basic := len(found.Methods) == 0 || slices.Contains(found.Methods, "client_secret_basic")
-	if p.secret == "" || !basic {
+	basic, post := slices.Contains(found.Methods, "client_secret_basic"), slices.Contains(found.Methods, "client_secret_post")
+	switch {
+	case p.secret == "", post && !basic:
 		endpoint.AuthStyle = oauth2.AuthStyleInParams
+	case basic && !post:
+		endpoint.AuthStyle = oauth2.AuthStyleInHeader
+	default:
+		// Some announce both and take one: the second is tried where the first
+		// is refused.
+		endpoint.AuthStyle = oauth2.AuthStyleAutoDetect
 	}
 	return &oauth2.Config{
 		ClientID: p.ClientID, ClientSecret: p.secret, Endpoint: endpoint, RedirectURL: callback,
