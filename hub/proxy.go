@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 
-	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/hub/console"
 	"github.com/axle-cd/axle/hub/tunnel/authproxy"
 )
@@ -14,14 +13,7 @@ import (
 // newProxy makes the way to clusters' API servers.
 func (h *Hub) newProxy() (*authproxy.Proxy, error) {
 	return authproxy.New(authproxy.Config{
-		Open: func(ctx context.Context, clusterID string, head *agentv1.StreamHead) (authproxy.Stream, error) {
-			stream, err := h.tunnels.Open(ctx, clusterID, head)
-			if err != nil {
-				return nil, err
-			}
-			return stream, nil
-		},
-		Identity: h.identity, Cluster: h.clusterByHandle, Audit: h.audit, Sealer: h.store.Sealer(), UseNonce: h.useNonce,
+		Open: authproxy.Over(h.tunnels), Identity: h.identity, Cluster: h.clusterByHandle, Audit: h.audit, Sealer: h.store.Sealer(), UseNonce: h.useNonce,
 		Origin: h.config.K8sOrigin, FailOpen: h.config.ExecUnaudited, Clock: h.config.Clock, Log: h.log,
 	})
 }

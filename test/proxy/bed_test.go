@@ -22,7 +22,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	agentproxy "github.com/axle-cd/axle/agent/tunnel/authproxy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
@@ -158,7 +157,7 @@ const (
 )
 
 type options struct {
-	policy agentproxy.Policy
+	policy agentPolicy
 	origin string
 	open   bool
 	clock  clock.Clock
@@ -181,7 +180,7 @@ func newBed(t *testing.T, o options) *bed {
 	b.people.by[aliceToken] = identity.Principal{Kind: identity.KindUser, ID: "usr_2", Name: "alice@example.com", Groups: []string{"dev"}, Scopes: all, TokenID: "tok_alice"}
 	b.people.by[readerToken] = identity.Principal{Kind: identity.KindUser, ID: "usr_1", Name: "admin@example.com", Admin: true, Scopes: all[:1], TokenID: "tok_reader"}
 	b.people.by[strangerToken] = identity.Principal{Kind: identity.KindUser, ID: "usr_3", Name: "stranger@example.com", Scopes: all, TokenID: "tok_stranger"}
-	agent, err := agentproxy.New(agentproxy.Config{Rest: c.Config(), Policy: o.policy})
+	agent, err := newAgentHalf(c.Config(), o.policy)
 	if err != nil {
 		t.Fatal(err)
 	}

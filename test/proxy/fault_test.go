@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
-	agentproxy "github.com/axle-cd/axle/agent/tunnel/authproxy"
+	"github.com/axle-cd/axle/agent/tunnel/authproxy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
@@ -238,26 +238,26 @@ func TestAgentPolicyCannotBeWidened(t *testing.T) {
 	t.Parallel()
 	const secrets, pods = "/api/v1/namespaces/kube-system/secrets", "/api/v1/pods"
 	tests := map[string]struct {
-		policy      agentproxy.Policy
+		policy      authproxy.Policy
 		token       string
 		method, uri string
 		want        int
 	}{
-		"off":                          {agentproxy.Policy{Mode: agentproxy.Off}, adminToken, "GET", "/version", 403},
-		"read reads":                   {agentproxy.Policy{Mode: agentproxy.Read}, adminToken, "GET", secrets, 200},
-		"read does not write":          {agentproxy.Policy{Mode: agentproxy.Read}, adminToken, "DELETE", secrets + "/x", 403},
-		"read does not exec":           {agentproxy.Policy{Mode: agentproxy.Read}, adminToken, "GET", "/api/v1/namespaces/a/pods/b/exec", 403},
-		"a verb":                       {agentproxy.Policy{Verbs: []string{"get"}}, adminToken, "GET", secrets, 403},
-		"its own verb":                 {agentproxy.Policy{Verbs: []string{"list"}}, adminToken, "GET", secrets, 200},
-		"a namespace":                  {agentproxy.Policy{Namespaces: []string{"default"}}, adminToken, "GET", secrets, 403},
-		"all namespaces":               {agentproxy.Policy{Namespaces: []string{"default"}}, adminToken, "GET", pods, 403},
-		"its own namespace":            {agentproxy.Policy{Namespaces: []string{"kube-system"}}, adminToken, "GET", secrets, 200},
-		"what is served":               {agentproxy.Policy{Namespaces: []string{"default"}}, adminToken, "GET", "/apis", 200},
-		"an API group":                 {agentproxy.Policy{APIGroups: []string{"apps"}}, adminToken, "GET", secrets, 403},
-		"its own API group":            {agentproxy.Policy{APIGroups: []string{"core"}}, adminToken, "GET", secrets, 200},
-		"a group of people":            {agentproxy.Policy{Groups: []string{"ops"}}, aliceToken, "GET", "/version", 403},
-		"its own group":                {agentproxy.Policy{Groups: []string{"dev"}}, aliceToken, "GET", "/version", 200},
-		"a group of others' is no aid": {agentproxy.Policy{Groups: []string{"dev"}}, adminToken, "GET", secrets, 403},
+		"off":                          {authproxy.Policy{Mode: authproxy.Off}, adminToken, "GET", "/version", 403},
+		"read reads":                   {authproxy.Policy{Mode: authproxy.Read}, adminToken, "GET", secrets, 200},
+		"read does not write":          {authproxy.Policy{Mode: authproxy.Read}, adminToken, "DELETE", secrets + "/x", 403},
+		"read does not exec":           {authproxy.Policy{Mode: authproxy.Read}, adminToken, "GET", "/api/v1/namespaces/a/pods/b/exec", 403},
+		"a verb":                       {authproxy.Policy{Verbs: []string{"get"}}, adminToken, "GET", secrets, 403},
+		"its own verb":                 {authproxy.Policy{Verbs: []string{"list"}}, adminToken, "GET", secrets, 200},
+		"a namespace":                  {authproxy.Policy{Namespaces: []string{"default"}}, adminToken, "GET", secrets, 403},
+		"all namespaces":               {authproxy.Policy{Namespaces: []string{"default"}}, adminToken, "GET", pods, 403},
+		"its own namespace":            {authproxy.Policy{Namespaces: []string{"kube-system"}}, adminToken, "GET", secrets, 200},
+		"what is served":               {authproxy.Policy{Namespaces: []string{"default"}}, adminToken, "GET", "/apis", 200},
+		"an API group":                 {authproxy.Policy{APIGroups: []string{"apps"}}, adminToken, "GET", secrets, 403},
+		"its own API group":            {authproxy.Policy{APIGroups: []string{"core"}}, adminToken, "GET", secrets, 200},
+		"a group of people":            {authproxy.Policy{Groups: []string{"ops"}}, aliceToken, "GET", "/version", 403},
+		"its own group":                {authproxy.Policy{Groups: []string{"dev"}}, aliceToken, "GET", "/version", 200},
+		"a group of others' is no aid": {authproxy.Policy{Groups: []string{"dev"}}, adminToken, "GET", secrets, 403},
 	}
 	for name, test := range tests {
 		b := newBed(t, options{policy: test.policy})
@@ -275,11 +275,11 @@ func TestAgentPolicyCannotBeWidened(t *testing.T) {
 		}
 		response.Body.Close()
 	}
-	b := newBed(t, options{policy: agentproxy.Policy{Prefix: "axle:"}})
+	b := newBed(t, options{policy: authproxy.Policy{Prefix: "axle:"}})
 	if _, body := b.get(aliceToken, secrets); !strings.Contains(body, `User \"axle:alice@example.com\"`) {
 		t.Errorf("with a prefix: %s", body)
 	}
-	if err := (agentproxy.Policy{Verbs: []string{"gett"}}).Check(); err == nil {
+	if err := (authproxy.Policy{Verbs: []string{"gett"}}).Check(); err == nil {
 		t.Error("a verb that is none was taken")
 	}
 }
@@ -288,7 +288,7 @@ func TestAgentPolicyCannotBeWidened(t *testing.T) {
 func TestAgentRefusesHeadsThatAHubMustNotSend(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, options{})
-	agent, err := agentproxy.New(agentproxy.Config{Rest: b.kube.Config()})
+	agent, err := authproxy.New(authproxy.Config{Rest: b.kube.Config()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -375,10 +375,14 @@ func TestCutsAreSeen(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, options{})
 	namespace := b.kube.Namespace(t)
-	began, cut := make(chan struct{}), make(chan struct{})
+	began, reached, cut := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	path := b.servePod(t, namespace, "half", func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
-			_, err := io.Copy(io.Discard, r.Body)
+			_, err := io.ReadFull(r.Body, make([]byte, 1))
+			close(reached)
+			if err == nil {
+				_, err = io.Copy(io.Discard, r.Body)
+			}
 			if err == nil {
 				t.Error("half an upload came as a whole one")
 			}
@@ -414,6 +418,7 @@ func TestCutsAreSeen(t *testing.T) {
 	}))
 	go func() {
 		<-began
+		<-reached
 		cancel()
 	}()
 	upload, err := http.NewRequestWithContext(ctx, http.MethodPost, b.url()+path, body)

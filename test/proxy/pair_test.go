@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"sync"
 	"testing"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
@@ -21,7 +20,6 @@ type pair struct {
 	downEnd  *io.PipeWriter
 	answered chan *agentv1.StreamAnswer
 	cancel   context.CancelFunc
-	once     sync.Once
 }
 
 func newPair(ctx context.Context, head *agentv1.StreamHead, serve func(context.Context, agentEnd)) hubEnd {

@@ -217,12 +217,15 @@ func (p *Proxy) join(conn net.Conn, buffered io.Reader, stream Stream, l *live, 
 		defer close(sent)
 		n, err := relay.Copy(stream, buffered, nil)
 		t.up.Add(n)
-		if err != nil && !errors.Is(err, relay.ErrWrite) {
+		switch {
+		case err == nil:
+			// A stream that is broken says so to its reader.
+			_ = stream.CloseWrite()
+		case !errors.Is(err, relay.ErrWrite):
 			left.Store(true)
-		}
-		if err != nil || stream.CloseWrite() != nil {
 			stream.Close()
 		}
+		// A cluster that takes no more may still have something to say.
 	}()
 	n, err := relay.Copy(meter{conn, l, &p.streams.now}, stream, nil)
 	t.down.Add(n)
