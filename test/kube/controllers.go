@@ -22,6 +22,8 @@ func (c *Cluster) startControllers(ctx context.Context, client kubernetes.Interf
 		// Nodes here send no heartbeats, and nothing of a cloud exists.
 		"--controllers=*,-node-lifecycle-controller,-taint-eviction-controller,-node-ipam-controller,-service-lb-controller,-node-route-controller,-cloud-node-lifecycle-controller",
 		"--kube-api-qps=500", "--kube-api-burst=1000",
+		// What writes the status of a quota itself waits for this, else 5 min.
+		"--resource-quota-sync-period=20s",
 	)
 	if err != nil {
 		return err
