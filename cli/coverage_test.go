@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 )
 
@@ -27,12 +29,16 @@ func TestEveryCallHasACommand(t *testing.T) {
 		}
 		code.Write(text)
 	}
-	services := hubv1.File_hub_v1_hub_proto.Services()
-	if services.Len() < 8 {
-		t.Fatalf("only %d services found", services.Len())
+	var services []protoreflect.ServiceDescriptor
+	for _, file := range []protoreflect.FileDescriptor{hubv1.File_hub_v1_hub_proto, hubv1.File_hub_v1_access_proto} {
+		for i := range file.Services().Len() {
+			services = append(services, file.Services().Get(i))
+		}
 	}
-	for i := range services.Len() {
-		service := services.Get(i)
+	if len(services) < 8 {
+		t.Fatalf("only %d services found", len(services))
+	}
+	for _, service := range services {
 		for j := range service.Methods().Len() {
 			call := "." + string(service.Name()) + "." + string(service.Methods().Get(j).Name()) + "("
 			if !strings.Contains(code.String(), call) {
