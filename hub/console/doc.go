@@ -8,8 +8,10 @@
 // 2 s, and only for tokens that it knows; strangers are told to come back),
 // finds out who calls, asks identity whether he may, and writes the position
 // of what was done into the answer. What a person claims to have seen never
-// begins a new incarnation. A call that access.go does not
-// list is refused, so a new one cannot be open by mistake. Only messages of
+// begins a new incarnation. What a call does stands in access.go,
+// and how the place that it is about is found in where.go. A call that is not in
+// the first is refused, one that is not in the second is about the whole hub, so
+// a new one cannot be open by mistake. Lists ask for the caller's reach (sight). Only messages of
 // coded errors leave; anything else is logged once, here, and is "internal
 // error" to the caller.
 package console

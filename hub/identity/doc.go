@@ -15,6 +15,9 @@
 //     change feed. While the database is away, what is known works for 1 h.
 //   - Deploy tokens live 24 h; the one before stays good until its successor
 //     was used. API tokens live 90 days unless asked otherwise.
+//   - Decide reads memory alone as well: people, groups and role bindings follow
+//     the same feed. Bindings flow down (hub, project, cluster, service) and
+//     only add; a token's scopes cap what they give. One administrator stays.
 //   - A bootstrap token gives no tag that it does not allow.
 //   - One nonce renews once; requests more than 10 min off are refused.
 package identity
