@@ -186,7 +186,7 @@ type fleetBudget struct {
 
 func (r *fleetRecord) budget() (fleetBudget, bool) {
 	switch {
-	case r.Result.Replicas > 1: // compared with one on the same database
+	case r.Result.Replicas > 1 && r.Result.Tunnels == 0: // compared with one on the same database
 	case r.Result.Clusters <= 1100:
 		return fleetBudget{0.3, 400}, r.Result.Services <= 10
 	case r.Result.Clusters <= 10000:
