@@ -117,7 +117,10 @@ func (c *Cluster) apiArgs() []string {
 	if c.cfg.Audit {
 		args = append(args, "--audit-policy-file="+c.path("audit.yaml"), "--audit-log-path="+c.path("audit.log"),
 			// Answers wait for their record, so what a caller has seen is in the log.
-			"--audit-log-mode=blocking-strict")
+			"--audit-log-mode=blocking-strict",
+			// The log is read from marks in one file; by itself it begins a new
+			// one at 100 MB.
+			"--audit-log-maxsize=100000")
 	}
 	return args
 }
