@@ -251,4 +251,6 @@ func TestLimitsReachManyServices(t *testing.T) {
 	})
 }
 
-func label(i int) string { return string([]byte{'a' + byte(i/100), 'a' + byte(i/10%10), 'a' + byte(i%10)}) }
+func label(i int) string {
+	return string([]byte{'a' + byte(i/100), 'a' + byte(i/10%10), 'a' + byte(i%10)})
+}
