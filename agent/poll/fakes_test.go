@@ -2,6 +2,7 @@ package poll_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -51,6 +52,7 @@ type hub struct {
 	specs    map[string]*agentv1.ServiceSpec
 	tarballs map[digest.Digest][]byte
 	away     error
+	noSpecs  error // instead of specs
 	polls    int
 	asked    int // calls of Services
 	fetched  int // downloads
@@ -131,8 +133,8 @@ func (h *hub) Services(_ context.Context, ids []string) (*agentv1.ServicesRespon
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.asked++
-	if h.away != nil {
-		return nil, h.away
+	if err := cmp.Or(h.away, h.noSpecs); err != nil {
+		return nil, err
 	}
 	answer := &agentv1.ServicesResponse{}
 	for _, id := range ids {

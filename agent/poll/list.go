@@ -201,7 +201,11 @@ func (l *Loop) takeSpecs(answer *agentv1.ServicesResponse, wanted map[string]str
 		s.specFor = key
 		l.call(s, spec.GetName(), spec.GetNamespace())
 		if s.trouble != nil && s.trouble.source == sourceAgent {
+			// What is wanted may be what is applied: then no pass follows that
+			// would say that it is over.
 			s.trouble = nil
+			l.hints.touch(s.id)
+			poke(l.hints.wake)
 		}
 		// The list is behind its own specs: it will come again soon.
 		if s.want != nil && spec.GetSpecDigest() != s.want.GetSpecDigest() {

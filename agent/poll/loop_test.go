@@ -105,6 +105,38 @@ func TestAKindThatComesWakesThoseThatMissedIt(t *testing.T) {
 	}
 }
 
+// What is wanted was applied with the spec of before, so nothing is left to do
+// when the spec comes; that it came must be said all the same.
+func TestSpecsThatComeAtLastAreSaid(t *testing.T) {
+	h, c := newHub(t), newCluster()
+	h.put("web", "one")
+	start(t, h, c, t.TempDir())
+	h.says("web", "Synced", "")
+	h.change(func() { h.noSpecs = errcode.New(errcode.Unavailable, "no specs now") })
+	h.put("web", "two")
+	asked := 0
+	eventually.For(t, within, "the second revision, without its spec", func() error {
+		h.change(func() { asked = h.asked })
+		if n := c.count(c.passes, "web"); n < 2 {
+			return fmt.Errorf("%d passes", n)
+		}
+		return nil
+	})
+	// The pass took back that the spec is missing; the polls after it say so
+	// again.
+	eventually.For(t, within, "polls that ask for it", func() (err error) {
+		h.change(func() {
+			if h.asked < asked+3 {
+				err = fmt.Errorf("asked %d times", h.asked-asked)
+			}
+		})
+		return err
+	})
+	h.says("web", "Failed", "")
+	h.change(func() { h.noSpecs = nil })
+	h.says("web", "Synced", "")
+}
+
 func TestPausedTakesNothing(t *testing.T) {
 	h, c := newHub(t), newCluster()
 	h.put("web", "one")
