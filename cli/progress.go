@@ -77,18 +77,26 @@ func (p *progress) show() {
 	}
 }
 
+// firstAnswer is what the first of many questions may take at least.
+const firstAnswer = 15 * time.Second
+
 // pollUntil asks again each second until done says so, the time is over or the
 // command is interrupted. What the last answer lacked is the error.
 func (a *app) pollUntil(ctx context.Context, limit time.Duration, done func(ctx context.Context) (bool, error)) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	deadline := time.Now().Add(limit)
+	// The first question is answered however short the limit is: whoever waits
+	// wants to hear what lacks, not that there was no time to ask.
+	first, cancelFirst := context.WithTimeout(ctx, max(limit, firstAnswer))
+	defer cancelFirst()
+	ok, err := done(first)
+	if ok || err != nil {
+		return ok, err
+	}
+	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for {
-		ok, err := done(ctx)
-		if ok || err != nil {
-			return ok, err
-		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
@@ -96,6 +104,13 @@ func (a *app) pollUntil(ctx context.Context, limit time.Duration, done func(ctx 
 				return false, nil
 			}
 			return false, ctx.Err()
+		}
+		ok, err := done(ctx)
+		if err != nil && context.Cause(ctx) == context.DeadlineExceeded {
+			return false, nil // what lacks is known from the answer before
+		}
+		if ok || err != nil {
+			return ok, err
 		}
 	}
 }
