@@ -2,13 +2,13 @@ package agentapi
 
 import (
 	"context"
-	"net"
 
 	"connectrpc.com/connect"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/address"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -26,7 +26,7 @@ func (c calls) noteRegistration(ctx context.Context, req *connect.Request[agentv
 	m := req.Msg
 	r := audit.Record{
 		Actor: "agent of " + m.GetName(), ActorKind: string(identity.KindBootstrap), ActorID: token.ID, TokenID: token.TokenID,
-		Source: hostOf(req.Peer().Addr), Action: req.Spec().Procedure, Kind: "cluster", Name: m.GetName(), Result: audit.ResultOK,
+		Source: address.Host(req.Peer().Addr), Action: req.Spec().Procedure, Kind: "cluster", Name: m.GetName(), Result: audit.ResultOK,
 		Detail: map[string]string{"cluster_uid": m.GetClusterUid(), "agent_version": m.GetAgentVersion()},
 	}
 	for key, value := range m.GetTags() {
@@ -50,16 +50,8 @@ func (c calls) noteRenewal(ctx context.Context, req *connect.Request[agentv1.Ren
 	}
 	m := req.Msg
 	c.Audit.Add(ctx, audit.Record{
-		Actor: "agent", ActorKind: string(identity.KindCluster), ActorID: m.GetClusterId(), Source: hostOf(req.Peer().Addr),
+		Actor: "agent", ActorKind: string(identity.KindCluster), ActorID: m.GetClusterId(), Source: address.Host(req.Peer().Addr),
 		Action: req.Spec().Procedure, ClusterID: m.GetClusterId(), Kind: "cluster", Name: m.GetClusterId(), Result: string(errcode.Conflict),
 		Detail: map[string]string{"error": errcode.Message(err), "cluster_uid": m.GetClusterUid(), "boot_id": m.GetBootId()},
 	})
-}
-
-// hostOf is an address without its port.
-func hostOf(address string) string {
-	if host, _, err := net.SplitHostPort(address); err == nil {
-		return host
-	}
-	return address
 }

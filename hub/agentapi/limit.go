@@ -1,13 +1,13 @@
 package agentapi
 
 import (
-	"net"
 	"net/http"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 
+	"github.com/axle-cd/axle/internal/address"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -41,10 +41,7 @@ func newAddressLimit(c clock.Clock) *addressLimit {
 
 // allow takes one token of the caller's address.
 func (l *addressLimit) allow(remote string) error {
-	host, _, err := net.SplitHostPort(remote)
-	if err != nil {
-		host = remote
-	}
+	host := address.Host(remote)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock.Now()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +16,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/address"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 )
@@ -102,7 +102,7 @@ func (s *recorder) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		if s.Audit == nil || !isRecorded(procedure) {
 			return next(ctx, request)
 		}
-		r := &recorded{known: audit.Record{Action: procedure, Source: hostOf(request.Peer().Addr)}}
+		r := &recorded{known: audit.Record{Action: procedure, Source: address.Host(request.Peer().Addr)}}
 		response, err := next(context.WithValue(ctx, recordedKey{}, r), request)
 		message, _ := request.Any().(proto.Message)
 		var answer proto.Message
@@ -126,7 +126,7 @@ func (s *recorder) WrapStreamingHandler(next connect.StreamingHandlerFunc) conne
 		if s.Audit == nil || !isRecorded(procedure) {
 			return next(ctx, stream)
 		}
-		r := &recorded{known: audit.Record{Action: procedure, Source: hostOf(stream.Peer().Addr)}}
+		r := &recorded{known: audit.Record{Action: procedure, Source: address.Host(stream.Peer().Addr)}}
 		err := next(context.WithValue(ctx, recordedKey{}, r), stream)
 		s.record(ctx, r, nil, nil, err)
 		return err
@@ -242,14 +242,6 @@ func (s *recorder) keep(ctx context.Context, out audit.Record) {
 		s.Log.LogAttrs(ctx, slog.LevelWarn, "a call's audit record waits for the database", slog.String(logkey.Method, out.Action), slog.Any(logkey.Error, err))
 		s.Audit.Add(ctx, out)
 	}
-}
-
-// hostOf is an address without its port, which says nothing later.
-func hostOf(address string) string {
-	if host, _, err := net.SplitHostPort(address); err == nil {
-		return host
-	}
-	return address
 }
 
 func resultOf(err error) errcode.Code {

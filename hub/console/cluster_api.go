@@ -12,6 +12,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/address"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -111,7 +112,7 @@ func (s *clusterAPI) query(ctx context.Context, source string, o *hubv1.ClusterO
 	if len(values) > 0 {
 		path += "?" + values.Encode()
 	}
-	return ClusterQuery{Caller: caller(ctx), Source: hostOf(source), Handle: c.Handle, Path: path}, nil
+	return ClusterQuery{Caller: caller(ctx), Source: address.Host(source), Handle: c.Handle, Path: path}, nil
 }
 
 func (s *clusterAPI) ListObjects(ctx context.Context, r *connect.Request[hubv1.ListClusterObjectsRequest]) (*connect.Response[hubv1.ListClusterObjectsResponse], error) {

@@ -10,6 +10,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/address"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -93,7 +94,7 @@ func (s *federation) Delete(ctx context.Context, r *connect.Request[hubv1.Delete
 }
 
 func (s *federation) Exchange(ctx context.Context, r *connect.Request[hubv1.ExchangeRequest]) (*connect.Response[hubv1.CreatedToken], error) {
-	if err := s.allow(hostOf(r.Peer().Addr)); err != nil {
+	if err := s.allow(address.Host(r.Peer().Addr)); err != nil {
 		return nil, err
 	}
 	if g := r.Msg.GetGrantType(); g != "" && g != grantExchange {

@@ -11,6 +11,7 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/address"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -65,7 +66,7 @@ func noteOwner(ctx context.Context, made identity.CreatedToken) {
 }
 
 func (s *logins) StartDevice(ctx context.Context, r *connect.Request[hubv1.StartDeviceRequest]) (*connect.Response[hubv1.StartDeviceResponse], error) {
-	started, err := s.Identity.StartDevice(ctx, hostOf(r.Peer().Addr), identity.CLIRequest{
+	started, err := s.Identity.StartDevice(ctx, address.Host(r.Peer().Addr), identity.CLIRequest{
 		Client: r.Msg.GetClient(), Scopes: r.Msg.GetScopes(), Lifetime: micros(r.Msg.GetLifetimeMicros()),
 	})
 	if err != nil {
@@ -88,7 +89,7 @@ func (s *logins) PollDevice(ctx context.Context, r *connect.Request[hubv1.PollDe
 		out.Token = createdToken(made).Msg
 		if s.Audit != nil {
 			s.Audit.Add(ctx, audit.Record{
-				Actor: made.OwnerName, ActorKind: string(made.OwnerKind), ActorID: made.OwnerID, TokenID: made.ID, Source: hostOf(r.Peer().Addr),
+				Actor: made.OwnerName, ActorKind: string(made.OwnerKind), ActorID: made.OwnerID, TokenID: made.ID, Source: address.Host(r.Peer().Addr),
 				Action: r.Spec().Procedure, Kind: "token", Name: made.Name, Result: audit.ResultOK,
 			})
 		}

@@ -2,13 +2,13 @@ package login
 
 import (
 	"container/list"
-	"net"
 	"net/http"
 	"net/netip"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/axle-cd/axle/internal/address"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -112,10 +112,7 @@ func (l *limiter) size() int {
 // sourceOf is the address that a request came from: of IPv6 the network of 64
 // bits, which one customer has for himself.
 func sourceOf(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		host = r.RemoteAddr
-	}
+	host := address.Host(r.RemoteAddr)
 	ip, err := netip.ParseAddr(host)
 	if err != nil {
 		return host

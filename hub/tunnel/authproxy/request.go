@@ -2,13 +2,13 @@ package authproxy
 
 import (
 	"crypto/rand"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/address"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubereq"
 )
@@ -40,7 +40,7 @@ func (p *Proxy) read(r *http.Request) (*asked, error) {
 	if !slices.Contains(methods, r.Method) {
 		return nil, errcode.New(errcode.Invalid, "method %.20q is refused", r.Method)
 	}
-	a := &asked{source: sourceOf(r)}
+	a := &asked{source: address.Host(r.RemoteAddr)}
 	if r.URL.Path != TicketPath {
 		rest, ok := strings.CutPrefix(r.RequestURI, Prefix)
 		if !ok {
@@ -130,12 +130,3 @@ func (a *asked) readHeaders(r *http.Request) error {
 
 // requestID joins the hub's record, the agent's log and the API server's own.
 func requestID() string { return strings.ToLower(rand.Text()) }
-
-// sourceOf is the address that a request came from.
-func sourceOf(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
-}
