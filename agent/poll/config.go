@@ -32,6 +32,10 @@ const (
 	// appliedRest, for each service, is how long nothing is written of what is
 	// applied while passes run.
 	appliedRest = 5 * time.Millisecond
+	// listRest, for each service, is how long hints wait after a list, with more
+	// services than restFrom. A list of 2,000 takes some 14 ms of a core.
+	listRest = 500 * time.Microsecond
+	restFrom = 100
 	// quiet is how long the reporter waits for more to change.
 	quiet = 500 * time.Millisecond
 )

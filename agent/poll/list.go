@@ -32,6 +32,7 @@ func (l *Loop) takeList(answer Answer) {
 	})
 	l.mu.Lock()
 	l.placeList(answer.List)
+	l.listedAt = l.Clock.Now()
 	l.mu.Unlock()
 	l.Log.Info("a new list was taken", logkey.Count, len(answer.List.GetServices()), logkey.Position, answer.Seen)
 	l.drop()

@@ -34,6 +34,8 @@ type Loop struct {
 	list    *agentv1.Desired
 	etag    string
 	deletes deletesHold
+	// listedAt is when a poll brought list; zero is a list from the disk.
+	listedAt time.Time
 	// listDeletes is what deletes waited for when list was taken.
 	listDeletes deletesHold
 	polls       int
@@ -153,6 +155,9 @@ func (l *Loop) runPolls(ctx context.Context) error {
 			return nil
 		case <-l.Clock.After(wait):
 		case <-l.pollNow:
+			if !l.rested(ctx) {
+				return nil
+			}
 		}
 		err := l.pollOnce(ctx)
 		switch {
@@ -166,6 +171,37 @@ func (l *Loop) runPolls(ctx context.Context) error {
 			wait = jitter.Add(interval, interval/8)
 		}
 	}
+}
+
+// rested waits until the next list may be asked for before its time. What
+// asks for it meanwhile is answered by the same poll.
+func (l *Loop) rested(ctx context.Context) bool {
+	if rest := l.rest(); rest > 0 {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-l.Clock.After(rest):
+		}
+	}
+	select {
+	case <-l.pollNow:
+	default:
+	}
+	return true
+}
+
+// rest is how long hints wait after a list: taking one costs with the number
+// of services, and a person or a pipeline that changes them one after the
+// other causes a list for each. The first change never waits, nor does any
+// where the services are few.
+func (l *Loop) rest() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	services := len(l.list.GetServices())
+	if services <= restFrom || l.listedAt.IsZero() {
+		return 0
+	}
+	return l.listedAt.Add(time.Duration(services) * listRest).Sub(l.Clock.Now())
 }
 
 func (l *Loop) interval() time.Duration {

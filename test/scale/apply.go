@@ -236,7 +236,7 @@ func (a *application) upgrade(ctx context.Context, out *Applied) error {
 			return err
 		}
 		a.revision = commit
-		return eventually.WaitEvery(ctx, a.ApplyConfig.Limit, lookEvery, func() error {
+		return eventually.WaitEvery(ctx, a.ApplyConfig.Limit, a.lookEvery(), func() error {
 			services, err := a.services(ctx)
 			if err != nil {
 				return err

@@ -28,10 +28,10 @@ const (
 	// quietLimit how long that may take to come.
 	quiet      = 10 * time.Second
 	quietLimit = 2 * time.Minute
-	// lookEvery is how often the hub is asked how far it is. A list of 500
-	// services costs it tens of milliseconds, which nobody else on a small
-	// machine has meanwhile.
-	lookEvery = 250 * time.Millisecond
+	// lookEach, for each service, is how long the hub is not asked how far it
+	// is. A list of 500 services costs it tens of milliseconds, which nobody
+	// else on a small machine has meanwhile.
+	lookEach = 500 * time.Microsecond
 )
 
 // InstallConfig says what Install measures.
@@ -229,9 +229,14 @@ func (i *installation) phase(ctx context.Context, do func(context.Context) error
 	return p, err
 }
 
+// lookEvery makes looking cost the same share of the machine at any size.
+func (i *installation) lookEvery() time.Duration {
+	return max(20*time.Millisecond, time.Duration(i.Services)*lookEach)
+}
+
 func (i *installation) allHealthy(ctx context.Context) error {
 	told := time.Now()
-	return eventually.WaitEvery(ctx, i.Limit, lookEvery, func() error {
+	return eventually.WaitEvery(ctx, i.Limit, i.lookEvery(), func() error {
 		services, err := i.services(ctx)
 		if err != nil {
 			return err
@@ -260,7 +265,7 @@ func (i *installation) quiet(ctx context.Context) error {
 		return err
 	}
 	since := time.Now()
-	return eventually.WaitEvery(ctx, quietLimit, lookEvery, func() error {
+	return eventually.WaitEvery(ctx, quietLimit, i.lookEvery(), func() error {
 		events, err := cluster.AuditSince(mark)
 		if err != nil {
 			return err
