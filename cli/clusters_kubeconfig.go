@@ -3,10 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -19,7 +16,6 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/clock"
-	"github.com/axle-cd/axle/internal/errcode"
 )
 
 // execVersion is the version of the exec plugins' protocol.
@@ -30,6 +26,7 @@ const toMerge = "merge"
 
 type kubeconfigRequest struct {
 	cluster  string
+	name     string
 	plugin   bool
 	output   string
 	lifetime time.Duration
@@ -55,6 +52,7 @@ and your groups at the hub.`,
 			return a.kubeconfig(c.Context(), r)
 		},
 	}
+	c.Flags().StringVar(&r.name, "name", "", "name of the context (default: the cluster's)")
 	c.Flags().BoolVar(&r.plugin, "exec-plugin", false, "hold no credential; kubectl runs axle for one each time")
 	c.Flags().StringVarP(&r.output, "output", "o", "-", "file to write, - for standard output, or merge: into your own kubeconfig, as its current context")
 	c.Flags().DurationVar(&r.lifetime, "lifetime", time.Hour, "how long the credential lives, an hour at most; without --exec-plugin")
@@ -99,7 +97,7 @@ func (a *app) kubeconfig(ctx context.Context, r kubeconfigRequest) error {
 	if err != nil {
 		return err
 	}
-	config, err := a.kubeconfigOf(r.cluster, made, r.plugin)
+	config, err := a.kubeconfigOf(r, made)
 	if err != nil {
 		return err
 	}
@@ -112,27 +110,28 @@ func (a *app) kubeconfig(ctx context.Context, r kubeconfigRequest) error {
 		_, err = a.Out.Write(text)
 		return err
 	case toMerge:
-		return a.mergeKubeconfig(config)
+		return a.mergeKubeconfig(ctx, config)
 	}
-	if err := clientcmd.WriteToFile(*config, r.output); err != nil {
-		return errcode.New(errcode.Invalid, "write %s: %w", r.output, err)
+	if err := writeKubeconfig(r.output, config); err != nil {
+		return err
 	}
 	fmt.Fprintf(a.Err, "wrote %s; try: kubectl --kubeconfig %s get pods\n", r.output, r.output)
 	return nil
 }
 
 // kubeconfigOf is a kubeconfig with one context.
-func (a *app) kubeconfigOf(name string, made *hubv1.ClusterCredential, plugin bool) (*clientcmdapi.Config, error) {
+func (a *app) kubeconfigOf(r kubeconfigRequest, made *hubv1.ClusterCredential) (*clientcmdapi.Config, error) {
 	t, err := a.target()
 	if err != nil {
 		return nil, err
 	}
+	name := first(r.name, r.cluster)
 	config := clientcmdapi.NewConfig()
 	config.Clusters[name] = &clientcmdapi.Cluster{Server: made.GetServer(), CertificateAuthorityData: []byte(first(made.GetCaPem(), t.CA))}
 	user := &clientcmdapi.AuthInfo{Token: made.GetToken()}
-	if plugin {
+	if r.plugin {
 		user = &clientcmdapi.AuthInfo{Exec: &clientcmdapi.ExecConfig{
-			APIVersion: execVersion, Command: "axle", Args: append([]string{"clusters", "credential", name}, a.sameHub()...),
+			APIVersion: execVersion, Command: "axle", Args: append([]string{"clusters", "credential", r.cluster}, a.sameHub()...),
 			InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
 			InstallHint:     "This kubeconfig gets its credentials by axle, which is not on your PATH.",
 		}}
@@ -170,28 +169,4 @@ func (a *app) sameHub() []string {
 		return nil
 	}
 	return []string{"--context=" + name}
-}
-
-// mergeKubeconfig adds a context to the user's own kubeconfig and makes it the
-// current one.
-func (a *app) mergeKubeconfig(added *clientcmdapi.Config) error {
-	path := clientcmd.NewDefaultPathOptions().GetDefaultFilename()
-	config, err := clientcmd.LoadFromFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		config, err = clientcmdapi.NewConfig(), nil
-	}
-	if err != nil {
-		return errcode.New(errcode.Invalid, "read %s: %w", path, err)
-	}
-	name := added.CurrentContext
-	config.Clusters[name], config.AuthInfos[name], config.Contexts[name] = added.Clusters[name], added.AuthInfos[name], added.Contexts[name]
-	config.CurrentContext = name
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return errcode.New(errcode.Invalid, "write %s: %w", path, err)
-	}
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		return errcode.New(errcode.Invalid, "write %s: %w", path, err)
-	}
-	fmt.Fprintf(a.Err, "context %s is in %s and current; try: kubectl get pods\n", name, path)
-	return nil
 }

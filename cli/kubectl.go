@@ -198,7 +198,7 @@ func (a *app) runKubectl(ctx context.Context, program, dir, name string, args []
 	if err != nil {
 		return err
 	}
-	config, err := a.kubeconfigOf(name, made, false)
+	config, err := a.kubeconfigOf(kubeconfigRequest{cluster: name, plugin: false}, made)
 	if err != nil {
 		return err
 	}
