@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -16,12 +15,9 @@ import (
 
 // The headers of the protocol, in the form that net/http keeps them.
 const (
-	seenHeader     = "Axle-Seen"
-	positionName   = "Axle-Position"
-	statusName     = "Axle-Status"
-	authorization  = "Authorization"
-	bearerScheme   = "Bearer "
-	maxBearerBytes = 512
+	seenHeader   = "Axle-Seen"
+	positionName = "Axle-Position"
+	statusName   = "Axle-Status"
 )
 
 // first is Header.Get without its canonical form, for constant names.
@@ -39,7 +35,7 @@ func (s *Server) admit(ctx context.Context, h http.Header) (identity.Principal, 
 	if err := s.catchUp(ctx, h); err != nil {
 		return identity.Principal{}, err
 	}
-	p, err := s.Identity.Authenticate(ctx, bearer(h))
+	p, err := s.Identity.Authenticate(ctx, identity.Bearer(h))
 	if err != nil {
 		return identity.Principal{}, err
 	}
@@ -63,18 +59,10 @@ func (s *Server) catchUp(ctx context.Context, h http.Header) error {
 	if !s.Feed.Position().Before(seen) {
 		return nil
 	}
-	if _, err := s.Identity.Authenticate(ctx, bearer(h)); err != nil {
+	if _, err := s.Identity.Authenticate(ctx, identity.Bearer(h)); err != nil {
 		return errcode.New(errcode.Unavailable, "this replica has not caught up with position %s yet; try again in a second", seen).After(time.Second)
 	}
 	return s.Feed.WaitFor(ctx, seen)
-}
-
-func bearer(h http.Header) string {
-	text := first(h, authorization)
-	if len(text) > maxBearerBytes || len(text) < len(bearerScheme) || !strings.EqualFold(text[:len(bearerScheme)], bearerScheme) {
-		return ""
-	}
-	return text[len(bearerScheme):]
 }
 
 // signedIn lets only agents reach the calls behind it, before their bodies are

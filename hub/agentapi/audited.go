@@ -19,7 +19,7 @@ func (c calls) noteRegistration(ctx context.Context, req *connect.Request[agentv
 	if c.Audit == nil {
 		return
 	}
-	token, terr := c.Identity.Authenticate(ctx, bearer(req.Header()))
+	token, terr := c.Identity.Authenticate(ctx, identity.Bearer(req.Header()))
 	if err != nil && terr != nil {
 		return
 	}

@@ -28,7 +28,7 @@ func (c calls) Register(ctx context.Context, req *connect.Request[agentv1.Regist
 		return nil, err
 	}
 	m := req.Msg
-	out, err := c.Identity.Register(ctx, bearer(req.Header()), identity.Registration{
+	out, err := c.Identity.Register(ctx, identity.Bearer(req.Header()), identity.Registration{
 		PublicKey: m.GetPublicKey(), ClusterUID: m.GetClusterUid(), Name: m.GetName(), Tags: m.GetTags(),
 		BootID: m.GetBootId(), AgentVersion: m.GetAgentVersion(), Proof: m.GetProof(),
 	})

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -186,8 +185,8 @@ func (s *Server) recognise(ctx context.Context, procedure string, header http.He
 	if action == open {
 		return ctx, nil
 	}
-	bearer, ok := strings.CutPrefix(header.Get("Authorization"), "Bearer ")
-	if !ok {
+	bearer := identity.Bearer(header)
+	if bearer == "" {
 		return s.bySession(ctx, header)
 	}
 	if err := s.catchUp(ctx, bearer, header.Get(seenHeader)); err != nil {

@@ -18,23 +18,17 @@ const reserved = "axle:"
 
 // admit finds out who asks, for which cluster, and whether he may.
 func (p *Proxy) admit(r *http.Request, a *asked) (err error) {
-	lines := r.Header["Authorization"]
-	if len(lines) == 0 {
+	if len(r.Header["Authorization"]) == 0 {
 		return errcode.New(errcode.Unauthorized, "no token was sent; axle clusters kubeconfig makes a kubeconfig that sends one")
 	}
-	bearer, ok := cutBearer(lines[0])
-	if !ok || len(lines) > 1 {
+	bearer := identity.Bearer(r.Header)
+	if bearer == "" {
 		return errcode.New(errcode.Unauthorized, "send one Authorization: Bearer <token>; nothing else is known here")
 	}
 	if a.cluster, err = p.authenticate(r.Context(), a, bearer); err != nil {
 		return err
 	}
 	return p.allow(r.Context(), a)
-}
-
-func cutBearer(line string) (string, bool) {
-	scheme, bearer, ok := strings.Cut(line, " ")
-	return strings.TrimSpace(bearer), ok && strings.EqualFold(scheme, "Bearer")
 }
 
 // authenticate fills the caller and returns the cluster. Nobody who is not
