@@ -22,9 +22,12 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return fmt.Errorf("%w; %w", err, errUsage)
 	})
-	root.AddCommand(newServe(), newBackup(), newRestore(), newVersion())
+	root.AddCommand(newServe(), newBackup(), newRestore(), newAdmin(), newVersion())
 	for _, c := range root.Commands() {
 		c.Args = usageArgs(c.Args)
+		for _, below := range c.Commands() {
+			below.Args = usageArgs(below.Args)
+		}
 	}
 	root.Args = usageArgs(root.Args)
 	return root
@@ -101,6 +104,49 @@ func newRestore() *cobra.Command {
 		},
 	}
 	o.database(cmd.Flags())
+	return cmd
+}
+
+func newAdmin() *cobra.Command {
+	admin := &cobra.Command{
+		Use:   "admin",
+		Short: "What only whoever has the hub's machine may do",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	admin.AddCommand(newReset())
+	return admin
+}
+
+func newReset() *cobra.Command {
+	var o options
+	var dropFactors bool
+	cmd := &cobra.Command{
+		Use:     "reset EMAIL --data-dir DIR | --database-url URL",
+		Short:   "Let a person choose a new password, also while the hub runs",
+		Long:    "reset logs a person out everywhere and prints a URL where he chooses a new password, once and within the hour. It needs the hub's database and its key file, and is recorded in the audit log.",
+		Example: "  axle-hub admin reset you@example.com --data-dir /var/lib/axle --external-url https://axle.example.com\n  kubectl exec -n axle deploy/axle-hub -- axle-hub admin reset you@example.com",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.finish(cmd); err != nil {
+				return err
+			}
+			r, err := hub.ResetLogin(cmd.Context(), o.config, args[0], dropFactors)
+			if err != nil {
+				return err
+			}
+			where := r.URL
+			if o.config.ExternalURL == "" {
+				where = "the hub's URL with " + r.URL
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s was logged out of %d browsers and command lines and chooses a new password at, once and before %s:\n%s\n", r.User, r.Ended, r.ExpiresAt.Format("2006-01-02 15:04 UTC"), where)
+			return err
+		},
+	}
+	o.database(cmd.Flags())
+	cmd.Flags().StringVar(&o.config.KeyFile, "key-file", "", "file of the hub's key (default: hub.key in the data folder)")
+	cmd.Flags().StringVar(&o.config.ExternalURL, "external-url", "", "the hub's URL, for the one that is printed")
+	cmd.Flags().BoolVar(&dropFactors, "drop-second-factors", false, "take one-time codes and passkeys away as well: they are lost too")
 	return cmd
 }
 

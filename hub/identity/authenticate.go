@@ -123,8 +123,8 @@ func (d *Directory) principal(t Token) Principal {
 		p.Kind, p.ID, p.Name = KindCluster, t.ClusterID, t.ClusterName
 	case TokenBootstrap:
 		p.Kind, p.ID, p.Name = KindBootstrap, t.ID, t.Name
-	case TokenSetup:
-		p.Kind, p.ID, p.Name = KindSetup, t.ID, "setup"
+	case TokenSetup, TokenReset:
+		p.Kind, p.ID, p.Name = KindSetup, t.ID, string(t.Kind)
 	default:
 		p.Kind, p.ID, p.Name, p.Admin = t.OwnerKind, t.OwnerID, t.OwnerName, t.OwnerAdmin
 		if known, ok := d.access.person(t.OwnerID); ok {

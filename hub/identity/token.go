@@ -11,6 +11,8 @@ const (
 	TokenDeploy    TokenKind = "deploy"
 	TokenBootstrap TokenKind = "bootstrap"
 	TokenSetup     TokenKind = "setup"
+	// TokenReset lets one person choose a new password, once.
+	TokenReset TokenKind = "reset"
 	// TokenSession is a browser's session, good as a cookie alone.
 	TokenSession TokenKind = "session"
 	// TokenCLI is what a login of the command line gave.
@@ -37,6 +39,9 @@ const (
 	// reads its data folder or first lines; the hub makes a new one when it
 	// ran out, and at its next start.
 	setupLifetime = 24 * time.Hour
+	// resetLifetime is how long somebody has to choose a new password: whoever
+	// asks for it sits at the hub's machine.
+	resetLifetime = time.Hour
 )
 
 // Token is a credential without its secret.

@@ -111,6 +111,8 @@ func (s *Server) Register(mux routes.Adder) {
 		"POST /setup":                      s.setUp,
 		"GET /login":                       s.showLogin,
 		"POST /login":                      s.passwordLogin,
+		"GET /login/reset":                 s.showReset,
+		"POST /login/reset":                s.reset,
 		"GET /login/code":                  s.showCode,
 		"POST /login/code":                 s.codeLogin,
 		"GET /login/oidc/{provider}":       s.toProvider,

@@ -164,6 +164,7 @@ func TestAPITakesACookieWithItsHeader(t *testing.T) {
 		"from another site":    {map[string]string{login.CSRFHeader: token, "Sec-Fetch-Site": "cross-site"}, http.StatusForbidden},
 		"from another origin":  {map[string]string{login.CSRFHeader: token, "Origin": "https://evil.example"}, http.StatusForbidden},
 		"beside a wrong token": {map[string]string{login.CSRFHeader: token, "Authorization": "Bearer axle_nothing"}, http.StatusUnauthorized},
+		"beside another way":   {map[string]string{login.CSRFHeader: token, "Authorization": "Basic YTpi"}, http.StatusUnauthorized},
 	} {
 		if got := call(tc.header); got != tc.want {
 			t.Errorf("%s: %d %s", name, got, v.page)

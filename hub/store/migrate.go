@@ -83,17 +83,9 @@ func (s *Store) migrate(ctx context.Context) (err error) {
 		s.log.Warn("the database was already upgraded by the next version; this hub works with it")
 		return nil
 	}
-	files, err := s.dialect.migrations()
+	provider, err := s.migrations()
 	if err != nil {
-		return fmt.Errorf("read the migrations: %w", err)
-	}
-	kind := goose.DialectSQLite3
-	if s.dialect.name == "postgres" {
-		kind = goose.DialectPostgres
-	}
-	provider, err := goose.NewProvider(kind, s.write, files, goose.WithDisableGlobalRegistry(true))
-	if err != nil {
-		return fmt.Errorf("prepare the migrations: %w", err)
+		return err
 	}
 	if _, err := provider.Up(ctx); err != nil {
 		return fmt.Errorf("upgrade the schema: %w", err)
@@ -101,6 +93,46 @@ func (s *Store) migrate(ctx context.Context) (err error) {
 	return s.Write(ctx, func(ctx context.Context) error {
 		return s.SetSetting(ctx, settingMinor, strconv.Itoa(SchemaMinor))
 	})
+}
+
+func (s *Store) migrations() (*goose.Provider, error) {
+	files, err := s.dialect.migrations()
+	if err != nil {
+		return nil, fmt.Errorf("read the migrations: %w", err)
+	}
+	kind := goose.DialectSQLite3
+	if s.dialect.name == "postgres" {
+		kind = goose.DialectPostgres
+	}
+	provider, err := goose.NewProvider(kind, s.write, files, goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return nil, fmt.Errorf("prepare the migrations: %w", err)
+	}
+	return provider, nil
+}
+
+// schemaIsOurs returns Conflict unless the schema is that of this version.
+func (s *Store) schemaIsOurs(ctx context.Context) error {
+	minor, err := s.databaseMinor(ctx)
+	if err != nil {
+		return fmt.Errorf("read the schema's version: %w", err)
+	}
+	other := errcode.New(errcode.Conflict, "the database has the schema of another version; use the axle-hub that serves it")
+	if minor != SchemaMinor {
+		return other
+	}
+	provider, err := s.migrations()
+	if err != nil {
+		return err
+	}
+	current, target, err := provider.GetVersions(ctx)
+	if err != nil {
+		return fmt.Errorf("read the schema's version: %w", err)
+	}
+	if current != target {
+		return other
+	}
+	return nil
 }
 
 // databaseMinor returns which version last upgraded the schema, 0 for none.

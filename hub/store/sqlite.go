@@ -31,18 +31,12 @@ func (s *Store) openSQLite(ctx context.Context, c Config) error {
 	if c.DataDir == "" {
 		return errcode.New(errcode.Invalid, "the hub needs a data folder (--data-dir) or a database URL (--database-url)")
 	}
-	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
-		return fmt.Errorf("make the data folder: %w", err)
-	}
-	release, err := lockFile(filepath.Join(c.DataDir, "hub.lock"))
-	if err != nil {
-		return err
-	}
-	s.dialect, s.release = sqliteDialect, release
+	s.dialect = sqliteDialect
 	file := filepath.Join(c.DataDir, databaseFile)
-	if err := keepPrivate(file); err != nil {
+	if err := s.takeFolder(c.DataDir, file); err != nil {
 		return err
 	}
+	var err error
 	pragmas := []string{"busy_timeout(5000)", "foreign_keys(1)", "journal_mode(WAL)", "synchronous(FULL)"}
 	if s.write, err = openSQLiteURL(sqliteURL(file, "immediate", pragmas)); err != nil {
 		return fmt.Errorf("open %s: %w", file, err)
@@ -53,6 +47,25 @@ func (s *Store) openSQLite(ctx context.Context, c Config) error {
 	}
 	s.read, err = openSQLiteReaders(file)
 	return err
+}
+
+// takeFolder makes the folder and the database when they are missing, and keeps
+// other hubs out; a command beside the hub wants to find both.
+func (s *Store) takeFolder(dir, file string) (err error) {
+	if s.beside {
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			return errcode.New(errcode.NotFound, "there is no hub database at %s; give the hub's --data-dir or --database-url", file)
+		}
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make the data folder: %w", err)
+	}
+	if s.release, err = lockFile(filepath.Join(dir, "hub.lock")); err != nil {
+		s.release = func() error { return nil }
+		return err
+	}
+	return keepPrivate(file)
 }
 
 // keepPrivate lets only this user read the database, whatever the folder's

@@ -46,8 +46,10 @@ type Store struct {
 	clock  clock.Clock
 	log    *slog.Logger
 	sealer *seal.Sealer
-	// alone refuses to share the database with a running hub.
+	// alone refuses to share the database with a running hub; beside is for a
+	// command that shares it.
 	alone   bool
+	beside  bool
 	release func() error
 
 	closed atomic.Bool
@@ -92,6 +94,35 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	if err := s.firstIncarnation(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// OpenBeside opens a database that a hub has made, for one command on the
+// hub's machine, whether the hub runs or not. It changes no schema: one that is
+// not this version's is a Conflict, and no database is NotFound.
+func OpenBeside(ctx context.Context, c Config) (*Store, error) {
+	if c.Clock == nil {
+		c.Clock = clock.Real{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Store{clock: c.Clock, log: c.Log, url: c.DatabaseURL, announce: make(chan struct{}, 1), release: func() error { return nil }, beside: true}
+	s.batch.store = s
+	open := s.openSQLite
+	if c.DatabaseURL != "" {
+		open = s.openPostgres
+	}
+	err := open(ctx, c)
+	if err == nil {
+		err = s.schemaIsOurs(ctx)
+	}
+	if err == nil {
+		err = s.openKey(ctx, c)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil

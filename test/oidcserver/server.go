@@ -67,6 +67,7 @@ type Server struct {
 	mu     sync.Mutex
 	down   bool
 	tamper func(*Token)
+	inform func(claims map[string]any)
 	logins int
 }
 
@@ -112,6 +113,16 @@ func (s *Server) Tamper(change func(*Token)) {
 	s.tamper = change
 }
 
+// Inform is given all user info before a client gets it; nil leaves it alone.
+func (s *Server) Inform(change func(claims map[string]any)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inform = change
+}
+
+// RepeatCodes lets a code be traded again and again, which no provider may.
+func (s *Server) RepeatCodes() { s.storage.set(func(st *storage) { st.repeat = true }) }
+
 // RotateKey makes a new key, which signs from now on. The old one is forgotten
 // at once, as a provider does in an emergency.
 func (s *Server) RotateKey() {
@@ -128,7 +139,7 @@ func (s *Server) Logins() int {
 // ServeHTTP is the provider with its login page.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	down, tamper := s.down, s.tamper
+	down, tamper, inform := s.down, s.tamper, s.inform
 	s.mu.Unlock()
 	switch {
 	case down:
@@ -137,6 +148,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.signIn(w, r)
 	case r.URL.Path == "/signed-out":
 		_, _ = io.WriteString(w, "signed out at the provider")
+	case r.URL.Path == "/userinfo" && inform != nil:
+		s.informed(w, r, inform)
 	case r.URL.Path == "/oauth/token" && tamper != nil:
 		s.tampered(w, r, tamper)
 	default:

@@ -45,6 +45,20 @@ func (s *Server) tampered(w http.ResponseWriter, r *http.Request, change func(*T
 	_ = json.NewEncoder(w).Encode(body)
 }
 
+// informed lets the library answer and changes what it says of a user.
+func (s *Server) informed(w http.ResponseWriter, r *http.Request, change func(map[string]any)) {
+	rec := httptest.NewRecorder()
+	s.provider.ServeHTTP(rec, r)
+	var claims map[string]any
+	if rec.Code != http.StatusOK || json.Unmarshal(rec.Body.Bytes(), &claims) != nil {
+		copyAnswer(w, rec)
+		return
+	}
+	change(claims)
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(claims)
+}
+
 func copyAnswer(w http.ResponseWriter, rec *httptest.ResponseRecorder) {
 	for name, values := range rec.Header() {
 		w.Header()[name] = values

@@ -1,0 +1,152 @@
+package identity
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+var errReset = errcode.New(errcode.Unauthorized, "this link to choose a password is not known, was used, or is older than an hour; make another on the hub's machine with: axle-hub admin reset EMAIL")
+
+// PrepareReset makes a token with which a person chooses a new password, once
+// and within the hour, and ends his sessions and command line tokens, and the
+// reset tokens that he had. dropFactors takes his second factors away as well.
+// It returns how many sessions and tokens ended. NotFound, Invalid for a
+// service account.
+func (d *Directory) PrepareReset(ctx context.Context, by Principal, email string, dropFactors bool) (made CreatedToken, ended int, err error) {
+	user, err := d.UserByName(ctx, email)
+	if err != nil {
+		return CreatedToken{}, 0, err
+	}
+	if user.Kind != KindUser {
+		return CreatedToken{}, 0, errcode.New(errcode.Invalid, "%s is a service account, which has no password", user.Name)
+	}
+	made = d.mint(Token{
+		Kind: TokenReset, Name: "password of " + user.Name, OwnerID: user.ID, OwnerName: user.Name, OwnerKind: user.Kind, OwnerAdmin: user.Admin,
+	}, resetLifetime)
+	var gone []Token
+	err = d.writer.Write(ctx, func(ctx context.Context) (err error) {
+		if gone, err = d.endForReset(ctx, user, by); err != nil {
+			return err
+		}
+		if dropFactors {
+			if err := d.dropFactors(ctx, user.ID); err != nil {
+				return err
+			}
+		}
+		if err := d.store.InsertToken(ctx, made.Token); err != nil {
+			return err
+		}
+		if err := event.Append(ctx, change(made.Token)); err != nil {
+			return err
+		}
+		return event.Record(ctx, event.Entry{Kind: "user.reset_prepared", Object: "user " + user.Name, By: by.By(), Message: "a link to choose a new password"})
+	})
+	if err != nil {
+		return CreatedToken{}, 0, fmt.Errorf("prepare a new password of %s: %w", user.Name, err)
+	}
+	d.tokens.remove(ids(gone)...)
+	return made, len(gone), nil
+}
+
+// endForReset ends a person's sessions, command line tokens and reset tokens
+// in the transaction of the context and returns them.
+func (d *Directory) endForReset(ctx context.Context, user User, by Principal) ([]Token, error) {
+	all, err := d.store.OwnedTokens(ctx, user.ID)
+	if err != nil {
+		return nil, err
+	}
+	var gone []Token
+	for _, t := range all {
+		if t.ofLogin() || t.Kind == TokenReset {
+			gone = append(gone, t)
+		}
+	}
+	return gone, d.endTokens(ctx, gone, by, "session.all_ended")
+}
+
+// dropFactors takes one-time codes and passkeys of a person away in the
+// transaction of the context.
+func (d *Directory) dropFactors(ctx context.Context, userID string) error {
+	keys, err := d.store.Passkeys(ctx, userID)
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		if _, err := d.store.DeletePasskey(ctx, userID, k.ID); err != nil {
+			return err
+		}
+	}
+	p, err := d.store.Password(ctx, userID)
+	if errcode.Is(err, errcode.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	p.SealedTOTP, p.TOTPStep = "", 0
+	return d.store.PutPassword(ctx, p)
+}
+
+// CheckReset returns whose password a reset token is for. Unauthorized.
+func (d *Directory) CheckReset(ctx context.Context, bearer string) (User, error) {
+	_, user, err := d.resetToken(ctx, bearer)
+	return user, err
+}
+
+func (d *Directory) resetToken(ctx context.Context, bearer string) (Token, User, error) {
+	hash := hashBearer(bearer)
+	t, err := d.store.TokenByHash(ctx, hash[:])
+	if err != nil && !errcode.Is(err, errcode.NotFound) {
+		return Token{}, User{}, err
+	}
+	if err != nil || t.Kind != TokenReset || t.expired(d.now()) {
+		return Token{}, User{}, errReset
+	}
+	user, err := d.store.User(ctx, t.OwnerID)
+	if errcode.Is(err, errcode.NotFound) {
+		err = errReset
+	}
+	return t, user, err
+}
+
+// ResetPassword sets the password of a reset token's person, uses the token
+// up, and ends what began with the old password meanwhile. Second factors stay.
+// Unauthorized, Invalid.
+func (d *Directory) ResetPassword(ctx context.Context, bearer, password string) (User, error) {
+	user, err := d.CheckReset(ctx, bearer)
+	if err != nil {
+		return User{}, err
+	}
+	hash, err := d.newHash(ctx, user.Name, password)
+	if err != nil {
+		return User{}, err
+	}
+	var gone []Token
+	err = d.writer.Write(ctx, func(ctx context.Context) (err error) {
+		if _, user, err = d.resetToken(ctx, bearer); err != nil {
+			return err
+		}
+		p, err := d.store.Password(ctx, user.ID)
+		if err != nil && !errcode.Is(err, errcode.NotFound) {
+			return err
+		}
+		p.UserID, p.Hash, p.ChangedAt = user.ID, hash, d.now()
+		if err := d.store.PutPassword(ctx, p); err != nil {
+			return err
+		}
+		// The token that is used is one of them.
+		by := Principal{Kind: KindUser, ID: user.ID, Name: user.Name}
+		if gone, err = d.endForReset(ctx, user, by); err != nil {
+			return err
+		}
+		return event.Record(ctx, event.Entry{Kind: "user.password_reset", Object: "user " + user.Name, By: user.Name})
+	})
+	if err != nil {
+		return User{}, err
+	}
+	d.tokens.remove(ids(gone)...)
+	return user, nil
+}

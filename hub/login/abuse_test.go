@@ -1,0 +1,214 @@
+package login_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/pquerna/otp/totp"
+
+	"github.com/axle-cd/axle/hub/event/audit"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/eventually"
+)
+
+// local makes a further local account.
+func (b *bed) local(email string) identity.User {
+	b.t.Helper()
+	user, err := b.identity().CreateUser(b.t.Context(), owner, identity.KindUser, email, false)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	made, _, err := b.identity().PrepareReset(b.t.Context(), byRoot, email, false)
+	if err == nil {
+		_, err = b.identity().ResetPassword(b.t.Context(), made.Secret, password)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return user
+}
+
+// The cookie of a set-up of one-time codes is of no use to somebody else: he
+// would get codes that another one knows.
+func TestOneTimeCodesOfSomebodyElseAreNotTaken(t *testing.T) {
+	b, v := newBed(t)
+	ann := b.local("ann@example.com")
+	base, err := url.Parse(b.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.get("/login/account")
+	v.post("/login/account/totp", url.Values{})
+	_, after, _ := strings.Cut(v.page, "<pre>")
+	secret, _, _ := strings.Cut(after, "</pre>")
+	code, err := totp.GenerateCode(secret, b.clock.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := b.visitor("198.51.100.51")
+	w.logIn(ann.Name, password)
+	for _, c := range v.client.Jar.Cookies(base) {
+		if strings.HasSuffix(c.Name, "axle-totp") {
+			w.client.Jar.SetCookies(base, []*http.Cookie{{Name: c.Name, Value: c.Value, Path: "/"}})
+		}
+	}
+	w.get("/login/account")
+	w.post("/login/account/totp/confirm", url.Values{"code": {code}})
+	factor, err := b.identity().SecondFactor(t.Context(), ann.ID)
+	if err != nil || factor.Needed() || !strings.Contains(w.page, "took too long") {
+		t.Errorf("%+v, %v: %d %s", factor, err, w.status, w.page)
+	}
+}
+
+// Whoever is logged in cannot try out which codes of terminals wait, neither
+// by looking nor by answering.
+func TestCodesOfTerminalsAreNotGuessed(t *testing.T) {
+	b, v := newBed(t)
+	ann := b.local("ann@example.com")
+	w := b.visitor("198.51.100.52")
+	w.logIn(ann.Name, password)
+	w.get("/device")
+	csrf := w.csrf()
+	stopped := func(v *visitor, try func()) bool {
+		for range 70 {
+			if try(); v.status == http.StatusTooManyRequests {
+				return true
+			}
+		}
+		return false
+	}
+	if !stopped(v, func() { v.get("/device?code=BCDF-GHJK") }) {
+		t.Errorf("codes may be looked at without end: %d", v.status)
+	}
+	if !stopped(w, func() { w.send("/device", url.Values{"csrf": {csrf}, "code": {"BCDF-GHJK"}, "answer": {"allow"}}, nil) }) {
+		t.Errorf("codes may be answered without end: %d", w.status)
+	}
+}
+
+// One source that tries without end holds up nobody else.
+func TestTriesOfOneSourceAreBounded(t *testing.T) {
+	b, _ := newBed(t)
+	v, other := b.visitor("203.0.113.50"), b.visitor("203.0.113.51")
+	for range 70 {
+		if v.get("/setup?token=axle_guess"); v.status == http.StatusTooManyRequests {
+			break
+		}
+	}
+	v.wants(http.StatusTooManyRequests, "too many attempts from here")
+	if v.header.Get("Retry-After") == "" {
+		t.Error("it does not say when to come again")
+	}
+	other.get("/setup?token=axle_guess")
+	other.wants(http.StatusUnauthorized, "set up already")
+}
+
+func TestSessionsAreOfOnePersonAndOneKind(t *testing.T) {
+	b, v := newBed(t)
+	d := b.identity()
+	ann := b.local("ann@example.com")
+	as := identity.Principal{Kind: identity.KindUser, ID: ann.ID, Name: ann.Name, Scopes: []string{"read", "write", "admin"}}
+	mine, err := d.AuthenticateSession(t.Context(), v.sessionCookie())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.EndSession(t.Context(), as, mine.TokenID); !errcode.Is(err, errcode.NotFound) {
+		t.Errorf("somebody else's session was ended: %v", err)
+	}
+	if _, err := d.EndSessions(t.Context(), as, mine.ID); !errcode.Is(err, errcode.Forbidden) {
+		t.Errorf("somebody else's sessions were ended: %v", err)
+	}
+	if all, err := d.Sessions(t.Context(), as, mine.ID); !errcode.Is(err, errcode.Forbidden) || len(all) > 0 {
+		t.Errorf("somebody else's sessions: %v, %v", all, err)
+	}
+	reader := mine
+	reader.Scopes = []string{"read"}
+	if _, err := d.EndSessions(t.Context(), reader, ann.ID); !errcode.Is(err, errcode.Forbidden) {
+		t.Errorf("an administrator's token that may only read: %v", err)
+	}
+	if who := v.who(); who != owner {
+		t.Errorf("logged in as %q", who)
+	}
+	token, err := d.CreateToken(t.Context(), mine, identity.TokenRequest{Name: "ci"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.AuthenticateSession(t.Context(), token.Secret); !errcode.Is(err, errcode.Unauthorized) {
+		t.Errorf("an API token as a session: %v", err)
+	}
+	bot, err := d.CreateUser(t.Context(), owner, identity.KindServiceAccount, "bot", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.StartSession(t.Context(), bot, identity.SessionTerms{Method: identity.MethodPassword}, ""); !errcode.Is(err, errcode.Forbidden) {
+		t.Errorf("a session of a program: %v", err)
+	}
+}
+
+func TestLogoutEverywhereEndsAll(t *testing.T) {
+	b, v := newBed(t)
+	other := b.visitor("198.51.100.53")
+	other.logIn(owner, password)
+	v.get("/login/account")
+	v.post("/login/account/end-all", url.Values{})
+	if v.who() != "" || other.who() != "" {
+		t.Errorf("still logged in: %q, %q", v.who(), other.who())
+	}
+}
+
+func TestNoToACommandLineGivesNoCode(t *testing.T) {
+	_, v := newBed(t)
+	query := url.Values{"redirect_uri": {"http://127.0.0.1:1/callback"}, "state": {"st"}, "code_challenge_method": {"S256"}, "code_challenge": {challenge("verifier")}, "client": {"axle on x"}}
+	v.get("/login/cli?" + query.Encode())
+	v.wants(http.StatusOK, "axle on x")
+	v.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	for _, answer := range []string{"deny", "", "yes"} {
+		form := url.Values{"csrf": {v.csrf()}, "answer": {answer}}
+		for k, x := range query {
+			form[k] = x
+		}
+		csrf := form.Get("csrf")
+		v.send("/login/cli", form, nil)
+		to, err := url.Parse(v.header.Get("Location"))
+		if err != nil || to.Query().Get("error") != "access_denied" || to.Query().Has("code") {
+			t.Errorf("answer %q leads to %s", answer, v.header.Get("Location"))
+		}
+		v.page = `name="csrf" value="` + csrf + `"`
+	}
+}
+
+// Who came in and who did not is recorded, and what he typed is not.
+func TestLoginsAreRecordedWithoutPasswords(t *testing.T) {
+	b, v := newBed(t)
+	const typed = "the password of something else"
+	w := b.visitor("198.51.100.54")
+	w.logIn(owner, typed)
+	w.logIn(owner, password)
+	v.get("/logout")
+	v.post("/logout", url.Values{})
+	want := map[string]int{"login ok": 2, "login unauthorized": 1, "logout ok": 1}
+	eventually.For(t, limit, "logins are recorded", func() error {
+		rows, err := b.Parts().Store.AuditRows(t.Context(), audit.Query{})
+		if err != nil {
+			return err
+		}
+		got := map[string]int{}
+		for _, row := range rows {
+			if strings.Contains(string(row.Record), typed) || strings.Contains(string(row.Record), password) {
+				t.Fatalf("a password was recorded: %s", row.Record)
+			}
+			if row.Columns.Actor != owner {
+				continue
+			}
+			got[row.Columns.Action+" "+row.Columns.Result]++
+		}
+		for what, n := range want {
+			if got[what] != n {
+				return errcode.New(errcode.Internal, "recorded are %v, want %v", got, want)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,151 @@
+package login_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pquerna/otp/totp"
+
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/login"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const fresh = "a wholly new password"
+
+// prepare makes a reset token for the owner.
+func (b *bed) prepare(dropFactors bool) (token string, ended int) {
+	b.t.Helper()
+	made, ended, err := b.identity().PrepareReset(b.t.Context(), identity.Principal{Name: "test"}, owner, dropFactors)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return made.Secret, ended
+}
+
+// Whoever lost the password chooses a new one, once, and is logged out
+// everywhere, when the link is made and when it is used.
+func TestResetEndsSessionsAndWorksOnce(t *testing.T) {
+	b, v := newBed(t)
+	other := b.visitor("198.51.100.41")
+	other.logIn(owner, password)
+	token, ended := b.prepare(false)
+	if v.who() != "" || other.who() != "" || ended != 2 {
+		t.Errorf("%d sessions ended; %q and %q are logged in", ended, v.who(), other.who())
+	}
+	if p, err := b.identity().Authenticate(t.Context(), token); err == nil {
+		if err := b.identity().Authorize(t.Context(), p, identity.ActionSelf, identity.Scope{}); err == nil {
+			t.Error("the token of a link is taken for the person himself")
+		}
+	}
+	if _, err := b.identity().AuthenticateSession(t.Context(), token); !errcode.Is(err, errcode.Unauthorized) {
+		t.Errorf("the token of a link as a session: %v", err)
+	}
+	// Whoever knows the old password may still use it until then.
+	meanwhile := b.visitor("198.51.100.42")
+	meanwhile.logIn(owner, password)
+	v.get(login.ResetPath + "?token=" + token + "x")
+	v.wants(http.StatusUnauthorized, "not known, was used")
+	v.get(login.ResetPath + "?token=" + token)
+	v.wants(http.StatusOK, owner)
+	for name, form := range map[string]url.Values{
+		"short":        {"password": {"short"}, "again": {"short"}},
+		"not the same": {"password": {fresh}, "again": {fresh + "x"}},
+	} {
+		form.Set("token", token)
+		v.post(login.ResetPath, form)
+		if v.status != http.StatusUnprocessableEntity || strings.Contains(v.page, fresh) {
+			t.Errorf("%s: %d %s", name, v.status, v.page)
+		}
+	}
+	v.post(login.ResetPath, url.Values{"token": {token}, "password": {fresh}, "again": {fresh}})
+	v.wants(http.StatusOK, "The password is set")
+	if v.who() != "" || meanwhile.who() != "" {
+		t.Errorf("logged in after the reset: %q and, from before, %q", v.who(), meanwhile.who())
+	}
+	v.get(login.ResetPath + "?token=" + token)
+	v.wants(http.StatusUnauthorized, "not known, was used")
+	v.get("/login")
+	v.post(login.ResetPath, url.Values{"token": {token}, "password": {fresh + "2"}, "again": {fresh + "2"}})
+	v.wants(http.StatusUnauthorized, "not known, was used")
+	v.logIn(owner, password)
+	v.wants(http.StatusUnauthorized, "wrong")
+	v.logIn(owner, fresh)
+	if v.who() != owner {
+		t.Errorf("the new password: %d %s", v.status, v.page)
+	}
+}
+
+func TestResetExpiresAndTheNewestCounts(t *testing.T) {
+	b, v := newBed(t)
+	first, _ := b.prepare(false)
+	second, _ := b.prepare(false)
+	v.get(login.ResetPath + "?token=" + first)
+	v.wants(http.StatusUnauthorized, "not known, was used")
+	v.get(login.ResetPath + "?token=" + second)
+	v.wants(http.StatusOK, owner)
+	b.clock.advance(61 * time.Minute)
+	v.get(login.ResetPath + "?token=" + second)
+	v.wants(http.StatusUnauthorized, "not known, was used")
+	if _, err := b.identity().ResetPassword(t.Context(), second, fresh); !errcode.Is(err, errcode.Unauthorized) {
+		t.Errorf("an old link: %v", err)
+	}
+	for what, token := range map[string]string{"of the setup": b.AdminToken, "none": "", "nobody's": "axle_nobody"} {
+		if _, err := b.identity().ResetPassword(t.Context(), token, fresh); !errcode.Is(err, errcode.Unauthorized) {
+			t.Errorf("a token %s: %v", what, err)
+		}
+	}
+	if _, err := b.identity().CreateServiceAccount(t.Context(), identity.Principal{Name: "test"}, "bot", false); err != nil {
+		t.Fatal(err)
+	}
+	for name, code := range map[string]errcode.Code{"bot": errcode.Invalid, "nobody@example.com": errcode.NotFound} {
+		if _, _, err := b.identity().PrepareReset(t.Context(), identity.Principal{Name: "test"}, name, false); !errcode.Is(err, code) {
+			t.Errorf("%s: %v, want %s", name, err, code)
+		}
+	}
+}
+
+// A second factor is asked for after a reset as before, unless it was taken
+// away with it.
+func TestResetKeepsSecondFactors(t *testing.T) {
+	b, v := newBed(t)
+	user, err := b.user(owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := identity.Principal{Kind: identity.KindUser, ID: user.ID, Name: user.Name}
+	key, err := b.identity().NewTOTP(p, "hub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := totp.GenerateCode(key.Secret(), b.clock.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.identity().SetTOTP(t.Context(), p, key.Secret(), code); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.identity().AddPasskey(t.Context(), p, identity.Passkey{ID: "k", Credential: "{}"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, drop := range []bool{false, true} {
+		token, _ := b.prepare(drop)
+		if _, err := b.identity().ResetPassword(t.Context(), token, fresh); err != nil {
+			t.Fatal(err)
+		}
+		want := identity.SecondFactor{TOTP: !drop}
+		if !drop {
+			want.Passkeys = 1
+		}
+		if got, err := b.identity().SecondFactor(t.Context(), user.ID); err != nil || got != want {
+			t.Errorf("dropped %v: %+v, %v", drop, got, err)
+		}
+	}
+	v.logIn(owner, fresh)
+	if v.who() != owner {
+		t.Errorf("without a second factor: %d %s", v.status, v.page)
+	}
+}

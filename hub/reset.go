@@ -1,0 +1,97 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/hub/event/audit"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/login"
+	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/internal/clock"
+)
+
+// resetLimit bounds what a reset may wait for the database.
+const resetLimit = 30 * time.Second
+
+// Reset is a way for one person to choose a new password.
+type Reset struct {
+	User string
+	// URL works once; it is a path alone when the hub's URL was not given.
+	URL       string
+	ExpiresAt time.Time
+	// Ended counts the sessions and command lines that were logged out.
+	Ended int
+}
+
+// ResetLogin makes a way in for a person who lost the password, also while the
+// hub runs: what lets one do it is that he can reach the hub's database and
+// key. With dropFactors second factors are lost too.
+func ResetLogin(ctx context.Context, c Config, email string, dropFactors bool) (r Reset, err error) {
+	if c, err = c.forDatabase(); err != nil {
+		return Reset{}, err
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Real{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, resetLimit)
+	defer cancel()
+	s, err := store.OpenBeside(ctx, c.storeConfig())
+	if err != nil {
+		return Reset{}, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	people, err := identity.New(identity.Config{Store: s, Writer: s, Clusters: noClusters{}, Sealer: s.Sealer(), Clock: c.Clock, Log: c.Log})
+	if err != nil {
+		return Reset{}, err
+	}
+	log, err := audit.New(audit.Config{Store: s, Signer: people, Clock: c.Clock, Log: c.Log})
+	if err != nil {
+		return Reset{}, err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	made, ended, err := people.PrepareReset(ctx, identity.Principal{Name: resetActor}, email, dropFactors)
+	if err != nil {
+		return Reset{}, err
+	}
+	// Without a record nobody gets the token.
+	if err := log.AddNow(ctx, resetRecord(made, dropFactors)); err != nil {
+		return Reset{}, err
+	}
+	return Reset{
+		User: made.OwnerName, URL: strings.TrimRight(c.ExternalURL, "/") + login.ResetPath + "?token=" + url.QueryEscape(made.Secret),
+		ExpiresAt: clock.FromMicros(made.ExpiresAt), Ended: ended,
+	}, nil
+}
+
+// resetActor is who does it, as records say: whoever is at the machine.
+const resetActor = "axle-hub admin reset"
+
+func resetRecord(made identity.CreatedToken, dropFactors bool) audit.Record {
+	r := audit.Record{
+		Actor: resetActor, ActorKind: "hub", Action: "login.reset_prepared", Kind: "user", Name: made.OwnerName, TokenID: made.ID,
+		Result: audit.ResultOK, Detail: map[string]string{"second_factors": "kept"},
+	}
+	if dropFactors {
+		r.Detail["second_factors"] = "dropped"
+	}
+	if host, err := os.Hostname(); err == nil {
+		r.Detail["host"] = host
+	}
+	return r
+}
+
+// noClusters is for commands that make none.
+type noClusters struct{}
+
+var errNoClusters = errors.New("this command makes no clusters")
+
+func (noClusters) Enroll(context.Context, identity.Enrollment) (identity.Enrolled, error) {
+	return identity.Enrolled{}, errNoClusters
+}
+
+func (noClusters) SetIdentityProblem(context.Context, string, string) error { return errNoClusters }
