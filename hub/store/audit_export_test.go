@@ -1,16 +1,20 @@
 package store_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -124,6 +128,82 @@ func TestAuditExportToAFile(t *testing.T) {
 			return nil
 		})
 	})
+}
+
+// A full disk is said, costs no record and leaves no half line; once there is
+// room the export goes on where it was.
+func TestAuditExportOnAFullDisk(t *testing.T) {
+	j := newJournal(t, databases["sqlite"](t))
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=128k"); err != nil {
+		t.Fatalf("a small disk needs the right to mount tmpfs, run the tests as root: %v", err)
+	}
+	path, filler := filepath.Join(dir, "audit.jsonl"), filepath.Join(dir, "filler")
+	var said lockedText
+	stop := j.export(j.log(audit.Config{Sink: &audit.FileSink{Path: path}, SinkName: "file", Log: slog.New(slog.NewTextHandler(&said, nil))}))
+	t.Cleanup(func() {
+		stop()
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	holds := func(lines int) error {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		result, err := hashchain.Verify(bytes.NewReader(text), j.keys())
+		if err != nil || result.Lines != lines || bytes.Count(text, []byte("\n")) != lines || !bytes.HasSuffix(text, []byte("\n")) {
+			return fmt.Errorf("%v in %d bytes: %w", result, len(text), err)
+		}
+		return nil
+	}
+	j.add(3)
+	eventually.For(t, time.Minute, "three records are exported", func() error { return holds(3) })
+	// One page is left, so that a part of what comes next can be written.
+	if err := os.WriteFile(filler, make([]byte, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	info, err := os.Stat(filler)
+	if err == nil {
+		err = os.Truncate(filler, info.Size()-4096)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.add(40)
+	eventually.For(t, time.Minute, "the hub's log says why nothing is exported, and that it tries again", func() error {
+		if text := said.String(); !strings.Contains(text, "no space left on device") || !strings.Contains(text, "not exported; trying again") || !strings.Contains(text, path) {
+			return fmt.Errorf("it says %q", text)
+		}
+		return nil
+	})
+	if err := holds(3); err != nil {
+		t.Errorf("on the full disk the file holds %v", err)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	eventually.For(t, time.Minute, "every record is exported, once", func() error { return holds(43) })
+}
+
+// lockedText is a log that may be read while it is written.
+type lockedText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements io.Writer.
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // A sink that fails gets everything later.

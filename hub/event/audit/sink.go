@@ -27,31 +27,35 @@ func (s *FileSink) Send(_ context.Context, lines []byte) (err error) {
 		return fmt.Errorf("open the file of the audit export: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := dropTorn(f); err != nil {
+	whole, err := dropTorn(f)
+	if err != nil {
 		return err
 	}
 	if _, err := f.Write(lines); err != nil {
-		return fmt.Errorf("write the audit export: %w", err)
+		// On a full disk a part of them was written, and whoever reads the file
+		// must not wait for the rest of a line.
+		return fmt.Errorf("write the audit export: %w", errors.Join(err, f.Truncate(whole)))
 	}
 	return f.Sync()
 }
 
-// dropTorn takes a line away that a crash cut in two; it comes again whole.
-func dropTorn(f *os.File) error {
+// dropTorn takes a line away that a crash cut in two, which comes again whole,
+// and returns where the whole lines end.
+func dropTorn(f *os.File) (whole int64, err error) {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
-		return err
+		return 0, err
 	}
 	from := max(0, info.Size()-maxTorn)
 	tail := make([]byte, info.Size()-from)
 	if _, err := f.ReadAt(tail, from); err != nil {
-		return fmt.Errorf("read the end of the audit export: %w", err)
+		return 0, fmt.Errorf("read the end of the audit export: %w", err)
 	}
-	whole := from + int64(bytes.LastIndexByte(tail, '\n')) + 1
+	whole = from + int64(bytes.LastIndexByte(tail, '\n')) + 1
 	if whole == info.Size() {
-		return nil
+		return whole, nil
 	}
-	return f.Truncate(whole)
+	return whole, f.Truncate(whole)
 }
 
 // HTTPSink posts lines to a URL as application/x-ndjson.
