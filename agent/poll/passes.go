@@ -229,11 +229,12 @@ func (l *Loop) takeResult(s *service, j *job, out outcome, now time.Time) {
 	s.result, s.warnings, s.objects = out.result, out.warnings, nil
 	if wrote(out.result) {
 		s.done, s.settings = &out.inputs, out.settings
-		s.applied = cache.Applied{
+		applied := cache.Applied{
 			TarballDigest: out.inputs.TarballDigest, SpecDigest: out.inputs.SpecDigest,
 			Revision: j.spec.GetDisplay().GetRevision(), SourceRevision: j.spec.GetDisplay().GetSourceRevision(),
 		}
-		l.appliedChanged = true
+		l.appliedChanged = l.appliedChanged || applied != s.applied
+		s.applied = applied
 	} else {
 		s.done = nil
 	}
