@@ -6,7 +6,9 @@
 // machine (a lock file), into <cache>/bin/<variant>, where the variant is the
 // checkout and the options. The Go build cache makes a build of what did not
 // change take about a second. A file handed out is replaced only as a whole, by
-// rename, so a program that runs keeps what it began with.
+// rename, so a program that runs keeps what it began with. Variants that nobody
+// asked for in 3 days, and those whose checkout is gone, are removed by the
+// next build of any, unless a process that asked for one still runs.
 package bin
 
 import (
@@ -86,7 +88,7 @@ func (o Options) variant(root string) string {
 // build compiles into a file that is never executed, which lets go see that
 // there is nothing to link, and copies it beside when it changed.
 func build(ctx context.Context, root, dir, name string, o Options) (string, error) {
-	if err := os.MkdirAll(filepath.Join(dir, "build"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return "", err
 	}
 	unlock, err := lock(ctx, filepath.Join(filepath.Dir(dir), "lock"))
@@ -94,6 +96,15 @@ func build(ctx context.Context, root, dir, name string, o Options) (string, erro
 		return "", err
 	}
 	defer unlock()
+	if err := os.MkdirAll(filepath.Join(dir, "build"), 0o755); err != nil {
+		return "", err
+	}
+	if err := hold(dir, root); err != nil {
+		return "", err
+	}
+	if err := clean(filepath.Dir(dir), time.Now()); err != nil {
+		return "", err
+	}
 	compiled, path := filepath.Join(dir, "build", name), filepath.Join(dir, name)
 	flags := "-w"
 	if o.Version != "" {
