@@ -66,8 +66,8 @@ bench-apply: kubedev ## a real agent beside Flux's engine on one API server (SER
 	@go run ./cmd/dev bench-apply --services $(or $(SERVICES),500) --crds $(or $(CRDS),0) --chatty $(or $(CHATTY),0) \
 	  $(if $(NAME),--name $(NAME)) $(ARGS)
 
-bench-proxy: kubedev ## a cluster's API through hub and agent beside the API server itself (REQUESTS WATCHES)
-	@go run ./cmd/dev bench-proxy --requests $(or $(REQUESTS),500) --watches $(or $(WATCHES),400)
+bench-proxy: kubedev ## a cluster's API through hub and agent beside the API server itself, and beside other tunnels (REQUESTS WATCHES NAME)
+	@go run ./cmd/dev bench-proxy --requests $(or $(REQUESTS),500) --watches $(or $(WATCHES),400) $(if $(NAME),--name $(NAME)) $(ARGS)
 
 bench-fleet: ## hub under a fleet (CLUSTERS SERVICES REPLICAS DURATION POLL COMMITS TOUCH DATABASE=postgres ALL=1 TUNNELS=1 KILL=1 NAME)
 	@go build -o bin/dev ./cmd/dev
@@ -79,8 +79,8 @@ bench-fleet: ## hub under a fleet (CLUSTERS SERVICES REPLICAS DURATION POLL COMM
 bench-fleet-all: ## record all runs of bench-fleet, 45 minutes (ONLY='budget growth replicas large')
 	@ONLY='$(ONLY)' HUB='$(HUB)' ./cmd/dev/bench-fleet-all.sh
 
-soak: deps ## the delivery at its full size, and an agent killed at each of its calls (RUN=scale_1_3_5_2 plays one)
-	AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/world -v -run '$(if $(RUN),TestCDN/$(RUN),TestCDN|TestKillAtEveryCall)'
+soak: deps ## the delivery at its full size, an agent killed at each of its calls, a list of 1 GiB (RUN=scale_1_3_5_2 plays one)
+	AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/world -v -run '$(if $(RUN),TestCDN/$(RUN),TestCDN|TestKillAtEveryCall|TestPeopleInAClusterOfProcesses)'
 
 conformance-suite: ## build Kubernetes' end-to-end tests (once, cached by content)
 	@./test/conformance/build.sh

@@ -65,7 +65,7 @@ func (b *benchApply) say(format string, args ...any) {
 func (b *benchApply) run(ctx context.Context) error {
 	b.config.Progress = b.say
 	if !b.alone {
-		peer, remove, err := buildPeer(ctx, b.say)
+		peer, remove, err := buildPeer(ctx, "flux", b.say)
 		if err != nil {
 			return err
 		}
@@ -97,17 +97,17 @@ func (b *benchApply) run(ctx context.Context) error {
 	return nil
 }
 
-// buildPeer builds Flux's engine, which is a module of its own so that the
-// product links none of it.
-func buildPeer(ctx context.Context, say func(string, ...any)) (program string, remove func(), err error) {
-	say("building Flux's engine (some minutes the first time)")
+// buildPeer builds what we are measured beside, which is a module of its own so
+// that the product links none of it.
+func buildPeer(ctx context.Context, name string, say func(string, ...any)) (program string, remove func(), err error) {
+	say("building test/peers/%s (some minutes the first time)", name)
 	dir, err := os.MkdirTemp("", "axle-peer-")
 	if err != nil {
 		return "", nil, err
 	}
-	program = filepath.Join(dir, "flux")
+	program = filepath.Join(dir, name)
 	build := exec.CommandContext(ctx, "go", "build", "-o", program, ".")
-	build.Dir = filepath.Join("test", "peers", "flux")
+	build.Dir = filepath.Join("test", "peers", name)
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", nil, errors.Join(fmt.Errorf("build %s: %w\n%s", build.Dir, err, out), os.RemoveAll(dir))
 	}

@@ -1,9 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,35 +18,197 @@ import (
 	"github.com/axle-cd/axle/test/scale"
 )
 
+// benchProxy is one run of the bench-proxy command.
+type benchProxy struct {
+	config  scale.ProxyConfig
+	alone   bool
+	out     string
+	name    string
+	started time.Time
+}
+
 func benchProxyCommand() *cobra.Command {
-	var config scale.ProxyConfig
+	var b benchProxy
 	c := &cobra.Command{
 		Use:   "bench-proxy",
 		Short: "Measure a cluster's API through hub and agent beside the API server itself",
 		Long: `Start a hub, an agent and a real API server as processes, and use the API server
 directly and through the hub in the same run: GETs, bodies of 10 and 100 MiB both
-ways, commands, idle watches, and a client beside 50 that read nothing. Prints a
-table and, as its last line, one JSON object.`,
+ways, commands, idle watches, and a client beside 50 that read nothing. Then the
+same GETs and bodies by way of other tunnels (test/peers/tunnel), a hub with a
+thousand idle agents that is killed, and one with 200 watches on each of 50
+clusters. Prints a table and, as its last line, one JSON object. With --name the
+result is recorded.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			began := time.Now()
-			config.Progress = func(format string, args ...any) {
-				fmt.Printf("[%6.1fs] %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
-			}
-			found, err := scale.Proxy(c.Context(), config)
-			if err != nil {
-				return err
-			}
-			found.Print(os.Stdout)
-			line, err := json.Marshal(found)
-			if err != nil {
-				return err
-			}
-			fmt.Println(string(line))
-			return nil
+			b.started = time.Now()
+			return b.run(c.Context())
 		},
 	}
-	c.Flags().IntVar(&config.Requests, "requests", 500, "requests of each kind that are timed")
-	c.Flags().IntVar(&config.Watches, "watches", 400, "watches open at once")
+	f := c.Flags()
+	f.IntVar(&b.config.Requests, "requests", 500, "requests of each kind that are timed")
+	f.IntVar(&b.config.Watches, "watches", 400, "watches open at once")
+	f.IntVar(&b.config.Agents, "agents", 1000, "idle agents at once; 0 leaves them out")
+	f.IntVar(&b.config.WatchesOver, "watches-over", 50, "clusters with 200 watches each; 0 leaves them out")
+	f.BoolVar(&b.alone, "alone", false, "without the peers")
+	f.StringVar(&b.name, "name", "", "record the result under this name")
+	f.StringVar(&b.out, "out", filepath.Join("docs", "benchmarks"), "folder of the records")
 	return c
+}
+
+func (b *benchProxy) say(format string, args ...any) {
+	fmt.Printf("[%6.1fs] %s\n", time.Since(b.started).Seconds(), fmt.Sprintf(format, args...))
+}
+
+func (b *benchProxy) run(ctx context.Context) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	b.config.Player, b.config.Progress = []string{self, "fleet-player"}, b.say
+	if !b.alone {
+		peer, remove, err := buildPeer(ctx, "tunnel", b.say)
+		if err != nil {
+			return err
+		}
+		defer remove()
+		b.config.Peer = peer
+	}
+	commit := revision(ctx)
+	found, err := scale.Proxy(ctx, b.config)
+	if err != nil {
+		return err
+	}
+	r := &proxyRecord{Name: b.name, Date: b.started.UTC().Format(time.RFC3339), Commit: commit, Machine: thisMachine(), Watches: b.config.Watches, Result: found}
+	if b.name != "" {
+		if err := errors.Join(writeRecord(filepath.Join(b.out, "proxy"), r.Name, r), (&bench{out: b.out}).index()); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("\nthrough the hub; CPU is hub and agent together; %d cores\n", r.Machine.Cores)
+	if err := printValues(r.values(), "BESIDE"); err != nil {
+		return err
+	}
+	line, err := json.Marshal(found)
+	if err != nil {
+		return err
+	}
+	fmt.Println(string(line))
+	return nil
+}
+
+// proxyRecord is what is kept of one run.
+type proxyRecord struct {
+	Name    string        `json:"name"`
+	Date    string        `json:"date"`
+	Commit  string        `json:"commit"`
+	Machine machine       `json:"machine"`
+	Watches int           `json:"watches"`
+	Result  scale.Proxied `json:"result"`
+}
+
+func least(v value, budget float64) value { v.Budget, v.Floor = &budget, true; return v }
+
+// values sets each number beside its budget and beside the peers'.
+func (r *proxyRecord) values() []value {
+	p := r.Result
+	of := func(what, unit string, number func(*scale.Carried) float64) value {
+		v := value{What: what, Value: number(&p.Carried), Unit: unit}
+		var beside []string
+		for _, name := range slices.Sorted(maps.Keys(p.Peers)) {
+			beside = append(beside, name+" "+decimal(number(p.Peers[name])))
+		}
+		v.Reference = strings.Join(beside, ", ")
+		return v
+	}
+	all := []value{
+		of("GET of the API server itself, p50", "ms", func(c *scale.Carried) float64 { return c.DirectP50 }),
+		of("GET through the hub, p50", "ms", func(c *scale.Carried) float64 { return c.OverP50 }),
+		most(of("GET, added, p50", "ms", func(c *scale.Carried) float64 { return c.GetAddedP50 }), 2),
+		of("GET, added, p99", "ms", func(c *scale.Carried) float64 { return c.GetAddedP99 }),
+		most(of("GET, CPU", "ms", func(c *scale.Carried) float64 { return c.CPUPerRequest }), 1),
+		of("down, bodies of 10 MiB, a core", "MB/s", func(c *scale.Carried) float64 { return c.Down10 }),
+		least(of("down, bodies of 100 MiB, a core", "MB/s", func(c *scale.Carried) float64 { return c.Down }), 150),
+		of("down, bodies of 100 MiB, by the wall", "MB/s", func(c *scale.Carried) float64 { return c.DownWall }),
+		of("up, bodies of 10 MiB, a core", "MB/s", func(c *scale.Carried) float64 { return c.Up10 }),
+		least(of("up, bodies of 100 MiB, a core", "MB/s", func(c *scale.Carried) float64 { return c.Up }), 150),
+		of("up, bodies of 100 MiB, by the wall", "MB/s", func(c *scale.Carried) float64 { return c.UpWall }),
+		most(of("allocated for a byte of these bodies", "B", func(c *scale.Carried) float64 { return c.AllocPerByte }), 0.2),
+		{What: "command, a byte there and back, p50", Value: p.ExecRTT, Unit: "ms"},
+		most(value{What: "command, CPU", Value: p.ExecCPU, Unit: "ms"}, 3),
+		{What: fmt.Sprintf("memory of an idle watch, of %d", r.Watches), Value: p.RSSPerWatch, Unit: "KiB"},
+		{What: "GET beside 50 clients that read nothing, p50", Value: p.FastBesideStalled, Unit: "ms"},
+	}
+	return append(all, r.fleet(of)...)
+}
+
+// fleet are the numbers of many agents.
+func (r *proxyRecord) fleet(of func(string, string, func(*scale.Carried) float64) value) (all []value) {
+	p := r.Result
+	if p.RSSPerAgent != nil && p.Reconnect != nil {
+		all = append(all,
+			// 10,000 agents in half a gigabyte.
+			most(of("memory of an idle agent at the hub", "KiB", func(c *scale.Carried) float64 {
+				if c.RSSPerAgent == nil {
+					return 0
+				}
+				return *c.RSSPerAgent
+			}), 50),
+			value{What: "bytes of an idle tunnel an hour, both ways, TLS records", Value: *p.BytesPerAgent, Unit: "B"},
+			value{What: fmt.Sprintf("hub killed: until it answers again, with %d agents", p.IdleAgents.Agents), Value: *p.ReadyAgain, Unit: "s"},
+			value{What: "hub killed: until all tunnels are up again", Value: *p.Reconnect, Unit: "s"},
+			value{What: "hub killed: CPU of the new one until then", Value: *p.ReconnectCPU, Unit: "s"})
+	}
+	if m := p.Many; m != nil {
+		what := fmt.Sprintf("%d watches over %d clusters: ", m.Watches, m.Clusters)
+		all = append(all,
+			value{What: what + "until all are open", Value: m.Open, Unit: "s"},
+			value{What: what + "CPU of the hub to open one", Value: m.OpenCPU, Unit: "ms"},
+			value{What: what + "memory of the hub", Value: m.RSS, Unit: "MB"},
+			value{What: what + "memory of one", Value: m.RSSPerWatch, Unit: "KiB"},
+			value{What: what + "cores of the hub while nothing happens", Value: m.Cores},
+			most(value{What: what + "files of the hub", Value: float64(m.Files)}, 20000),
+			value{What: what + "an event reaches its client, p50", Value: m.EventP50, Unit: "ms"},
+			value{What: what + "an event reaches its client, p99", Value: m.EventP99, Unit: "ms"},
+			most(value{What: what + "ended, or heard another's event", Value: float64(m.Lost + m.Astray)}, 0))
+	}
+	return all
+}
+
+// proxyPage writes the tables of all recorded runs.
+func proxyPage(page *bytes.Buffer, dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	slices.Sort(files)
+	page.WriteString(`
+## proxy
+
+Measured by ` + "`make bench-proxy`" + `: a cluster's API through hub and agent, all as
+processes on one machine, TLS on each of the four ends, beside the API server
+itself. CPU is of hub and agent together, above what they take idle. The peers
+carry the same GETs and bodies to the same API server in the same run: a plain
+reverse proxy that checks one token, and behind it their tunnel
+([test/peers/tunnel](../test/peers/tunnel/README.md)); ours authenticates,
+authorises, impersonates, audits and bounds as well. Idle agents are played: they
+have a tunnel that nobody uses and poll nothing.
+`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		var r proxyRecord
+		if err := json.Unmarshal(text, &r); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		m := r.Machine
+		fmt.Fprintf(page, "\n### %s\n\n%s, commit %.12s; %s, %d cores, load %s.\n\n| measured | value | budget | beside |\n|---|---|---|---|\n",
+			r.Name, r.Date, r.Commit, m.CPU, m.Cores, m.Load)
+		for _, v := range r.values() {
+			fmt.Fprintf(page, "| %s | %s | %s | %s |\n", v.What, strings.TrimSpace(v.number()), v.budget(), v.Reference)
+		}
+	}
+	return nil
 }

@@ -148,6 +148,9 @@ wall and ratios of them do not.
 	if err := applyPage(&page, filepath.Join(b.out, "apply")); err != nil {
 		return err
 	}
+	if err := proxyPage(&page, filepath.Join(b.out, "proxy")); err != nil {
+		return err
+	}
 	if err := fleetPage(&page, filepath.Join(b.out, "fleet")); err != nil {
 		return err
 	}

@@ -284,6 +284,31 @@ func (h *hubs) kill(n int) error {
 	return nil
 }
 
+// again starts a killed replica anew, as it was started before.
+func (h *hubs) again(ctx context.Context, n int) error {
+	r := h.replicas[n]
+	command := exec.Command(r.command.Path, r.command.Args[1:]...)
+	command.Env = r.command.Env
+	log, err := os.OpenFile(filepath.Join(h.dir, r.name+".log"), os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	command.Stdout, command.Stderr = log, log
+	if err := child.Start(command); err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = command.Wait()
+		close(ended)
+	}()
+	h.mu.Lock()
+	r.command, r.ended, r.killed, r.last = command, ended, false, usage{}
+	h.mu.Unlock()
+	return h.ready(ctx, r, log.Name())
+}
+
 // alive fails when a replica ended that nobody killed.
 func (h *hubs) alive() error {
 	for _, r := range h.replicas {

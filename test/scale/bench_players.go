@@ -49,8 +49,8 @@ func startPlayers(ctx context.Context, program []string, cfg playerConfig, say f
 	n := (cfg.Count + most - 1) / most
 	for i := range n {
 		part := cfg
-		part.First = cfg.Count * i / n
-		part.Count = cfg.Count*(i+1)/n - part.First
+		part.First = cfg.First + cfg.Count*i/n
+		part.Count = cfg.First + cfg.Count*(i+1)/n - part.First
 		if err := p.start(program, part); err != nil {
 			return nil, errors.Join(err, p.close())
 		}
@@ -140,6 +140,16 @@ func (p *playing) wait(ctx context.Context, what string) (played, error) {
 			return played{}, ctx.Err()
 		}
 	}
+}
+
+// happen lets an event come on a watch of a cluster.
+func (p *players) happen(cluster, namespace string) error {
+	for _, one := range p.all {
+		if err := one.order(order{Do: "happen", Name: cluster, Namespace: namespace}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p *players) orderAll(do string) error {

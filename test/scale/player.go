@@ -17,9 +17,11 @@ import (
 
 // order is a line that a player process reads.
 type order struct {
-	// Do is register, start, stats or stop.
+	// Do is register, start, stats, happen or stop.
 	Do      string
 	Cluster *playerConfig `json:",omitempty"`
+	// Name and Namespace say where something happens.
+	Name, Namespace string `json:",omitempty"`
 }
 
 // playerConfig says which clusters a player process plays.
@@ -34,6 +36,10 @@ type playerConfig struct {
 	Interval, Spread time.Duration
 	// Tunnels gives each cluster a tunnel, whose hints make it poll at once.
 	Tunnels bool
+	// Silent clusters have a tunnel and never poll.
+	Silent bool
+	// Watched clusters answer the hub's requests as watches.
+	Watched bool
 }
 
 // played is a line that a player process writes.
@@ -133,6 +139,8 @@ func Play(ctx context.Context, in io.Reader, out io.Writer) error {
 		case "stats":
 			s := p.stats()
 			p.tell(played{What: "stats", Stats: &s})
+		case "happen":
+			p.tunnels.happen(o.Name, o.Namespace)
 		case "stop":
 			return nil
 		}
@@ -186,6 +194,10 @@ func (p *player) took(digest string) {
 // interval with the agent's own jitter.
 func (p *player) live(ctx context.Context, c *Cluster) {
 	if jitter.Wait(ctx, jitter.Full(p.cfg.Spread)) != nil {
+		return
+	}
+	if p.cfg.Silent {
+		p.tunnels.keep(ctx, c)
 		return
 	}
 	p.poll(ctx, c)

@@ -110,6 +110,15 @@ func rss(pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
+// openFiles counts those of a process; zero when it is gone.
+func openFiles(pid int) int {
+	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		return 0
+	}
+	return len(list)
+}
+
 // ownCPU is what this process took.
 func ownCPU() time.Duration {
 	u, err := usageOf(os.Getpid())

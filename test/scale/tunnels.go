@@ -12,15 +12,16 @@ import (
 )
 
 // tunnels are those of a player's clusters: the agent's own end, with nobody
-// to serve. What they send and get is counted apart from the polls.
+// to serve but watches. What they send and get is counted apart from the polls.
 type tunnels struct {
 	player *player
 	meter  meter
 	hints  atomic.Int64
 
-	mu    sync.Mutex
-	sites map[int]*http.Transport
-	all   []*tunnel.Tunnel
+	mu      sync.Mutex
+	sites   map[int]*http.Transport
+	all     []*tunnel.Tunnel
+	watched map[string]*watched // by the cluster's name
 }
 
 // keep gives a cluster a tunnel and returns what its hints wake.
@@ -35,7 +36,7 @@ func (t *tunnels) keep(ctx context.Context, c *Cluster) <-chan struct{} {
 		URL: t.player.cfg.URL, Transport: transport, Authorization: c.client.Authorization,
 		Seen: func() string { return c.client.Seen().String() },
 	}
-	one, err := tunnel.New(tunnel.Config{Dial: dialer.Dial, Version: "simulated", Hint: func(h *agentv1.TunnelHint) {
+	one, err := tunnel.New(tunnel.Config{Dial: dialer.Dial, Version: "simulated", Streams: t.watch(c.Name), Proxy: "full", Hint: func(h *agentv1.TunnelHint) {
 		t.hints.Add(1)
 		c.client.Expect(hubclient.PositionOf(h.GetPosition()))
 		select {
@@ -52,6 +53,30 @@ func (t *tunnels) keep(ctx context.Context, c *Cluster) <-chan struct{} {
 	t.mu.Unlock()
 	t.player.group.Go(func() { _ = one.Run(ctx) })
 	return wake
+}
+
+// watch returns what answers the hub's requests for a cluster; nil is nobody.
+func (t *tunnels) watch(cluster string) tunnel.Handler {
+	if !t.player.cfg.Watched {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.watched == nil {
+		t.watched = map[string]*watched{}
+	}
+	t.watched[cluster] = &watched{}
+	return t.watched[cluster]
+}
+
+// happen sends an event on a watch of a cluster.
+func (t *tunnels) happen(cluster, namespace string) {
+	t.mu.Lock()
+	w := t.watched[cluster]
+	t.mu.Unlock()
+	if w != nil {
+		w.happen(namespace)
+	}
 }
 
 // transport is a site's, which dials from its address.
