@@ -22,9 +22,12 @@ const (
 	idleTimeout = 6 * time.Minute
 	// maxHeaderBytes is far above what any caller of ours sends.
 	maxHeaderBytes = 16 << 10
-	// headerTable bounds what each end of a connection remembers of headers. An
-	// agent's poll and its answer fit; the usual 4 KiB cost 9 KiB of memory for
-	// each connection, and ten thousand agents keep one.
+	// headerTable bounds what is remembered of answers' headers; one to an
+	// agent's poll fits. The usual 4 KiB at both ends cost 9 KiB of memory for
+	// each connection, and ten thousand agents keep one. What callers send is
+	// not bounded below those 4 KiB, which they may take for granted until they
+	// hear otherwise: a client that begins with some requests at once would be
+	// cut off. Agents bound themselves.
 	headerTable = 1 << 10
 	// frameBytes is the most that an answer puts into one HTTP/2 frame: the
 	// connection keeps a buffer of its largest frame for as long as it lives.
@@ -114,7 +117,7 @@ func (s *server) Run(ctx context.Context) error {
 	protocols.SetUnencryptedHTTP2(s.tls == nil)
 	srv := &http.Server{
 		Handler: smallFrames(s.handler), TLSConfig: s.tls, Protocols: &protocols,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxDecoderHeaderTableSize: headerTable, MaxEncoderHeaderTableSize: headerTable},
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxEncoderHeaderTableSize: headerTable},
 		ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}

@@ -83,6 +83,8 @@ func NewTransport(caPEM []byte) (*http.Transport, error) {
 		DisableCompression:    true,
 		ReadBufferSize:        4 << 10,
 		WriteBufferSize:       4 << 10,
+		// What the hub has to remember of our headers; a poll fits.
+		HTTP2: &http.HTTP2Config{MaxEncoderHeaderTableSize: 1 << 10},
 	}, nil
 }
 
