@@ -1,6 +1,7 @@
 // Package pg runs a real Postgres server for tests: one for a test binary, on
 // a folder of its own that goes away with it, and a fresh database a test by
-// copying a template, which costs some tens of milliseconds.
+// copying a template, which costs some tens of milliseconds. The folder is in
+// memory where /dev/shm has 4 GiB to spare and TMPDIR says nothing else.
 //
 // It is not for data that matters: the server does not sync to disk. It listens
 // on 127.0.0.1 and on a socket in its folder. Callers are the tests of
