@@ -90,6 +90,7 @@ func (h *hints) run(ctx context.Context) error {
 		c := h.t.current[clusterID]
 		h.t.mu.Unlock()
 		if c == nil {
+			h.lost(clusterID, reason, nil)
 			continue
 		}
 		select {
@@ -110,10 +111,26 @@ func (h *hints) send(ctx context.Context, c *connection, reason string) {
 		Reason: reason, Position: &agentv1.Position{Incarnation: at.Incarnation, Sequence: at.Sequence},
 	}}})
 	if err != nil {
-		h.t.Log.Debug("a hint was not heard; the next poll finds out", logkey.Cluster, c.clusterName, logkey.Error, err)
+		h.t.Log.Debug("a hint was not heard; the next tunnel brings it, or a poll", logkey.Cluster, c.clusterName, logkey.Error, err)
+		h.lost(c.clusterID, reason, c)
 		return
 	}
 	h.t.metrics.hints.WithLabelValues(reason).Inc()
+}
+
+// lost notes that a hint went along a connection that does not work, or found
+// none: whichever comes next is hinted at its beginning. One that came
+// meanwhile began before this was known, and is hinted now.
+func (h *hints) lost(clusterID, reason string, along *connection) {
+	h.mu.Lock()
+	delete(h.named, clusterID)
+	h.mu.Unlock()
+	h.t.mu.Lock()
+	next := h.t.current[clusterID]
+	h.t.mu.Unlock()
+	if next != nil && next != along {
+		h.add(clusterID, reason)
+	}
 }
 
 var _ event.Subscriber = (*Tunnels)(nil)

@@ -59,3 +59,35 @@ func TestHintsComeWithNews(t *testing.T) {
 		}
 	}
 }
+
+// TestHintAlongADeadLineIsNotLost changes a list while the line is silent: the
+// hint goes nowhere, and the agent hears of it with its next tunnel, not at its
+// next poll. Whether the hint is given up first or the line is not the same.
+func TestHintAlongADeadLineIsNotLost(t *testing.T) {
+	t.Parallel()
+	for name, short := range map[string]struct{ hint, line time.Duration }{
+		"the hint is given up first": {hint: time.Second, line: 3 * time.Second},
+		"the line is given up first": {hint: time.Hour, line: 500 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDirectory("c1")
+			h := startHub(t, d, func(c *hubConfig) {
+				c.HelloWithin, c.PingAfter, c.AnswerWithin = short.hint, short.line/2, short.line/2
+			})
+			l := newLine(t, h.server.Listener.Addr().String())
+			a := startAgent(t, dialer("https://"+l.addr(), transportFor(h.server), "c1"), echo, nil)
+			up(t, h, "c1")
+			heard(t, a)
+			l.hush()
+			d.set(func() { d.etags["c1"] = "2" })
+			if err := h.Apply(t.Context(), []event.Row{{Change: event.Change{Kind: event.KindService, Key: "s1", Cluster: "c1"}}}); err != nil {
+				t.Fatal(err)
+			}
+			dials(t, a, 2)
+			if r := heard(t, a); r != "desired" {
+				t.Errorf("the next tunnel gives a hint about %s", r)
+			}
+		})
+	}
+}
