@@ -198,6 +198,21 @@ func TestReplaysAndFloodsAreHarmless(t *testing.T) {
 	}
 }
 
+// A generic sender says the same for every push to a ref, as it is told to: each
+// one is looked after.
+func TestAGenericSenderMayRepeatItself(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	path := webhook.Path(b.hook(t, gitcache.Webhook{Name: "script", Provider: gitcache.Generic}))
+	body := fmt.Sprintf(`{"url":%q,"ref":"refs/heads/main"}`, b.git.URL("shop"))
+	header := map[string]string{"X-Axle-Signature": signed(body)["X-Hub-Signature-256"]}
+	for _, text := range []string{"second", "third"} {
+		pushed := commit(t, b.git, "main", text)
+		b.mustSend(t, path, header, body, http.StatusAccepted, "kicked")
+		b.arrives(t, pushed)
+	}
+}
+
 func TestWhatIsNotVerifiedDoesNothing(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
