@@ -147,6 +147,20 @@ func TestSessionsAreOfOnePersonAndOneKind(t *testing.T) {
 	}
 }
 
+// Whoever kept a copy of the cookie is logged out, too.
+func TestLogoutEndsTheSession(t *testing.T) {
+	b, v := newBed(t)
+	kept := v.sessionCookie()
+	if _, err := b.identity().AuthenticateSession(t.Context(), kept); err != nil {
+		t.Fatal(err)
+	}
+	v.get("/logout")
+	v.post("/logout", url.Values{})
+	if _, err := b.identity().AuthenticateSession(t.Context(), kept); !errcode.Is(err, errcode.Unauthorized) {
+		t.Errorf("the session after its logout: %v", err)
+	}
+}
+
 func TestLogoutEverywhereEndsAll(t *testing.T) {
 	b, v := newBed(t)
 	other := b.visitor("198.51.100.53")

@@ -76,12 +76,15 @@ func FuzzCookies(f *testing.F) {
 	f.Add("__Host-axle-session=axle_x")
 	f.Add("=; ;;axle-session")
 	s := &Server{sealer: plainSealer{}, clock: clock.Real{}}
-	f.Fuzz(func(_ *testing.T, line string) {
+	f.Add(`axle-login={"u":9000000000000000,"v":{"s":"x"}}`)
+	f.Fuzz(func(t *testing.T, line string) {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.Header["Cookie"] = []string{line}
 		var fl flow
 		var k known
-		s.cookie(r.Header, cookieSession)
+		if got := s.cookie(r.Header, cookieSession); len(got) > maxCookie || strings.Contains(got, ";") || !strings.Contains(line, got) {
+			t.Errorf("%q holds a session %q", line, got)
+		}
 		s.open(r, cookieFlow, &fl)
 		s.open(r, cookieKnown, &k)
 	})
