@@ -31,7 +31,7 @@ type Check struct {
 func Doctor(ctx context.Context, cfg Config) iter.Seq[Check] {
 	return func(yield func(Check) bool) {
 		for _, check := range []func(context.Context, Config) Check{
-			checkDNS, checkHub, checkIdentity, checkCluster, checkRights, checkDisk, checkRender,
+			checkDNS, checkHub, checkTunnel, checkIdentity, checkCluster, checkRights, checkDisk, checkRender,
 		} {
 			limited, cancel := context.WithTimeout(ctx, doctorTimeout)
 			result := check(limited, cfg)

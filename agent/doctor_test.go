@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -26,7 +27,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/axle-cd/axle/agent"
 	"github.com/axle-cd/axle/internal/seal"
+	"github.com/axle-cd/axle/internal/wsconn"
 	"github.com/axle-cd/axle/test/bin"
 	"github.com/axle-cd/axle/test/kube"
 )
@@ -48,6 +51,24 @@ func healthyHub(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusUnauthorized)
 	fmt.Fprintln(w, `{"code":"unauthorized","message":"the token was revoked"}`)
+}
+
+// hubWithTunnels is a healthy hub that answers to a doctor's WebSocket too.
+func hubWithTunnels(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/agent/v1/tunnel" {
+		healthyHub(w, r)
+		return
+	}
+	conn, err := wsconn.Accept(w, r, "axle.tunnel.v1")
+	if err != nil {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprintf(w, `{"code":"invalid","message":%q}`, err)
+		return
+	}
+	defer conn.Close()
+	_, _ = io.CopyN(conn, conn, 32)
+	_, _ = conn.Read(make([]byte, 1))
 }
 
 func serve(t *testing.T, handler http.HandlerFunc) string {
@@ -182,6 +203,38 @@ func TestDoctorNamesBrokenSetups(t *testing.T) {
 				http.Redirect(w, r, "https://login.example.test/", http.StatusFound)
 			})}, check: "hub", says: "login.example.test", fix: "sign in to this network",
 		},
+		"proxy that loses Upgrade": {
+			flags: []string{"--hub-url", serve(t, func(w http.ResponseWriter, r *http.Request) {
+				r.Header.Del("Upgrade")
+				hubWithTunnels(w, r)
+			})}, check: "tunnel", says: "no Upgrade header", fix: "pass the headers Connection: Upgrade",
+		},
+		"proxy that blocks WebSockets": {
+			flags: []string{"--hub-url", serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Upgrade") != "" {
+					http.Error(w, "blocked by policy 7", http.StatusForbidden)
+					return
+				}
+				hubWithTunnels(w, r)
+			})}, check: "tunnel", says: "answers HTTP 403 to a WebSocket", fix: "allow /agent/v1/tunnel",
+		},
+		"proxy that hangs up on WebSockets": {
+			flags: []string{"--hub-url", serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Upgrade") != "" {
+					panic(http.ErrAbortHandler)
+				}
+				hubWithTunnels(w, r)
+			})}, check: "tunnel", says: "cannot be reached for a WebSocket", fix: "pass WebSockets on",
+		},
+		"proxy that keeps bytes back": {
+			flags: []string{"--hub-url", serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if conn, err := wsconn.Accept(w, r, "axle.tunnel.v1"); err == nil {
+					conn.Close()
+					return
+				}
+				hubWithTunnels(w, r)
+			})}, check: "tunnel", says: "does not come back", fix: "without keeping bytes back",
+		},
 		"hub that is down": {
 			flags: []string{"--hub-url", "http://" + closedPort(t)}, check: "hub", says: "refused", fix: "start the hub",
 		},
@@ -271,4 +324,41 @@ func runDoctor(t *testing.T, program string, cluster *kube.Cluster, b broken) ma
 		}
 	}
 	return failed
+}
+
+// TestDoctorSaysWhatTheTunnelDoes: one that works, one that is meant to be off,
+// and a hub of a version that cannot be asked are no faults.
+func TestDoctorSaysWhatTheTunnelDoes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		hub  http.HandlerFunc
+		mode string
+		says string
+	}{
+		"it works":    {hubWithTunnels, "on", "a WebSocket gets through"},
+		"off":         {healthyHub, "off", "off by --tunnel"},
+		"an old hub":  {healthyHub, "on", "this version of the hub cannot be asked"},
+		"no hub":      {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "on", "the hub is not reached"},
+		"no such API": {problemOf(http.StatusNotFound, "not_found"), "on", "this version of the hub cannot be asked"},
+	} {
+		var got agent.Check
+		for check := range agent.Doctor(t.Context(), agent.Config{HubURL: serve(t, c.hub), Tunnel: c.mode, DataDir: t.TempDir(), Kubeconfig: "/nowhere"}) {
+			if check.Name == "tunnel" {
+				got = check
+				break
+			}
+		}
+		if got.Problem != "" || !strings.Contains(got.Detail, c.says) {
+			t.Errorf("%s: %+v, want %q", name, got, c.says)
+		}
+	}
+}
+
+// problemOf is a hub that answers everything with one error.
+func problemOf(status int, code string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		fmt.Fprintf(w, `{"code":%q,"message":"some words"}`, code)
+	}
 }

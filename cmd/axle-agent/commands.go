@@ -117,7 +117,7 @@ func newDoctor() *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check what an agent needs: hub, DNS, TLS, clock, cluster, rights, disk",
+		Short: "Check what an agent needs: DNS, hub, TLS, clock, WebSocket, cluster, rights, disk",
 		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.finish(cmd); err != nil {

@@ -41,6 +41,7 @@ func (o *options) connection(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "reach the cluster from outside; the identity then lies in the data folder")
 	flags.StringVar(&c.Namespace, "namespace", agent.DefaultNamespace, "namespace of the agent and of what it remembers")
 	flags.StringVar(&c.DataDir, "data-dir", "/var/lib/axle", "folder of this agent alone: trees, specs, the last list")
+	flags.StringVar(&c.Tunnel, "tunnel", agent.TunnelOn, "on keeps a connection to the hub, so that changes come at once and people reach the cluster through the hub; off polls alone")
 	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 }
@@ -51,7 +52,6 @@ func (o *options) agent(flags *pflag.FlagSet) {
 	flags.StringVar(&c.RenderBinary, "render-binary", "", "axle-render (default: beside this program, then on $PATH)")
 	flags.StringVar(&c.ToolsDir, "tools-dir", "", "folder of the tools and WebAssembly modules that renderers of type EXEC and WASM may name")
 	flags.StringVar(&c.MetricsListen, "metrics-listen", "", "address of /healthz and /metrics, or \"off\" (default "+agent.DefaultMetricsListen+", any other port when it is taken)")
-	flags.StringVar(&c.Tunnel, "tunnel", agent.TunnelOn, "on keeps a connection to the hub, so that changes come at once and people reach the cluster through the hub; off polls alone")
 	flags.StringVar(&c.Proxy.Mode, "proxy", "full", "what people may do in this cluster through the hub: off, read, or full, which leaves it to the cluster's RBAC; the hub cannot change it")
 	flags.StringSliceVar(&c.Proxy.Verbs, "proxy-verbs", nil, "the only verbs that people may use through the hub: get, list, watch, create, update, patch, delete, deletecollection, exec, attach, portforward, proxy")
 	flags.StringSliceVar(&c.Proxy.Namespaces, "proxy-namespaces", nil, "the only namespaces that people may use through the hub; nothing outside of namespaces then")

@@ -1,0 +1,60 @@
+package agent
+
+import (
+	"context"
+	"errors"
+
+	"github.com/axle-cd/axle/agent/hubclient"
+	"github.com/axle-cd/axle/agent/tunnel"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// withoutTunnel is what an agent does whose WebSocket does not get through.
+const withoutTunnel = "; until then changes come with polls alone, and nobody reaches this cluster through the hub (--tunnel off if that is meant so)"
+
+// checkTunnel looks whether a WebSocket gets through to the hub. The tunnel of
+// an agent that runs beside stays as it is.
+func checkTunnel(ctx context.Context, cfg Config) Check {
+	c := Check{Name: "tunnel"}
+	if cfg.Tunnel == TunnelOff {
+		c.Detail = "off by --tunnel: changes come with polls, and nobody reaches this cluster through the hub"
+		return c
+	}
+	ca, err := cfg.caPEM()
+	if cfg.HubURL == "" || err != nil {
+		return c.hubIsAway()
+	}
+	like, err := hubclient.NewTransport(ca)
+	if err != nil {
+		return c.hubIsAway()
+	}
+	defer like.CloseIdleConnections()
+	transport := tunnel.Transport(like)
+	defer transport.CloseIdleConnections()
+	err = tunnel.Probe(ctx, transport, cfg.HubURL)
+	who := "the proxy or ingress on the way"
+	if proxy := proxyFor(cfg.HubURL); proxy != nil {
+		who = "the proxy " + proxy.Host + ", or what stands before the hub,"
+	}
+	switch {
+	case err == nil:
+		c.Detail = "a WebSocket gets through to " + cfg.HubURL
+	case errors.Is(err, tunnel.ErrOldHub):
+		c.Detail = err.Error() + "; `axle clusters get NAME` shows the tunnel of an agent that runs"
+	case errcode.Is(err, errcode.Invalid):
+		return c.fails(errcode.Message(err), "let "+who+" pass the headers Connection: Upgrade and Upgrade: websocket on, over HTTP/1.1"+withoutTunnel)
+	case errcode.Is(err, errcode.Exhausted):
+		return c.fails(errcode.Message(err), "look again in a few seconds")
+	case errcode.Is(err, errcode.Unavailable) && checkHub(ctx, cfg).Problem != "":
+		return c.hubIsAway()
+	default:
+		return c.fails(errcode.Message(err), "let "+who+" pass WebSockets on without keeping bytes back, and allow "+tunnel.Path+" there"+withoutTunnel)
+	}
+	return c
+}
+
+// hubIsAway leaves to the hub's own check what is wrong.
+func (c Check) hubIsAway() Check {
+	c.Detail = "not looked at, since the hub is not reached"
+	return c
+}
