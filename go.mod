@@ -42,6 +42,7 @@ require (
 
 require (
 	github.com/go-jose/go-jose/v3 v3.0.4 // indirect
+	github.com/gorilla/websocket v1.5.4-0.20250319132907-e064f32e3674 // indirect
 	github.com/oauth2-proxy/mockoidc v0.0.0-20240214162133-caebfff84d25 // indirect
 )
 

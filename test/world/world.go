@@ -31,6 +31,9 @@ type Config struct {
 	// Pods gives each cluster a controller-manager, kwok and the process
 	// kubelet, so that Deployments become ready and agents run as pods.
 	Pods bool
+	// Shells gives each cluster the process kubelet alone: pods of the image
+	// axle.test/sh:1 run, and commands in them, but nothing makes pods.
+	Shells bool
 	// Audit records each API server's requests.
 	Audit bool
 	// Replicas, when above zero, are that many hubs on one Postgres behind a
@@ -150,6 +153,9 @@ func (w *World) AddCluster(ctx context.Context, name string) (*kube.Cluster, err
 		for _, name := range []string{"axle-agent", "axle-render", "axle-render-rare"} {
 			config.Binaries[name] = w.Programs[name]
 		}
+	}
+	if w.Shells && !w.Pods {
+		config.Binaries = map[string]string{"sh": "/bin/sh"}
 	}
 	cluster, err := w.Bed.StartCluster(ctx, config)
 	if err != nil {
