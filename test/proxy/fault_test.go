@@ -335,12 +335,18 @@ func TestInformersAndLargeLists(t *testing.T) {
 	namespace := b.kube.Namespace(t)
 	api := b.client(b.rest(adminToken))
 	content := strings.Repeat("x", 900<<10)
-	const count = 30
+	const count = 58
+	version := ""
 	for i := range count {
 		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("large-%d", i)}, Data: map[string]string{"a": content}}
-		if _, err := api.CoreV1().ConfigMaps(namespace).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+		made, err := api.CoreV1().ConfigMaps(namespace).Create(t.Context(), object, metav1.CreateOptions{})
+		if err != nil {
 			t.Fatal(err)
 		}
+		version = made.ResourceVersion
+	}
+	if n := b.sameList(t, "/api/v1/namespaces/"+namespace+"/configmaps?resourceVersionMatch=Exact&resourceVersion="+version); n < 50<<20 {
+		t.Errorf("the list has only %d bytes", n)
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(api, 0, informers.WithNamespace(namespace))
 	informer := factory.Core().V1().ConfigMaps()

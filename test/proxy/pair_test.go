@@ -69,6 +69,9 @@ func (a agentEnd) Answer(s *agentv1.StreamAnswer) error {
 	return nil
 }
 
+// Begin implements the agent's half; nothing is saved within one process.
+func (a agentEnd) Begin(s *agentv1.StreamAnswer) error { return a.Answer(s) }
+
 // recorder is a plain answer.
 type recorder struct {
 	header http.Header
