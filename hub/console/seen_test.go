@@ -78,7 +78,7 @@ func TestClaimsOfWhatWasSeen(t *testing.T) {
 	origin, late, manual := behind(t, b)
 	const ahead = "b.1000000"
 	t.Run("strangers are not waited for", func(t *testing.T) {
-		for name, bearer := range map[string]string{"unknown": strings.Repeat("x", 40), "not a token": "x", "like one": b.AdminToken[:len(b.AdminToken)-1] + "!"} {
+		for name, bearer := range map[string]string{"unknown": strings.Repeat("x", 40), "not a token": "x", "like one": b.AdminToken[:len(b.AdminToken)-1] + "~"} {
 			status, header, text := post(t, origin, hubv1connect.ProjectsListProcedure, "{}", "Authorization", "Bearer "+bearer, "Axle-Seen", ahead)
 			if status != http.StatusServiceUnavailable || header.Get("Retry-After") != "1" {
 				t.Errorf("%s: %d, retry after %q: %s", name, status, header.Get("Retry-After"), text)

@@ -32,9 +32,24 @@ func TestResetEndsSessionsAndWorksOnce(t *testing.T) {
 	b, v := newBed(t)
 	other := b.visitor("198.51.100.41")
 	other.logIn(owner, password)
+	mine, err := b.identity().AuthenticateSession(t.Context(), v.sessionCookie())
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := b.identity().AllowCLI(mine, identity.CLIRequest{Challenge: challenge("verifier")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cli, err := b.identity().ExchangeCode(t.Context(), code, "verifier")
+	if err != nil {
+		t.Fatal(err)
+	}
 	token, ended := b.prepare(false)
-	if v.who() != "" || other.who() != "" || ended != 2 {
+	if v.who() != "" || other.who() != "" || ended != 3 {
 		t.Errorf("%d sessions ended; %q and %q are logged in", ended, v.who(), other.who())
+	}
+	if _, err := b.identity().Authenticate(t.Context(), cli.Secret); !errcode.Is(err, errcode.Unauthorized) {
+		t.Errorf("a command line goes on: %v", err)
 	}
 	if p, err := b.identity().Authenticate(t.Context(), token); err == nil && (p.Kind != identity.KindSetup || p.Admin || len(p.Scopes) > 0) {
 		t.Errorf("the token of a link is taken for %+v", p)

@@ -1,0 +1,33 @@
+package console
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+// A field that is marked holds a secret, whatever its name is.
+func TestMarkedFieldsHoldSecrets(t *testing.T) {
+	field := func(name string, number int32, marked bool) *descriptorpb.FieldDescriptorProto {
+		return &descriptorpb.FieldDescriptorProto{
+			Name: proto.String(name), Number: proto.Int32(number), Type: descriptorpb.FieldDescriptorProto_TYPE_STRING.Enum(),
+			Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(), Options: &descriptorpb.FieldOptions{DebugRedact: proto.Bool(marked)},
+		}
+	}
+	file, err := protodesc.NewFile(&descriptorpb.FileDescriptorProto{
+		Name: proto.String("redact.proto"), Syntax: proto.String("proto3"),
+		MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("M"), Field: []*descriptorpb.FieldDescriptorProto{
+			field("colour", 1, true), field("size", 2, false), field("password", 3, false),
+		}}},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{true, false, true} {
+		if f := file.Messages().Get(0).Fields().Get(i); holdsSecret(f) != want {
+			t.Errorf("%s holds a secret: %v", f.Name(), !want)
+		}
+	}
+}
