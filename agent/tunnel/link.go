@@ -14,8 +14,9 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/api/agent/v1/agentv1connect"
 	"github.com/axle-cd/axle/internal/errcode"
-	"github.com/axle-cd/axle/internal/frame"
 	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/stackroom"
+	"github.com/axle-cd/axle/internal/wsconn"
 )
 
 // Flow control of both ends. Go lets a connection's window be as large as one
@@ -59,7 +60,7 @@ func (c *endingConn) Close() error {
 
 func newLink(t *Tunnel, conn net.Conn) *link {
 	done := make(chan struct{})
-	return &link{t: t, conn: &endingConn{Conn: conn, done: done}, done: done, greeted: make(chan struct{}), leave: make(chan time.Duration, 1)}
+	return &link{t: t, conn: &endingConn{Conn: wsconn.Join(conn, false), done: done}, done: done, greeted: make(chan struct{}), leave: make(chan time.Duration, 1)}
 }
 
 func (l *link) close() { _ = l.conn.Close() }
@@ -74,11 +75,16 @@ func (l *link) serve(ctx context.Context) {
 	defer stop()
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true)
-	mux := http.NewServeMux()
-	mux.Handle(agentv1connect.NewTunnelServiceHandler(l, connect.WithReadMaxBytes(maxHead)))
-	mux.HandleFunc("POST "+streamPath, l.stream)
+	_, control := agentv1connect.NewTunnelServiceHandler(l, connect.WithReadMaxBytes(maxHead))
 	srv := &http.Server{
-		Handler: mux, Protocols: &protocols,
+		Protocols: &protocols,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == streamPath && r.Method == http.MethodPost {
+				l.stream(w, r)
+				return
+			}
+			control.ServeHTTP(w, r)
+		}),
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: maxStreams, MaxReadFrameSize: frameBytes,
 			MaxReceiveBufferPerStream: streamWindow, MaxReceiveBufferPerConnection: connectionWindow,
@@ -143,8 +149,9 @@ func (l *link) Control(_ context.Context, r *connect.Request[agentv1.ControlRequ
 	return connect.NewResponse(answer), nil
 }
 
-// protocolVersion is the history number of what runs in the connection.
-const protocolVersion = 1
+// protocolVersion is the history number of what runs in the connection: from 2
+// on the head of a request without a body may come in a header.
+const protocolVersion = 2
 
 // maxSpread bounds what a hub may ask an agent to wait.
 const maxSpread = 10 * time.Minute
@@ -187,13 +194,14 @@ func (l *link) goAway(g *agentv1.TunnelGoAway) {
 
 // stream serves one stream.
 func (l *link) stream(w http.ResponseWriter, r *http.Request) {
+	stackroom.Grow()
 	l.serving.Add(1)
 	defer l.serving.Done()
 	l.t.mu.Lock()
 	l.t.status.Streams++
 	l.t.mu.Unlock()
 	s := &Stream{head: &agentv1.StreamHead{}, request: r, writer: w, flusher: http.NewResponseController(w)}
-	if err := frame.ReadMax(r.Body, s.head, maxHead); err != nil {
+	if err := s.readHead(); err != nil {
 		http.Error(w, "the stream's head cannot be read", http.StatusBadRequest)
 		return
 	}

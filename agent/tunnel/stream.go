@@ -1,7 +1,9 @@
 package tunnel
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"net/http"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
@@ -16,6 +18,8 @@ const (
 	maxHead = 1 << 20
 	// failureTrailer carries why an answer ended before its time.
 	failureTrailer = "Axle-Failure"
+	// headHeader carries the head of a request without a body.
+	headHeader = "Axle-Head"
 )
 
 // Handler serves streams, each in a goroutine of its own. It returns when the
@@ -34,6 +38,20 @@ type Stream struct {
 	answered bool
 }
 
+// readHead reads what the hub asks for: from the header, or from the body's
+// beginning.
+func (s *Stream) readHead() error {
+	text := s.request.Header.Get(headHeader)
+	if text == "" {
+		return frame.ReadMax(s.request.Body, s.head, maxHead)
+	}
+	raw, err := base64.RawStdEncoding.DecodeString(text)
+	if err != nil {
+		return err
+	}
+	return frame.ReadMax(bytes.NewReader(raw), s.head, maxHead)
+}
+
 // Head is what the hub asks for.
 func (s *Stream) Head() *agentv1.StreamHead { return s.head }
 
@@ -43,14 +61,20 @@ func (s *Stream) Read(p []byte) (int, error) { return s.request.Body.Read(p) }
 
 // Answer sends the head of the answer, once, and before the first Write.
 func (s *Stream) Answer(a *agentv1.StreamAnswer) error {
+	if err := s.Begin(a); err != nil {
+		return err
+	}
+	return s.flusher.Flush()
+}
+
+// Begin is Answer for one whose body is there already: the head leaves with
+// what is written next, or when the stream ends.
+func (s *Stream) Begin(a *agentv1.StreamAnswer) error {
 	if s.answered {
 		return errcode.New(errcode.Internal, "a stream was answered twice")
 	}
 	s.answered = true
-	if err := frame.Write(s.writer, a); err != nil {
-		return err
-	}
-	return s.flusher.Flush()
+	return frame.Write(s.writer, a)
 }
 
 // Write sends a part of the answer's body. What is written may wait until the

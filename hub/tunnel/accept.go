@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
@@ -24,16 +23,22 @@ const (
 	Path = "/agent/v1/tunnel"
 	// protocol runs inside the WebSocket.
 	protocol = "axle.tunnel.v1"
-	// protocolVersion is the history number of what runs in the connection.
-	protocolVersion = 1
-	maxBearerBytes  = 512
-	// modeHeader is sent by agents that keep no tunnel.
+	// protocolVersion is the history number of what runs in the connection:
+	// from 2 on the head of a request without a body may come in a header.
+	protocolVersion = 2
+	// inlineSince is that version.
+	inlineSince = 2
+	// modeHeader is sent by agents that want no tunnel by this request.
 	modeHeader = "Axle-Tunnel"
 	modeOff    = "off"
 )
 
 // ServeHTTP takes an agent's connection over.
 func (t *Tunnels) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get(modeHeader) == modeProbe {
+		t.probe(w, r)
+		return
+	}
 	p, err := t.admit(r)
 	if err != nil {
 		refuse(w, err)
@@ -69,11 +74,7 @@ func (t *Tunnels) admit(r *http.Request) (p identity.Principal, err error) {
 	case !t.accepts.Allow():
 		return p, errcode.New(errcode.Unavailable, "many agents dial at once; come again in a few seconds").After(2 * time.Second)
 	}
-	text := r.Header.Get("Authorization")
-	bearer, ok := strings.CutPrefix(text, "Bearer ")
-	if !ok || len(bearer) > maxBearerBytes {
-		bearer = ""
-	}
+	bearer := identity.Bearer(r.Header)
 	if p, err = t.Identity.Authenticate(r.Context(), bearer); err != nil {
 		return p, err
 	}
@@ -114,7 +115,7 @@ func (t *Tunnels) greet(ctx context.Context, conn net.Conn, p identity.Principal
 		clusterID: p.ID, clusterName: p.Name, tokenID: p.TokenID, remote: remote,
 		since: now, endsAt: now.Add(jitter.Add(t.MaxLife, t.LifeSpread)), users: map[string]int{},
 	}
-	c.raw = &heardConn{Conn: conn, ended: func() { t.ended(c) }}
+	c.raw = &heardConn{Conn: wsconn.Join(conn, true), ended: func() { t.ended(c) }}
 	cc, err := client(ctx, t.transport, c.raw)
 	if err == nil {
 		c.cc, c.agent = cc, controlOf(cc)
@@ -144,6 +145,7 @@ func (t *Tunnels) hello(ctx context.Context, c *connection) error {
 		return err
 	}
 	c.version, c.proxy = answer.GetHello().GetVersion(), answer.GetHello().GetProxy()
+	c.inline = answer.GetHello().GetProtocolVersion() >= inlineSince
 	return nil
 }
 

@@ -39,6 +39,8 @@ type connection struct {
 	since                           time.Time
 	endsAt                          time.Time
 	proxy, version                  string
+	// inline: the agent takes heads in headers.
+	inline bool
 
 	// The following are guarded by Tunnels.mu.
 	streams  int

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +29,16 @@ const (
 	maxHead = 1 << 20
 	// failureTrailer carries why an answer ended before its time.
 	failureTrailer = "Axle-Failure"
+	// headHeader carries the head of a request without a body.
+	headHeader = "Axle-Head"
+	// maxInline is the longest head that goes so.
+	maxInline = 8 << 10
+)
+
+var (
+	streamURL = &url.URL{Scheme: "http", Host: "tunnel", Path: streamPath}
+	// noAgent keeps the name of Go's own client away.
+	noAgent = []string{""}
 )
 
 var (
@@ -38,7 +50,9 @@ var (
 type flow struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	clock  clock.Clock
+	// over is the context that ctx was made of.
+	over  context.Context
+	clock clock.Clock
 	// whose it is, for the limits; conn is nil at a replica that forwards.
 	conn *connection
 	user string
@@ -56,11 +70,17 @@ type flow struct {
 	// given is when the caller got bytes that it has not come back from, in
 	// nanoseconds since 1970; 0 is while it waits for more.
 	given atomic.Int64
+	// send makes the request, for which whoever waits for the answer is there;
+	// nil when another goroutine does it.
+	send func()
+	// leave takes it out of those that are counted, shut ends the answer's body:
+	// after the context at the latest. shut is there once came is closed.
+	leave, shut *afterwards
 }
 
 // newFlow makes a stream that is not begun.
 func newFlow(ctx context.Context, c clock.Clock, to, user string, conn *connection) *flow {
-	f := &flow{clock: c, conn: conn, user: user, to: to, came: make(chan struct{}), begun: c.Now()}
+	f := &flow{over: ctx, clock: c, conn: conn, user: user, to: to, came: make(chan struct{}), begun: c.Now()}
 	f.ctx, f.cancel = context.WithCancelCause(ctx)
 	return f
 }
@@ -78,7 +98,8 @@ func encode(m proto.Message) ([]byte, error) {
 	return buf, nil
 }
 
-// begin sends the head along a connection. Errors come with the answer.
+// begin sends the head along a connection, with a body behind it if more.
+// Errors come with the answer.
 func (f *flow) begin(via http.RoundTripper, uri string, header http.Header, head []byte, more bool) {
 	var body io.Reader = bytes.NewReader(head)
 	length := int64(len(head))
@@ -101,13 +122,53 @@ func (f *flow) begin(via http.RoundTripper, uri string, header http.Header, head
 	go func() { f.ended(via.RoundTrip(r)) }()
 }
 
+// prepare is begin for a request without a body, along a connection whose other
+// end takes heads in headers: one frame. It leaves when its answer is asked for,
+// so that nobody else need wait for it.
+func (f *flow) prepare(via http.RoundTripper, head []byte) {
+	r := (&http.Request{
+		Method: http.MethodPost, URL: streamURL, Host: streamURL.Host, Proto: "HTTP/2.0", ProtoMajor: 2,
+		Header: http.Header{headHeader: {base64.RawStdEncoding.EncodeToString(head)}, "User-Agent": noAgent},
+	}).WithContext(f.ctx)
+	f.send = func() { f.ended(via.RoundTrip(r)) }
+}
+
 func (f *flow) ended(r *http.Response, err error) {
 	if f.response = r; err != nil {
 		f.broken = f.explain(err)
 	} else {
-		context.AfterFunc(f.ctx, func() { r.Body.Close() })
+		f.shut = after(f.ctx, func() { r.Body.Close() })
 	}
 	close(f.came)
+}
+
+// close gives the flow up. What follows the end of its context is done here,
+// where it can be: it needs no goroutines then.
+func (f *flow) close() {
+	f.leave.now()
+	f.cancel(errClosed)
+	select {
+	case <-f.came:
+		f.shut.now()
+	default:
+	}
+}
+
+// afterwards is what follows the end of a context.
+type afterwards struct {
+	do   func()
+	stop func() bool
+}
+
+func after(ctx context.Context, do func()) *afterwards {
+	return &afterwards{do, context.AfterFunc(ctx, do)}
+}
+
+// now does it, unless somebody does already.
+func (a *afterwards) now() {
+	if a != nil && a.stop() {
+		a.do()
+	}
 }
 
 // explain says what broke, or why the stream was closed.
@@ -140,6 +201,12 @@ func (f *flow) closeWrite() error {
 }
 
 func (f *flow) answer(ctx context.Context) (*agentv1.StreamAnswer, error) {
+	if f.send != nil {
+		if ctx != f.over {
+			defer context.AfterFunc(ctx, func() { f.cancel(context.Cause(ctx)) })()
+		}
+		f.send()
+	}
 	select {
 	case <-f.came:
 	case <-ctx.Done():

@@ -169,7 +169,7 @@ func (s *peerServer) stream(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, errcode.Message(err), errcode.HTTPStatus(code))
 		return
 	}
-	defer flow.cancel(errClosed)
+	defer flow.close()
 	out := http.NewResponseController(w)
 	// The headers say that the tunnel is here; the cluster may take its time.
 	w.WriteHeader(http.StatusOK)

@@ -317,7 +317,7 @@ func (p *peers) link(ctx context.Context, to peer.Replica) (*peerLink, error) {
 	if err != nil {
 		return nil, errcode.Hide(errcode.Unavailable, err, "replica %s cannot be reached", to.Name)
 	}
-	cc, err := client(context.WithoutCancel(ctx), p.t.transport, conn)
+	cc, err := client(context.WithoutCancel(ctx), p.t.transport, wsconn.Join(conn, true))
 	if err != nil {
 		return nil, err
 	}

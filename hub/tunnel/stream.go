@@ -34,7 +34,7 @@ func (s *Stream) Read(p []byte) (int, error) { return s.flow.read(p) }
 // Close gives the stream up: what is under way is cut off at both ends. After
 // the end of both bodies it only gives resources back. More calls do nothing.
 func (s *Stream) Close() error {
-	s.flow.cancel(errClosed)
+	s.flow.close()
 	return nil
 }
 

@@ -33,6 +33,7 @@ type Tunnels struct {
 	Config
 	transport *http.Transport
 	accepts   *rate.Limiter
+	probes    chan struct{} // one place for each that is held
 	metrics   *metrics
 	hints     *hints
 	peers     *peers
@@ -62,6 +63,7 @@ func New(c Config) (*Tunnels, error) {
 	}
 	t := &Tunnels{
 		Config: c, transport: newTransport(c.PingAfter, c.AnswerWithin), accepts: rate.NewLimiter(acceptRate, acceptBurst),
+		probes:  make(chan struct{}, maxProbes),
 		current: map[string]*connection{}, old: map[*connection]bool{}, since: map[string]state{}, streams: map[*flow]bool{},
 	}
 	t.hints = newHints(t)
@@ -210,7 +212,11 @@ func (t *Tunnels) open(ctx context.Context, clusterID string, head *agentv1.Stre
 	s := newFlow(ctx, t.Clock, "cluster "+c.clusterName, user, c)
 	t.count(s)
 	t.mu.Unlock()
-	s.begin(c.cc, streamPath, http.Header{}, raw, hasBody(head))
+	if !hasBody(head) && c.inline && len(raw) <= maxInline {
+		s.prepare(c.cc, raw)
+	} else {
+		s.begin(c.cc, streamPath, http.Header{}, raw, hasBody(head))
+	}
 	return s, nil
 }
 
@@ -222,7 +228,7 @@ func (t *Tunnels) count(s *flow) {
 		s.conn.streams++
 		s.conn.users[s.user]++
 	}
-	context.AfterFunc(s.ctx, func() { t.done(s) })
+	s.leave = after(s.ctx, func() { t.done(s) })
 }
 
 // retryExhausted is when to come again after a limit was met.

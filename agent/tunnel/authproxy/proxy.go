@@ -23,6 +23,8 @@ type Stream interface {
 	wireWriter
 	Head() *agentv1.StreamHead
 	Answer(*agentv1.StreamAnswer) error
+	// Begin is Answer that leaves with what is written next.
+	Begin(*agentv1.StreamAnswer) error
 }
 
 type wireReader interface {
@@ -108,10 +110,25 @@ func (p *Proxy) Serve(ctx context.Context, s Stream) {
 		p.join(ctx, s, response)
 		return
 	}
-	if err := s.Answer(p.answer(response)); err != nil {
+	begin := s.Answer
+	if whole(info, response) {
+		begin = s.Begin
+	}
+	if err := begin(p.answer(response)); err != nil {
 		return
 	}
 	relayBody(s, response)
+}
+
+// wholeBytes is how long an answer is at most that leaves together with its
+// head.
+const wholeBytes = 3 << 10
+
+// whole reports whether an answer's body is short and there: an API server that
+// says how long its own answer is has all of it. A pod may say so and then take
+// its time.
+func whole(info kubereq.Info, response *http.Response) bool {
+	return response.ContentLength >= 0 && response.ContentLength <= wholeBytes && !info.Connects()
 }
 
 // admit refuses what must not reach the API server, whoever let it through

@@ -24,15 +24,17 @@ const (
 	streamBuffer = 256 << 10
 	// transportBuffer is what one read or write of a connection moves at most.
 	transportBuffer = 32 << 10
+	// upgradeBuffer is for a connection that is used once.
+	upgradeBuffer = 2 << 10
 	// handshakeLimit bounds the wait for a handshake.
 	handshakeLimit = 10 * time.Second
 )
 
-// ways are the two ways to the API server: own connections that are kept
-// alive, and streams that share one.
+// ways are the ways to the API server: own connections that are kept alive,
+// streams that share one, and own connections that become something else.
 type ways struct {
-	single, shared   http.RoundTripper
-	singles, shareds *http.Transport
+	single, shared, upgrade    http.RoundTripper
+	singles, shareds, upgrades *http.Transport
 }
 
 func newWays(c *rest.Config) (w ways, err error) {
@@ -43,6 +45,11 @@ func newWays(c *rest.Config) (w ways, err error) {
 	if w.singles, w.single, err = newWay(c, config, false); err != nil {
 		return w, err
 	}
+	if w.upgrades, w.upgrade, err = newWay(c, config, false); err != nil {
+		return w, err
+	}
+	// Raw bytes pass by the buffers, which are for the two heads alone.
+	w.upgrades.ReadBufferSize, w.upgrades.WriteBufferSize = upgradeBuffer, upgradeBuffer
 	w.shareds, w.shared, err = newWay(c, config, true)
 	return w, err
 }
@@ -71,8 +78,10 @@ func newWay(c *rest.Config, config *tls.Config, shared bool) (*http.Transport, h
 
 // choose picks the way by what is likely to flow.
 func (w ways) choose(request *http.Request, info kubereq.Info) http.RoundTripper {
-	upgrade := request.Header["Upgrade"] != nil
-	if upgrade || request.ContentLength < 0 || request.ContentLength > largeBody || info.Verb == "list" || info.Connects() {
+	if request.Header["Upgrade"] != nil {
+		return w.upgrade
+	}
+	if request.ContentLength < 0 || request.ContentLength > largeBody || info.Verb == "list" || info.Connects() {
 		return w.single
 	}
 	return w.shared
@@ -80,5 +89,6 @@ func (w ways) choose(request *http.Request, info kubereq.Info) http.RoundTripper
 
 func (w ways) close() {
 	w.singles.CloseIdleConnections()
+	w.upgrades.CloseIdleConnections()
 	w.shareds.CloseIdleConnections()
 }

@@ -1,6 +1,7 @@
 package authproxy
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -195,13 +196,15 @@ func (a *asked) writeSwitch(conn net.Conn, h http.Header, answer *agentv1.Stream
 	if err := conn.SetWriteDeadline(time.Now().Add(handshakeLimit)); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\n"); err != nil {
+	// In one piece: each write of a header's name and value alone would be a
+	// record of TLS and a packet.
+	var head bytes.Buffer
+	head.WriteString("HTTP/1.1 101 Switching Protocols\r\n")
+	if err := h.Write(&head); err != nil {
 		return err
 	}
-	if err := h.Write(conn); err != nil {
-		return err
-	}
-	if _, err := io.WriteString(conn, "\r\n"); err != nil {
+	head.WriteString("\r\n")
+	if _, err := conn.Write(head.Bytes()); err != nil {
 		return err
 	}
 	return conn.SetWriteDeadline(time.Time{})

@@ -2,8 +2,10 @@ package authproxy
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"sync"
 	"time"
 
 	"github.com/axle-cd/axle/hub/identity"
@@ -85,11 +87,43 @@ func (p *Proxy) mayUse(ctx context.Context, caller identity.Principal, handle st
 // openCredential fills the caller by the token that a credential was made
 // with.
 func (p *Proxy) openCredential(ctx context.Context, a *asked, sealed string) (grant, error) {
-	g, err := p.open(sealed, sealedCredential)
+	g, err := p.credentials.open(sealed, clock.Micros(p.Clock.Now()), func() (grant, error) { return p.open(sealed, sealedCredential) })
 	if err != nil {
 		return g, err
 	}
 	a.until = g.Until
 	a.caller, err = p.Identity.Caller(ctx, g.Token)
 	return g, err
+}
+
+// maxOpened bounds the credentials that are remembered open, 300 B each.
+const maxOpened = 10_000
+
+// openedCredentials are what credentials said, by the hash of their text: each
+// request sends its credential again. What they say never changes; whether its
+// token is still good is looked up each time.
+type openedCredentials struct {
+	mu     sync.Mutex
+	byHash map[[sha256.Size]byte]grant
+}
+
+func (o *openedCredentials) open(sealed string, now int64, open func() (grant, error)) (grant, error) {
+	hash := sha256.Sum256([]byte(sealed))
+	o.mu.Lock()
+	g, known := o.byHash[hash]
+	o.mu.Unlock()
+	if known && now < g.Until {
+		return g, nil
+	}
+	g, err := open()
+	if err != nil {
+		return g, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.byHash == nil || len(o.byHash) >= maxOpened {
+		o.byHash = map[[sha256.Size]byte]grant{}
+	}
+	o.byHash[hash] = g
+	return g, nil
 }

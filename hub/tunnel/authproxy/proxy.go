@@ -16,6 +16,7 @@ import (
 	"github.com/axle-cd/axle/hub/tunnel"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/stackroom"
 )
 
 const (
@@ -97,8 +98,9 @@ func Over(t *tunnel.Tunnels) func(ctx context.Context, clusterID string, head *a
 // Proxy is the hub's half.
 type Proxy struct {
 	Config
-	host    string
-	streams streams
+	host        string
+	streams     streams
+	credentials openedCredentials
 
 	mu    sync.Mutex
 	known map[string]knownCluster
@@ -144,6 +146,7 @@ func (p *Proxy) OwnHost(r *http.Request) bool {
 
 // ServeHTTP implements http.Handler.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	stackroom.Grow()
 	harmless(w.Header())
 	if err := p.serve(w, r); err != nil {
 		refuse(w, r, err)
