@@ -13,4 +13,6 @@ type (
 var (
 	newAgentTunnel = tunnel.New
 	agentTransport = tunnel.Transport
+	agentProbe     = tunnel.Probe
+	errOldHub      = tunnel.ErrOldHub
 )
