@@ -57,13 +57,13 @@ func New(c Config) (*Issuers, error) {
 // and that is in force now. Unauthorized when it is not; Unavailable when the
 // issuer's keys cannot be had.
 func (i *Issuers) Verify(ctx context.Context, url, caPEM, audience, token string) (claims map[string]any, expires time.Time, err error) {
-	set := i.set(url, caPEM)
+	set := &heard{keySet: i.set(url, caPEM)}
 	// Times are checked below, with room for clocks that differ.
 	verifier := oidc.NewVerifier(url, set, &oidc.Config{ClientID: audience, SupportedSigningAlgs: algorithms, SkipExpiryCheck: true})
 	checked, err := verifier.Verify(ctx, token)
 	if err != nil {
 		var coded *errcode.Error
-		if errors.As(err, &coded) && coded.Code == errcode.Unavailable {
+		if errors.As(set.err, &coded) && coded.Code == errcode.Unavailable {
 			return nil, time.Time{}, coded
 		}
 		// The library's words may quote claims of a token that nobody vouched for.
@@ -80,6 +80,19 @@ func (i *Issuers) Verify(ctx context.Context, url, caPEM, audience, token string
 		return nil, time.Time{}, errcode.New(errcode.Unauthorized, "the token of %s is not in force yet; the clocks may differ by 5 min", url)
 	}
 	return claims, checked.Expiry, nil
+}
+
+// heard keeps why a signature was not verified: of the library's error only
+// words are left.
+type heard struct {
+	*keySet
+	err error
+}
+
+// VerifySignature implements oidc.KeySet.
+func (h *heard) VerifySignature(ctx context.Context, token string) (payload []byte, err error) {
+	payload, h.err = h.keySet.VerifySignature(ctx, token)
+	return payload, h.err
 }
 
 // before reports whether nbf lies in the future, clocks apart.
