@@ -58,6 +58,25 @@ func TestIdentityIsSetOverEverything(t *testing.T) {
 	}
 }
 
+// A token of the API server's own does not come by the WebSocket's protocols,
+// in whatever case and wherever in the list.
+func TestTokensInTheProtocolsAreRefused(t *testing.T) {
+	p := &Proxy{base: &url.URL{Scheme: "https", Host: "10.0.0.1"}}
+	for value, ok := range map[string]bool{
+		"v5.channel.k8s.io": true, "base64url.bearer.authorization.k8s.io.YWJj": false, "v5.channel.k8s.io, Base64URL.Bearer.Authorization.k8s.io.YWJj": false,
+	} {
+		for _, name := range []string{"Sec-WebSocket-Protocol", "sec-websocket-protocol"} {
+			_, err := p.request(t.Context(), &agentv1.StreamHead{
+				Method: http.MethodGet, RequestUri: "/api/v1/namespaces/a/pods/b/exec", Upgrade: kubereq.WebSocket,
+				Headers: []*agentv1.StreamHeader{{Name: name, Values: []string{value}}},
+			}, nil)
+			if (err == nil) != ok {
+				t.Errorf("%s: %s: %v", name, value, err)
+			}
+		}
+	}
+}
+
 // FuzzHeads makes requests of heads that a hub could send. What leaves the
 // agent carries nothing about identity but what asUser sets, goes to the API
 // server and to the path that was judged.

@@ -294,6 +294,27 @@ func TestTicketsAreForOnePlaceAndTime(t *testing.T) {
 	}
 }
 
+// Pages of other sites open nothing, whatever ticket they got hold of.
+func TestTicketsAreForPagesOfTheHub(t *testing.T) {
+	s := newStage(t, nil)
+	for origin, want := range map[string]int{
+		"http://hub": 200, "https://hub": 200, "": 200,
+		"https://evil.example": 403, "http://hub.evil.example": 403, "null": 403, "http://hub:8080": 403, "http://hub@evil.example": 403, "%": 403,
+	} {
+		ticket, _, err := s.Ticket(t.Context(), s.people["tok_ann"], "edge", "/api/v1/pods")
+		if err != nil {
+			t.Fatal(err)
+		}
+		headers := slices.Clone(webSocketAsked)
+		if origin != "" {
+			headers = append(headers, "Origin", origin)
+		}
+		if got, head, _ := s.do(http.MethodGet, TicketPath+"?ticket="+ticket, headers...); got != want || (head != nil) != (want == 200) {
+			t.Errorf("a page of %q: %d, want %d", origin, got, want)
+		}
+	}
+}
+
 // Whoever has no right hears the same of clusters that are there and of those
 // that are not, and a token that may read lets nobody write.
 func TestWhoMayUseWhichCluster(t *testing.T) {
