@@ -5,7 +5,8 @@
 //
 // It knows binary frames and nothing more: no extensions, no texts, no
 // messages; where a frame ends means nothing. Programs whose messages matter
-// need a library for WebSockets instead.
+// need a library for WebSockets instead. Joined lies between it and HTTP/2, and
+// makes one write of a message's headers and the beginning of its body.
 //
 // Invariants: a Write becomes frames of at most 32 KiB, each in one Write of
 // the connection beneath, so that TLS makes one record of it where it can; an
