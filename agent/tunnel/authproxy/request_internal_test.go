@@ -125,3 +125,14 @@ func FuzzHeads(f *testing.F) {
 		}
 	})
 }
+
+// The API server's log names a request as the hub's record does.
+func TestRequestsKeepTheirName(t *testing.T) {
+	p := &Proxy{base: &url.URL{Scheme: "https", Host: "10.0.0.1"}}
+	request, err := p.request(t.Context(), &agentv1.StreamHead{
+		Method: http.MethodGet, RequestUri: "/version", RequestId: "of-the-hub", Headers: []*agentv1.StreamHeader{{Name: "audit-id", Values: []string{"forged"}}},
+	}, nil)
+	if err != nil || len(request.Header["Audit-Id"]) != 1 || request.Header.Get("Audit-Id") != "of-the-hub" {
+		t.Errorf("named %v, %v", request, err)
+	}
+}
