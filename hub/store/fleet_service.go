@@ -144,9 +144,14 @@ func (s *Store) ServiceByID(ctx context.Context, id string) (fleet.StoredService
 	return v, err
 }
 
+// ofRef finds a service by its cluster's name and its own. Said as a join, a
+// database that has not counted its rows yet goes through the services of that
+// name on all clusters, which are as many as a template reaches.
+const ofRef = "WHERE s.cluster_id = (SELECT id FROM clusters WHERE name = $1) AND s.name = $2"
+
 // ServiceByRef is fleet.Store.
 func (s *Store) ServiceByRef(ctx context.Context, ref fleet.Ref) (fleet.StoredService, error) {
-	v, found, err := rowOf(ctx, s, scanService, serviceColumns+"WHERE c.name = $1 AND s.name = $2", ref.Cluster, ref.Name)
+	v, found, err := rowOf(ctx, s, scanService, serviceColumns+ofRef, ref.Cluster, ref.Name)
 	if err == nil && !found {
 		return v, noService(ref.String())
 	}
@@ -178,9 +183,8 @@ func (s *Store) ServicesBehind(ctx context.Context, head fleet.Head, after strin
 
 // ListServices is fleet.Store.
 func (s *Store) ListServices(ctx context.Context, f fleet.ServiceFilter, after fleet.Ref, limit int) ([]fleet.Service, error) {
-	where := []string{"(c.name > $1 OR (c.name = $1 AND s.name > $2))"}
-	args := []any{after.Cluster, after.Name}
-	for column, wanted := range map[string]string{"c.name": f.Cluster, "p.name": f.Project, "s.name": f.Name} {
+	where, args, order := servicesAfter(f.Cluster, after)
+	for column, wanted := range map[string]string{"p.name": f.Project, "s.name": f.Name} {
 		if wanted != "" {
 			args = append(args, wanted)
 			where = append(where, fmt.Sprintf("%s = $%d", column, len(args)))
@@ -193,7 +197,7 @@ func (s *Store) ListServices(ctx context.Context, f fleet.ServiceFilter, after f
 	}
 	args = append(args, limit)
 	stored, err := rowsOf(ctx, s, scanService, serviceColumns+"WHERE "+strings.Join(where, " AND ")+
-		fmt.Sprintf(" ORDER BY c.name, s.name LIMIT $%d", len(args)), args...)
+		fmt.Sprintf(" ORDER BY %s LIMIT $%d", order, len(args)), args...)
 	if err != nil {
 		return nil, err
 	}
@@ -202,6 +206,20 @@ func (s *Store) ListServices(ctx context.Context, f fleet.ServiceFilter, after f
 		services[i] = v.Service
 	}
 	return services, nil
+}
+
+// servicesAfter begins a page of services, of one cluster or of all, so that it
+// reads from an index what it returns and not what came before.
+func servicesAfter(cluster string, after fleet.Ref) (where []string, args []any, order string) {
+	switch {
+	case cluster == "":
+		return []string{"c.name >= $1", "(c.name > $1 OR s.name > $2)"}, []any{after.Cluster, after.Name}, "c.name, s.name"
+	case after.Cluster > cluster:
+		return []string{"1 = 0"}, nil, "s.name"
+	case after.Cluster < cluster:
+		after.Name = ""
+	}
+	return []string{"s.cluster_id = (SELECT id FROM clusters WHERE name = $1)", "s.name > $2"}, []any{cluster, after.Name}, "s.name"
 }
 
 // ServicesNamed is fleet.Store.
