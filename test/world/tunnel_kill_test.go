@@ -206,7 +206,7 @@ func (r *reach) begin(origin, mark string) []doing {
 	older := r.running(origin, "a command by SPDY", true, "echo ready; exec cat - /"+mark, blocked(r.t))
 	upload := r.running(origin, "an upload", false, "echo ready; exec cat - /"+mark+" > /dev/null", nulls{})
 	watch := doing{what: "a watch", ended: make(chan error, 1)}
-	body := r.watch(origin)
+	body, _ := r.watch(origin)
 	if _, err := body.ReadString('\n'); err != nil {
 		r.t.Fatal(err)
 	}
@@ -242,8 +242,8 @@ func (r *reach) running(origin, what string, spdy bool, script string, in io.Rea
 	return d
 }
 
-// watch opens one by hand, to see how it ends.
-func (r *reach) watch(origin string) *bufio.Reader {
+// watch opens one by hand, to see how it ends; end ends it.
+func (r *reach) watch(origin string) (body *bufio.Reader, end func()) {
 	r.t.Helper()
 	config := r.at(origin)
 	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, config.Host+"/api/v1/pods?watch=true", nil)
@@ -251,11 +251,12 @@ func (r *reach) watch(origin string) *bufio.Reader {
 	request.Header.Set("Authorization", "Bearer "+r.token)
 	answer, err := http.DefaultTransport.RoundTrip(request)
 	r.must(err)
-	r.t.Cleanup(func() { _ = answer.Body.Close() })
+	end = func() { _ = answer.Body.Close() }
+	r.t.Cleanup(end)
 	if answer.StatusCode != http.StatusOK {
 		r.t.Fatalf("a watch is answered with %s", answer.Status)
 	}
-	return bufio.NewReader(answer.Body)
+	return bufio.NewReader(answer.Body), end
 }
 
 // over waits until everything has ended, each with an error.
@@ -349,9 +350,11 @@ func (r *reach) works() {
 			}
 			return nil
 		})
-		if line, err := r.watch(hub.URL).ReadString('\n'); err != nil || !strings.Contains(line, "ADDED") {
+		watch, end := r.watch(hub.URL)
+		if line, err := watch.ReadString('\n'); err != nil || !strings.Contains(line, "ADDED") {
 			r.t.Errorf("a watch through %s begins with %q, %v", hub.Name, line, err)
 		}
+		end()
 	}
 }
 
