@@ -82,14 +82,6 @@ func Proxy(ctx context.Context, c ProxyConfig) (Proxied, error) {
 	return b.result, err
 }
 
-// ProxyFleet is the part of Proxy that needs no API server: a hub with played
-// agents.
-func ProxyFleet(ctx context.Context, c ProxyConfig) (Proxied, error) {
-	b := newProxyBench(c)
-	err := b.fleet(ctx)
-	return b.result, err
-}
-
 func newProxyBench(c ProxyConfig) *proxyBench {
 	c.Requests = cmp.Or(c.Requests, 500)
 	c.Watches = cmp.Or(c.Watches, 400)

@@ -24,7 +24,7 @@ const (
 	// eventsTried is how many events are sent and waited for.
 	eventsTried = 100
 	// eventWithin bounds the wait for one.
-	eventWithin = 10 * time.Second
+	eventWithin = time.Minute
 )
 
 // ManyWatches is what very many open watches through one hub cost it.
