@@ -183,6 +183,21 @@ func TestAuditChainDetectsEdit(t *testing.T) {
 		"a cut that is no cut": {func(j *journal) {
 			j.exec("DELETE FROM audit WHERE seq <= 10", "UPDATE audit_checkpoints SET kind = 'cut' WHERE seq = 10")
 		}, 10},
+		"a cut by a key that nobody knows": {func(j *journal) {
+			// All is signed as it should be, by somebody else.
+			cut := hashchain.Checkpoint{Kind: hashchain.KindCut, Sequence: 4, Hash: j.rows(audit.Query{After: 3, Limit: 1})[0].Hash}
+			cut.KeyID, cut.Signature, _ = newNotary("sig_2").SignCheckpoint(j.t.Context(), cut.Payload())
+			if err := j.store.PutAuditCheckpoint(j.t.Context(), cut); err != nil {
+				j.t.Fatal(err)
+			}
+			j.exec("DELETE FROM audit WHERE seq <= 4")
+		}, 4},
+		"the last record, relinked but for the head": {func(j *journal) {
+			j.exec("UPDATE audit SET record = replace(record, 'ann@', 'bob@'), actor = 'bob@example.com' WHERE seq = 12")
+			end := j.rows(audit.Query{After: 10, Limit: 1})[0].End()
+			line := hashchain.Next(end, j.rows(audit.Query{After: 11, Limit: 1})[0].Record)
+			j.exec("UPDATE audit SET hash = '" + line.Hash + "' WHERE seq = 12")
+		}, 12},
 		"the end cut off": {func(j *journal) { j.exec("DELETE FROM audit WHERE seq >= 11") }, 11},
 		"the end cut off with the head": {func(j *journal) {
 			j.exec("DELETE FROM audit WHERE seq >= 9", "UPDATE audit_head SET seq = 8, hash = (SELECT hash FROM audit WHERE seq = 8)")

@@ -332,6 +332,38 @@ func TestAFixedTokenNamesItsCluster(t *testing.T) {
 	})
 }
 
+// An agent that is registered proves who it is by its key: a token of another
+// cluster, or one that is used up, neither moves it nor gives it a new identity.
+func TestATokenOfAnotherClusterRegistersNobodyAgain(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		g := newGate(t, p)
+		fixed := func(name string) (identity.CreatedToken, string) {
+			c, err := g.yard.CreateCluster(t.Context(), "ann", fleet.NewCluster{Name: name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return g.bootstrap(identity.BootstrapRequest{ClusterID: c.ID, ClusterName: c.Name}), c.ID
+		}
+		own, id := fixed("edge-1")
+		others, _ := fixed("edge-2")
+		a, b := newAgent(t, "uid-1"), newAgent(t, "uid-2")
+		if _, err := g.Register(t.Context(), own.Secret, a.registration("")); err != nil {
+			t.Fatal(err)
+		}
+		_, err := g.Register(t.Context(), others.Secret, a.registration(""))
+		wantCode(t, err, errcode.Conflict)
+		// It took no use of that token, whose cluster comes with it yet.
+		if _, err := g.Register(t.Context(), others.Secret, b.registration("")); err != nil {
+			t.Errorf("the cluster that the token is for: %v", err)
+		}
+		_, err = g.Register(t.Context(), others.Secret, a.registration(""))
+		wantCode(t, err, errcode.Conflict)
+		if r, err := g.Register(t.Context(), own.Secret, a.registration("")); err != nil || r.ClusterID != id {
+			t.Errorf("its own token once more: %+v, %v", r, err)
+		}
+	})
+}
+
 func TestDeployTokenIsGoodUntilItsSuccessorIsUsed(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		g := newGate(t, p)
