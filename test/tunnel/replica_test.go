@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 	"github.com/axle-cd/axle/hub/peer"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/internal/wsconn"
 )
 
@@ -60,16 +62,25 @@ func startReplicas(t testing.TB, d *directory, names ...string) (*crowd, map[str
 	all := &crowd{urls: map[string]string{}}
 	hubs := map[string]*hub{}
 	for _, name := range names {
-		hubs[name] = startHub(t, d, func(c *hubConfig) {
-			c.Replica, c.Replicas, c.PeerKey, c.PeerClock = name, members{name, all}, peerKey, clock.Real{}
-		})
+		hubs[name] = startHub(t, d, replica(name, all))
 	}
-	all.mu.Lock()
-	defer all.mu.Unlock()
 	for name, h := range hubs {
-		all.urls[name] = h.url()
+		all.join(name, h.url())
 	}
 	return all, hubs
+}
+
+// replica makes a hub one of a crowd.
+func replica(name string, all *crowd) func(*hubConfig) {
+	return func(c *hubConfig) {
+		c.Replica, c.Replicas, c.PeerKey, c.PeerClock = name, members{name, all}, peerKey, clock.Real{}
+	}
+}
+
+func (c *crowd) join(name, url string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.urls[name] = url
 }
 
 func (c *crowd) leave(name string) {
@@ -175,6 +186,59 @@ func TestReplicaDeathKeepsOthers(t *testing.T) {
 	up(t, hubs["hub-1"], "c0")
 	up(t, hubs["hub-2"], "c0")
 	mustAsk(t, hubs["hub-2"], "c0", "after")
+}
+
+// TestWordOfADeadReplicaDoesNotCount looks at a tunnel whose replica is gone
+// without a word, and is there again.
+func TestWordOfADeadReplicaDoesNotCount(t *testing.T) {
+	t.Parallel()
+	all, hubs := startReplicas(t, newDirectory("c1"), "hub-0", "hub-1")
+	startAgent(t, dialer(hubs["hub-0"].url(), transportFor(hubs["hub-0"].server), "c1"), echo, nil)
+	up(t, hubs["hub-1"], "c1")
+	all.leave("hub-0")
+	// Nothing came that takes back what it said.
+	if s, _ := hubs["hub-1"].State("c1"); s != isDown {
+		t.Errorf("the tunnel of a replica that is gone is %s", s)
+	}
+	if _, err := ask(t.Context(), hubs["hub-1"], "c1", ""); !errcode.Is(err, errcode.Unavailable) {
+		t.Errorf("a request to it: %v", err)
+	}
+	all.join("hub-0", hubs["hub-0"].url())
+	if s, _ := hubs["hub-1"].State("c1"); s != isUp {
+		t.Errorf("once it is there again it is %s", s)
+	}
+	mustAsk(t, hubs["hub-1"], "c1", "again")
+}
+
+// TestReplicaThatComesBackIsDialledAnew replaces a replica by one of the same
+// name, as a restart does: nobody asks along the connection to the dead one.
+func TestReplicaThatComesBackIsDialledAnew(t *testing.T) {
+	t.Parallel()
+	d := newDirectory("c1")
+	all, hubs := startReplicas(t, d, "hub-0", "hub-1")
+	startAgent(t, func(ctx context.Context) (net.Conn, error) {
+		at, there := (members{"", all}).Named("hub-0")
+		if !there {
+			return nil, errNever
+		}
+		return dialer(at.URL, transportFor(hubs["hub-1"].server), "c1")(ctx)
+	}, echo, nil)
+	up(t, hubs["hub-1"], "c1")
+	mustAsk(t, hubs["hub-1"], "c1", "before")
+	all.leave("hub-0")
+	hubs["hub-0"].stop()
+	next := startHub(t, d, replica("hub-0", all))
+	all.join("hub-0", next.url())
+	up(t, next, "c1")
+	up(t, hubs["hub-1"], "c1")
+	// The end of the old connection may be under way yet.
+	eventually.For(t, soon, "the new replica is asked", func() error {
+		got, err := ask(t.Context(), hubs["hub-1"], "c1", "after")
+		if err == nil && got != "after" {
+			return fmt.Errorf("%q came back", got)
+		}
+		return err
+	})
 }
 
 // TestForgedCallsBetweenReplicasAreRefused signs with another key, changes who
