@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
 )
@@ -53,14 +54,15 @@ func TestHalfOpenConnectionIsFoundWhenIdle(t *testing.T) {
 	}
 }
 
-// TestHalfOpenConnectionIsFoundWhenARequestWaits asks along a silent line.
+// TestHalfOpenConnectionIsFoundWhenARequestWaits asks along a silent line that
+// no end would look after by itself.
 func TestHalfOpenConnectionIsFoundWhenARequestWaits(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, newDirectory("c1"), func(c *hubConfig) {
-		c.DoubtAfter, c.ProofWithin = 100*time.Millisecond, time.Second
+		c.DoubtAfter, c.ProofWithin, c.PingAfter = 100*time.Millisecond, time.Second, time.Hour
 	})
 	l := newLine(t, h.server.Listener.Addr().String())
-	a := startAgent(t, dialer("https://"+l.addr(), transportFor(h.server), "c1"), echo, nil)
+	a := startAgent(t, dialer("https://"+l.addr(), transportFor(h.server), "c1"), echo, func(c *agentConfig) { c.PingAfter = time.Hour })
 	up(t, h, "c1")
 	l.hush()
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
@@ -132,6 +134,31 @@ func TestRevokedWhileStreaming(t *testing.T) {
 	if _, err := io.CopyN(io.Discard, stays, 1<<20); err != nil {
 		t.Errorf("the stream of the other cluster: %v", err)
 	}
+}
+
+// lateRevocation takes a token away once it was looked at.
+type lateRevocation struct{ *directory }
+
+func (l lateRevocation) Authenticate(ctx context.Context, bearer string) (identity.Principal, error) {
+	p, err := l.directory.Authenticate(ctx, bearer)
+	l.set(func() { delete(l.tokens, bearer) })
+	return p, err
+}
+
+// TestRevokedWhileItDials takes the token away between the dial and the
+// tunnel: no row of the feed finds a connection to close, and yet it closes.
+func TestRevokedWhileItDials(t *testing.T) {
+	t.Parallel()
+	d := newDirectory("c1")
+	h := startHub(t, d, func(c *hubConfig) { c.Identity = lateRevocation{d} })
+	a := startAgent(t, dialer(h.url(), transportFor(h.server), "c1"), echo, nil)
+	eventually.For(t, soon, "the agent is sent away", func() error {
+		if s := a.Status(); s.Dials == 0 || s.Up || s.Err == nil || !strings.Contains(s.Err.Error(), "the hub does not accept this agent's token") {
+			return fmt.Errorf("%+v", s)
+		}
+		return nil
+	})
+	state(t, h, "c1", isDown)
 }
 
 // TestReplacedTokenKeepsStreams dials anew with the new token, while a stream
