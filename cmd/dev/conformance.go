@@ -52,10 +52,12 @@ func conformanceCommand() *cobra.Command {
 		Long: `Run the [Conformance] tests of Kubernetes' end-to-end suite that
 test/conformance/passes.txt lists, once with the cluster's own kubeconfig and once
 with the one that goes through the hub, on one cluster of the test bed. Both ways
-must pass the same list. Prints each result and, as its last line, one JSON
+must pass the same list; then the life of a release, played both ways by the real
+helm, must say the same. Prints each result and, as its last line, one JSON
 object; the logs of the suite lie in --dir.`,
 		Example: `  dev conformance
   dev conformance --only 'sig-api-machinery.*Watch'
+  dev conformance --only '^helm$'           # the release alone
   dev conformance --discover --direct      # what of the skipped tests would pass?`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -127,15 +129,17 @@ func (c *conform) tryAll(ctx context.Context, kubeconfig string) error {
 
 // outcome is the last line of the output, and the record.
 type outcome struct {
-	Kubernetes string  `json:"kubernetes"`
-	Tests      int     `json:"tests"`
-	Listed     int     `json:"listed"`
-	Skipped    int     `json:"skipped"`
-	Direct     int     `json:"direct"`
-	Proxied    int     `json:"proxied"`
-	Equal      bool    `json:"equal"`
-	DirectS    float64 `json:"direct_s"`
-	ProxiedS   float64 `json:"proxied_s"`
+	Kubernetes string `json:"kubernetes"`
+	Tests      int    `json:"tests"`
+	Listed     int    `json:"listed"`
+	Skipped    int    `json:"skipped"`
+	Direct     int    `json:"direct"`
+	Proxied    int    `json:"proxied"`
+	Equal      bool   `json:"equal"`
+	// Helm: the life of a release was the same both ways; nil was not played.
+	Helm     *bool   `json:"helm,omitempty"`
+	DirectS  float64 `json:"direct_s"`
+	ProxiedS float64 `json:"proxied_s"`
 }
 
 func (c *conform) compare(ctx context.Context, kubeconfig string) error {
@@ -145,7 +149,7 @@ func (c *conform) compare(ctx context.Context, kubeconfig string) error {
 			o.Listed++
 		}
 	}
-	began := time.Now()
+	began, cluster := time.Now(), kubeconfig
 	direct, err := c.way(ctx, "direct", kubeconfig)
 	if err != nil {
 		return err
@@ -161,6 +165,13 @@ func (c *conform) compare(ctx context.Context, kubeconfig string) error {
 			return err
 		}
 		o.Proxied, o.ProxiedS = len(proxied), time.Since(began).Round(time.Second).Seconds()
+		if c.pattern.MatchString(helmName) {
+			same, err := c.helm(ctx, cluster, kubeconfig)
+			if err != nil {
+				return err
+			}
+			o.Helm = &same
+		}
 	}
 	o.Equal = slices.Equal(direct, proxied)
 	return c.conclude(o, direct, proxied)
@@ -188,6 +199,9 @@ func (c *conform) conclude(o outcome, direct, proxied []string) error {
 		if err := os.WriteFile(c.record, append(line, '\n'), 0o644); err != nil {
 			return err
 		}
+	}
+	if o.Helm != nil && !*o.Helm {
+		return fmt.Errorf("helm does not say the same through the hub as directly")
 	}
 	if o.Direct != o.Listed || !o.Equal {
 		return fmt.Errorf("%d tests are listed, %d pass directly and %d through the hub, want all both ways", o.Listed, o.Direct, o.Proxied)
