@@ -59,6 +59,12 @@ func TestNames(t *testing.T) {
 			t.Errorf("service account %q: %v, want good %v", name, err, good)
 		}
 	}
+	// Names of groups are looked at before anything is asked or written.
+	for _, name := range []string{"", "axle:admins", "Axle:x", "system:masters", "SYSTEM:masters", " web", "web ", "a\nb", "a,b", strings.Repeat("a", 200)} {
+		if _, err := new(Directory).CreateGroup(t.Context(), "ann", name, ""); !errcode.Is(err, errcode.Invalid) {
+			t.Errorf("group %q: %v", name, err)
+		}
+	}
 }
 
 // FuzzBinding looks for input that check lets through and that is more than a

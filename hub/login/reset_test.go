@@ -94,6 +94,14 @@ func TestResetEndsSessionsAndWorksOnce(t *testing.T) {
 
 func TestResetExpiresAndTheNewestCounts(t *testing.T) {
 	b, v := newBed(t)
+	mine, err := b.identity().AuthenticateSession(t.Context(), v.sessionCookie())
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := b.identity().CreateToken(t.Context(), mine, identity.TokenRequest{Name: "ci", Scopes: []string{identity.ScopeRead}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	first, _ := b.prepare(false)
 	second, _ := b.prepare(false)
 	v.get(login.ResetPath + "?token=" + first)
@@ -106,7 +114,7 @@ func TestResetExpiresAndTheNewestCounts(t *testing.T) {
 	if _, err := b.identity().ResetPassword(t.Context(), second, fresh); !errcode.Is(err, errcode.Unauthorized) {
 		t.Errorf("an old link: %v", err)
 	}
-	for what, token := range map[string]string{"of the setup": b.AdminToken, "none": "", "nobody's": "axle_nobody"} {
+	for what, token := range map[string]string{"of the setup": b.AdminToken, "none": "", "nobody's": "axle_nobody", "of the API": api.Secret} {
 		if _, err := b.identity().ResetPassword(t.Context(), token, fresh); !errcode.Is(err, errcode.Unauthorized) {
 			t.Errorf("a token %s: %v", what, err)
 		}

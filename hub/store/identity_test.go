@@ -231,6 +231,62 @@ func TestTokensExpireAndCannotExceedTheirMaker(t *testing.T) {
 		g.yard.clock.Advance(time.Minute)
 		_, err = g.Authenticate(t.Context(), short.Secret)
 		wantCode(t, err, errcode.Unauthorized)
+		// What was begun with it ends as well.
+		_, err = g.Caller(t.Context(), short.ID)
+		wantCode(t, err, errcode.Unauthorized)
+		if p, err := g.Caller(t.Context(), made.ID); err != nil || p.ID != g.ann.ID {
+			t.Errorf("the caller of a good token is %+v, %v", p, err)
+		}
+	})
+}
+
+// lateStore does something once between the read of a token and what follows.
+type lateStore struct {
+	identity.Store
+	then func()
+}
+
+func (s *lateStore) TokenByHash(ctx context.Context, hash []byte) (identity.Token, error) {
+	t, err := s.Store.TokenByHash(ctx, hash)
+	if then := s.then; then != nil {
+		s.then = nil
+		then()
+	}
+	return t, err
+}
+
+// A replica that has not heard of a token asks the database, and the token is
+// revoked in that moment: its row in the feed may be through already.
+func TestATokenRevokedWhileItIsLookedUpIsRefused(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		g := newGate(t, p)
+		late := &lateStore{Store: g.yard.store}
+		// Its feed does not run, so that nothing else takes the token out.
+		d, err := identity.New(identity.Config{
+			Store: late, Writer: g.yard.store, Clusters: g.yard.Fleet, Sealer: g.yard.sealer, Clock: g.yard.clock,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Rebuild(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		good, gone := g.token(identity.TokenRequest{Name: "good"}), g.token(identity.TokenRequest{Name: "gone"})
+		if _, err := d.Authenticate(t.Context(), good.Secret); err != nil {
+			t.Errorf("a token that the replica had not heard of: %v", err)
+		}
+		late.then = func() {
+			if err := g.RevokeToken(t.Context(), g.ann, gone.ID); err != nil {
+				t.Error(err)
+			}
+		}
+		for range 2 {
+			_, err = d.Authenticate(t.Context(), gone.Secret)
+			wantCode(t, err, errcode.Unauthorized)
+		}
+		if late.then != nil {
+			t.Error("the database was not asked")
+		}
 	})
 }
 
