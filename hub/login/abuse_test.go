@@ -165,10 +165,25 @@ func TestLogoutEverywhereEndsAll(t *testing.T) {
 	b, v := newBed(t)
 	other := b.visitor("198.51.100.53")
 	other.logIn(owner, password)
+	mine, err := b.identity().AuthenticateSession(t.Context(), v.sessionCookie())
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := b.identity().AllowCLI(mine, identity.CLIRequest{Challenge: challenge("verifier")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cli, err := b.identity().ExchangeCode(t.Context(), code, "verifier")
+	if err != nil {
+		t.Fatal(err)
+	}
 	v.get("/login/account")
 	v.post("/login/account/end-all", url.Values{})
 	if v.who() != "" || other.who() != "" {
 		t.Errorf("still logged in: %q, %q", v.who(), other.who())
+	}
+	if _, err := b.identity().Authenticate(t.Context(), cli.Secret); !errcode.Is(err, errcode.Unauthorized) {
+		t.Errorf("a command line goes on: %v", err)
 	}
 }
 
