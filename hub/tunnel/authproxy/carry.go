@@ -175,7 +175,11 @@ func (p *Proxy) upgraded(ctx context.Context, w http.ResponseWriter, a *asked, s
 		t.end(ctx, err)
 		return nil
 	}
-	if err := p.join(conn, buffered.Reader, stream, l, t); err != nil {
+	// What the server read ahead comes first, then the connection itself: the
+	// server's reader would end the request, and with it the answer, at the end
+	// of what the client sends.
+	ahead, _ := buffered.Reader.Peek(buffered.Reader.Buffered())
+	if err := p.join(conn, io.MultiReader(bytes.NewReader(ahead), conn), stream, l, t); err != nil {
 		err = reasonOf(ctx, err)
 		p.log(ctx, a, err)
 		t.end(ctx, err)
@@ -212,13 +216,13 @@ func (a *asked) writeSwitch(conn net.Conn, h http.Header, answer *agentv1.Stream
 
 // join carries raw bytes both ways until the cluster's side ends. The client's
 // end of its own direction is carried, and the other goes on.
-func (p *Proxy) join(conn net.Conn, buffered io.Reader, stream Stream, l *live, t *trail) error {
+func (p *Proxy) join(conn net.Conn, from io.Reader, stream Stream, l *live, t *trail) error {
 	l.setCut(func() { conn.Close() })
 	sent := make(chan struct{})
 	var left atomic.Bool
 	go func() {
 		defer close(sent)
-		n, err := relay.Copy(stream, buffered, nil)
+		n, err := relay.Copy(stream, from, nil)
 		t.up.Add(n)
 		switch {
 		case err == nil:

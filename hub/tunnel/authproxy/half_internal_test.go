@@ -1,0 +1,106 @@
+package authproxy
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/hub/event/audit"
+	"github.com/axle-cd/axle/internal/kubereq"
+)
+
+// lastWord is a cluster that speaks once the client has said all.
+type lastWord struct {
+	ctx   context.Context
+	heard chan struct{}
+	said  bool
+}
+
+func (l *lastWord) Read(p []byte) (int, error) {
+	select {
+	case <-l.heard:
+	case <-l.ctx.Done():
+		return 0, l.ctx.Err()
+	}
+	if l.said {
+		return 0, io.EOF
+	}
+	l.said = true
+	// A stream that was given up says nothing any more.
+	return copy(p, "the last word"), l.ctx.Err()
+}
+
+func (*lastWord) Write(p []byte) (int, error) { return len(p), nil }
+func (l *lastWord) CloseWrite() error         { close(l.heard); return nil }
+func (*lastWord) Close() error                { return nil }
+func (*lastWord) Answer(context.Context) (*agentv1.StreamAnswer, error) {
+	return &agentv1.StreamAnswer{Status: http.StatusSwitchingProtocols, Upgrade: kubereq.WebSocket}, nil
+}
+
+// ends passes the records of ends on.
+type ends chan audit.Record
+
+func (e ends) Add(_ context.Context, r audit.Record)        { e <- r }
+func (ends) AddNow(_ context.Context, _ audit.Record) error { return nil }
+
+// A client that has said all it has to say still hears the end of the answer,
+// and what ended so is recorded as well ended.
+func TestClientThatSaidAllHearsTheRest(t *testing.T) {
+	t.Parallel()
+	records := make(ends, 10)
+	s := newStage(t, func(c *Config) {
+		c.Audit = records
+		c.Open = func(ctx context.Context, _ string, _ *agentv1.StreamHead) (Stream, error) {
+			return &lastWord{ctx: ctx, heard: make(chan struct{})}, nil
+		}
+	})
+	server := httptest.NewServer(s)
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+Prefix+"edge/api/v1/namespaces/a/pods/b/exec?command=x", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer axle_tok_ann")
+	for i := 0; i < len(webSocketAsked); i += 2 {
+		r.Header.Set(webSocketAsked[i], webSocketAsked[i+1])
+	}
+	if err := r.Write(conn); err != nil {
+		t.Fatal(err)
+	}
+	in := bufio.NewReader(conn)
+	answer, err := http.ReadResponse(in, r)
+	if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("%+v, %v", answer, err)
+	}
+	if _, err := io.WriteString(conn, "all there is"); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if rest, err := io.ReadAll(in); err != nil || string(rest) != "the last word" {
+		t.Errorf("the client hears %q, %v", rest, err)
+	}
+	select {
+	case end := <-records:
+		if end.Result != "ok" || end.Status != http.StatusSwitchingProtocols || end.Detail["bytes_up"] != "12" || end.Detail["bytes_down"] != "13" {
+			t.Errorf("the end is recorded as %+v", end)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the end was not recorded")
+	}
+}
