@@ -33,9 +33,12 @@ const (
 	// applied while passes run.
 	appliedRest = 5 * time.Millisecond
 	// listRest, for each service, is how long hints wait after a list, with more
-	// services than restFrom. A list of 2,000 takes some 14 ms of a core.
-	listRest = 500 * time.Microsecond
+	// services than restFrom. A list of 2,000 takes some 45 ms of a core.
+	listRest = time.Millisecond
 	restFrom = 100
+	// refreshEvery is how often it is looked whether a tree is to be checked or
+	// downloaded again.
+	refreshEvery = time.Minute
 	// quiet is how long the reporter waits for more to change.
 	quiet = 500 * time.Millisecond
 )

@@ -20,7 +20,7 @@
 //   - a poll every 2 min by default, the first at a random moment, failures
 //     with full jitter; at most 4 passes at once, one per service;
 //   - a hint polls at once, but lists that follow each other come no closer than
-//     0.5 ms for each service that they name (1 s at 2,000; at most 100
+//     1 ms for each service that they name (2 s at 2,000; at most 100
 //     services never wait);
 //   - absence never deletes: a service that is missing from the list is held
 //     (no apply, no prune, no heal), only a tombstone makes one leave;

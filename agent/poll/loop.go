@@ -36,6 +36,8 @@ type Loop struct {
 	deletes deletesHold
 	// listedAt is when a poll brought list; zero is a list from the disk.
 	listedAt time.Time
+	// refreshedAt is when the trees were looked through last.
+	refreshedAt time.Time
 	// listDeletes is what deletes waited for when list was taken.
 	listDeletes deletesHold
 	polls       int
@@ -233,7 +235,9 @@ func (l *Loop) pollOnce(ctx context.Context) error {
 	l.queueReads()
 	l.report.compare(answer.StatusHash)
 	l.ping(ctx)
-	poke(l.refresh)
+	if l.refreshDue() {
+		poke(l.refresh)
+	}
 	return nil
 }
 

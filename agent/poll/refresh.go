@@ -21,6 +21,19 @@ func (l *Loop) runRefresh(ctx context.Context) error {
 	}
 }
 
+// refreshDue reports whether the moments are to be looked through, which are
+// hours apart: once a minute, however many polls hints ask for.
+func (l *Loop) refreshDue() bool {
+	now := l.Clock.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now.Sub(l.refreshedAt) < refreshEvery {
+		return false
+	}
+	l.refreshedAt = now
+	return true
+}
+
 func (l *Loop) refreshAll(ctx context.Context) {
 	type part struct {
 		service string

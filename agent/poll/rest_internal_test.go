@@ -9,7 +9,7 @@ import (
 )
 
 // Hints of a fleet that changes one service after the other bring lists no
-// closer than 0.5 ms for each service; the first one, few services, and a list
+// closer than 1 ms for each service; the first one, few services, and a list
 // from the disk wait for nothing.
 func TestHintsRestAfterALargeList(t *testing.T) {
 	start := time.Unix(1000, 0)
@@ -19,10 +19,10 @@ func TestHintsRestAfterALargeList(t *testing.T) {
 		after    time.Duration
 		want     time.Duration
 	}{
-		"a burst over 2,000 services": {2000, true, 0, time.Second},
-		"in the middle of its rest":   {2000, true, 400 * time.Millisecond, 600 * time.Millisecond},
-		"rested":                      {2000, true, time.Second, 0},
-		"500 services":                {500, true, 0, 250 * time.Millisecond},
+		"a burst over 2,000 services": {2000, true, 0, 2 * time.Second},
+		"in the middle of its rest":   {2000, true, 400 * time.Millisecond, 1600 * time.Millisecond},
+		"rested":                      {2000, true, 2 * time.Second, 0},
+		"500 services":                {500, true, 0, 500 * time.Millisecond},
 		"few services":                {100, true, 0, 0},
 		"a list from the disk":        {2000, false, 0, 0},
 	} {
@@ -55,7 +55,7 @@ func TestHintsWhileRestingBecomeOnePoll(t *testing.T) {
 	}
 	l.Poke()
 	l.Poke()
-	hands.Advance(time.Second)
+	hands.Advance(2 * time.Second)
 	if !<-done {
 		t.Fatal("it ended without its context")
 	}
