@@ -16,7 +16,7 @@ import (
 type bench struct {
 	out      string
 	services int
-	started  time.Time
+	progress
 }
 
 // benchmark is one of those that are kept.
@@ -56,10 +56,6 @@ func benchCommand() *cobra.Command {
 	c.Flags().StringVar(&b.out, "out", filepath.Join("docs", "benchmarks"), "folder of the records; its table is written to <folder>.md")
 	c.Flags().IntVar(&b.services, "services", installServices, "of install: services of 4 objects; another number is printed and not recorded")
 	return c
-}
-
-func (b *bench) say(format string, args ...any) {
-	fmt.Printf("[%6.1fs] %s\n", time.Since(b.started).Seconds(), fmt.Sprintf(format, args...))
 }
 
 func (b *bench) run(ctx context.Context, names []string) error {

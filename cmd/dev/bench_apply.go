@@ -20,11 +20,11 @@ import (
 
 // benchApply is one run of the bench-apply command.
 type benchApply struct {
-	config  scale.ApplyConfig
-	out     string
-	name    string
-	alone   bool
-	started time.Time
+	config scale.ApplyConfig
+	out    string
+	name   string
+	alone  bool
+	progress
 }
 
 func benchApplyCommand() *cobra.Command {
@@ -58,10 +58,6 @@ result is recorded.`,
 	return c
 }
 
-func (b *benchApply) say(format string, args ...any) {
-	fmt.Printf("[%6.1fs] %s\n", time.Since(b.started).Seconds(), fmt.Sprintf(format, args...))
-}
-
 func (b *benchApply) run(ctx context.Context) error {
 	b.config.Progress = b.say
 	if !b.alone {
@@ -89,12 +85,7 @@ func (b *benchApply) run(ctx context.Context) error {
 	if err := r.print(); err != nil {
 		return err
 	}
-	line, err := json.Marshal(found)
-	if err != nil {
-		return err
-	}
-	fmt.Println(string(line))
-	return nil
+	return lastLine(found)
 }
 
 // buildPeer builds what we are measured beside, which is a module of its own so

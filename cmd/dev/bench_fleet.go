@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -26,8 +25,8 @@ type benchFleet struct {
 	touch   string
 	commits string
 	page    bool
-	started time.Time
-	commit  string // that is measured
+	progress
+	commit string // that is measured
 }
 
 func benchFleetCommand() *cobra.Command {
@@ -77,10 +76,6 @@ func fleetPlayerCommand() *cobra.Command {
 	}
 }
 
-func (b *benchFleet) say(format string, args ...any) {
-	fmt.Printf("[%6.1fs] %s\n", time.Since(b.started).Seconds(), fmt.Sprintf(format, args...))
-}
-
 func (b *benchFleet) run(ctx context.Context) (err error) {
 	if b.config.Touch, err = share(b.touch); err != nil {
 		return err
@@ -110,12 +105,7 @@ func (b *benchFleet) run(ctx context.Context) (err error) {
 	if err := r.print(); err != nil {
 		return err
 	}
-	line, err := json.Marshal(found)
-	if err != nil {
-		return err
-	}
-	fmt.Println(string(line))
-	return nil
+	return lastLine(found)
 }
 
 // share reads "1%" or "0.01".

@@ -20,11 +20,11 @@ import (
 
 // benchProxy is one run of the bench-proxy command.
 type benchProxy struct {
-	config  scale.ProxyConfig
-	alone   bool
-	out     string
-	name    string
-	started time.Time
+	config scale.ProxyConfig
+	alone  bool
+	out    string
+	name   string
+	progress
 }
 
 func benchProxyCommand() *cobra.Command {
@@ -56,10 +56,6 @@ result is recorded.`,
 	return c
 }
 
-func (b *benchProxy) say(format string, args ...any) {
-	fmt.Printf("[%6.1fs] %s\n", time.Since(b.started).Seconds(), fmt.Sprintf(format, args...))
-}
-
 func (b *benchProxy) run(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -89,12 +85,7 @@ func (b *benchProxy) run(ctx context.Context) error {
 	if err := printValues(r.values(), "BESIDE"); err != nil {
 		return err
 	}
-	line, err := json.Marshal(found)
-	if err != nil {
-		return err
-	}
-	fmt.Println(string(line))
-	return nil
+	return lastLine(found)
 }
 
 // proxyRecord is what is kept of one run.

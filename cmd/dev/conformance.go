@@ -36,7 +36,7 @@ type conform struct {
 	dir      string
 	record   string
 
-	started time.Time
+	progress
 	suite   conformance.Suite
 	lists   conformance.Lists
 	tests   []string
@@ -74,10 +74,6 @@ object; the logs of the suite lie in --dir.`,
 	f.StringVar(&c.dir, "dir", filepath.Join("bin", "conformance"), "folder of the logs")
 	f.StringVar(&c.record, "record", "", "write the result to this file")
 	return command
-}
-
-func (c *conform) say(format string, args ...any) {
-	fmt.Printf("[%6.1fs] %s\n", time.Since(c.started).Seconds(), fmt.Sprintf(format, args...))
 }
 
 func (c *conform) run(ctx context.Context) (err error) {

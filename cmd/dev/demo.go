@@ -22,7 +22,7 @@ type demo struct {
 	ref    string
 	folder string
 
-	started  time.Time
+	progress
 	world    *world.World
 	clusters []string // connected so far
 	services []service
@@ -64,11 +64,6 @@ func demoCommand() *cobra.Command {
 	c.Flags().StringVar(&d.ref, "ref", "main", "its branch or tag")
 	c.Flags().StringVar(&d.folder, "folder", ".", "folder in it to deliver")
 	return c
-}
-
-// say prints one line of the story with the time since its start.
-func (d *demo) say(format string, args ...any) {
-	fmt.Printf("[%6.1fs] %s\n", time.Since(d.started).Seconds(), fmt.Sprintf(format, args...))
 }
 
 func (d *demo) chapter(title string) { fmt.Printf("\n== %s\n", title) }

@@ -20,7 +20,7 @@ type seeding struct {
 	keep    bool
 	exit    bool
 	verbose bool
-	started time.Time
+	progress
 }
 
 func seedCommand() *cobra.Command {
@@ -54,10 +54,6 @@ verify and report, but apply nothing. It stays until Ctrl-C.
 	flags.IntVar(&s.config.Services, "services", 0, "of huge: services (default 10 a cluster)")
 	flags.DurationVar(&s.config.Interval, "poll-interval", 0, "between two polls of a simulated cluster (default 10s, huge 2m)")
 	return c
-}
-
-func (s *seeding) say(format string, args ...any) {
-	fmt.Printf("[%6.1fs] %s\n", time.Since(s.started).Seconds(), fmt.Sprintf(format, args...))
 }
 
 func (s *seeding) run(ctx context.Context) (err error) {
