@@ -14,8 +14,12 @@ import (
 
 var _ audit.Store = (*Store)(nil)
 
-// auditInsert is how many rows one statement adds.
-const auditInsert = 50
+const (
+	// auditInsert is how many rows one statement adds.
+	auditInsert = 50
+	// auditColumns is how many values a row has.
+	auditColumns = 11
+)
 
 // AppendAudit is audit.Store.
 func (s *Store) AppendAudit(ctx context.Context, extend func(end hashchain.End) ([]audit.Row, error)) error {
@@ -58,16 +62,28 @@ func (s *Store) lockAudit(ctx context.Context) error {
 }
 
 func (s *Store) insertAudit(ctx context.Context, rows []audit.Row) error {
-	var args []any
-	values := make([]string, len(rows))
-	for i, r := range rows {
-		values[i] = "(" + placeholders(len(args)+1, 11) + ")"
+	args := make([]any, 0, auditColumns*len(rows))
+	for _, r := range rows {
 		args = append(args, r.Sequence, r.Columns.At, r.Columns.Actor, r.Columns.ClusterID, r.Columns.Action, r.Columns.Kind,
 			r.Columns.Name, r.Columns.Result, string(r.Record), r.Previous, r.Hash)
 	}
 	_, err := s.exec(ctx, `INSERT INTO audit (seq, at, actor, cluster_id, action, kind, name, result, record, prev, hash)
-		VALUES `+strings.Join(values, ", "), args...)
+		VALUES `+s.dialect.auditValues(len(rows)), args...)
 	return err
+}
+
+// auditValues are the places of the values of some rows. Those of SQLite have
+// no numbers: a number is a name there, and each is looked for from the first
+// on whenever a row is bound.
+func (d dialect) auditValues(rows int) string {
+	if d.name == "sqlite" {
+		return strings.Repeat(", (?"+strings.Repeat(", ?", auditColumns-1)+")", rows)[len(", "):]
+	}
+	values := make([]string, rows)
+	for i := range values {
+		values[i] = "(" + placeholders(i*auditColumns+1, auditColumns) + ")"
+	}
+	return strings.Join(values, ", ")
 }
 
 // AuditEnd is audit.Store.
@@ -75,7 +91,8 @@ func (s *Store) AuditEnd(ctx context.Context) (hashchain.End, error) {
 	end, found, err := rowOf(ctx, s, func(row scan) (e hashchain.End, err error) {
 		err = row(&e.Sequence, &e.Hash)
 		return e, err
-	}, "SELECT seq, hash FROM audit_head WHERE id = 1")
+		// The argument makes it a statement that SQLite's connections keep compiled.
+	}, "SELECT seq, hash FROM audit_head WHERE id = $1", 1)
 	if err == nil && !found {
 		return end, errcode.New(errcode.Internal, "the head of the audit log is gone from the database; restore a backup")
 	}
