@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/timerslack"
 )
 
 // The exit codes.
@@ -20,7 +21,12 @@ const (
 	exitUsage  = 2
 )
 
-func main() { os.Exit(run()) }
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "run" {
+		timerslack.Widen()
+	}
+	os.Exit(run())
+}
 
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

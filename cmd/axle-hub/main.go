@@ -13,6 +13,7 @@ import (
 
 	"github.com/axle-cd/axle/hub"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/timerslack"
 )
 
 // The exit codes.
@@ -26,6 +27,9 @@ func main() {
 	// anything else.
 	if len(os.Args) > 1 && os.Args[1] == hub.GitGuardCommand {
 		os.Exit(hub.GitGuard(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == "serve" {
+		timerslack.Widen()
 	}
 	os.Exit(run())
 }
