@@ -28,7 +28,7 @@ func (s *auditing) List(ctx context.Context, r *connect.Request[hubv1.ListAuditR
 	}
 	if q.ClusterID != "" {
 		// One that was deleted is known by its id alone.
-		if c, err := s.Fleet.Cluster(ctx, q.ClusterID); err == nil {
+		if c, err := s.Fleet.ClusterNamed(ctx, q.ClusterID); err == nil {
 			q.ClusterID = c.ID
 		}
 	}

@@ -143,7 +143,7 @@ func (s *recorder) look(next connect.UnaryFunc) connect.UnaryFunc {
 		message, _ := request.Any().(proto.Message)
 		about := objectOf(request.Spec().Procedure, message)
 		if about.cluster != "" {
-			if c, err := s.Fleet.Cluster(ctx, about.cluster); err == nil {
+			if c, err := s.Fleet.ClusterNamed(ctx, about.cluster); err == nil {
 				r.known.ClusterID, r.known.ProjectID = c.ID, c.ProjectID
 			}
 		}

@@ -43,11 +43,11 @@ type ClusterQuery struct {
 // clusterAPI answers what a page or a command wants to know of a cluster now.
 type clusterAPI struct{ *Server }
 
-func (s *clusterAPI) cluster(ctx context.Context, name string) (fleet.ClusterView, error) {
+func (s *clusterAPI) cluster(ctx context.Context, name string) (fleet.Cluster, error) {
 	if s.ClusterReader == nil {
-		return fleet.ClusterView{}, errcode.New(errcode.Unavailable, "this hub reaches no clusters")
+		return fleet.Cluster{}, errcode.New(errcode.Unavailable, "this hub reaches no clusters")
 	}
-	return s.Fleet.Cluster(ctx, name)
+	return s.Fleet.ClusterNamed(ctx, name)
 }
 
 func (s *clusterAPI) CreateCredential(ctx context.Context, r *connect.Request[hubv1.CreateClusterCredentialRequest]) (*connect.Response[hubv1.ClusterCredential], error) {

@@ -99,7 +99,7 @@ type events struct{ *Server }
 func (s *events) List(ctx context.Context, r *connect.Request[hubv1.ListEventsRequest]) (*connect.Response[hubv1.ListEventsResponse], error) {
 	var cluster, service string
 	if r.Msg.GetCluster() != "" {
-		c, err := s.Fleet.Cluster(ctx, r.Msg.GetCluster())
+		c, err := s.Fleet.ClusterNamed(ctx, r.Msg.GetCluster())
 		if err != nil {
 			return nil, err
 		}

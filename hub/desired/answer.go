@@ -46,6 +46,7 @@ func (x *Index) For(clusterID string) (List, error) {
 		return List{}, err
 	}
 	c.refresh(l)
+	c.give()
 	list := List{
 		ClusterID: c.id, ClusterName: c.name, ETag: c.etag, Pending: c.pending,
 		Position: at, Incarnation: incarnation,
@@ -130,9 +131,5 @@ func (c *cluster) refresh(l life) {
 	if c.etag != "" && c.life == l {
 		return
 	}
-	etag := c.makeETag(l)
-	if etag != c.given {
-		c.give()
-	}
-	c.etag, c.given, c.life = etag, etag, l
+	c.etag, c.life = c.makeETag(l), l
 }

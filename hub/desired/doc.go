@@ -5,10 +5,11 @@
 // streaming queries of fleet and then changed by the rows of the change feed.
 // A cluster's list is put together when somebody asks for it. What stays is
 // its etag: a hash of what the list means, which is dropped when an entry of
-// the cluster changes and made again at the next poll.
+// the cluster changes and made again at the next poll, of a sum to which each
+// entry adds its own hash: a change costs what changed, not the list.
 //
 //	feed row -> Apply: read the entry again, drop the cluster's etag
-//	poll     -> ETag: the kept one, or hash the cluster's entries
+//	poll     -> ETag: the kept one, or hash the sum
 //	         -> For, only when it differs: the list itself
 //
 // It does not know HTTP or protobuf (hub/agentapi does), does not decide what

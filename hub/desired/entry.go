@@ -49,6 +49,9 @@ type entry struct {
 	bytes               int64
 	tarball, spec       sum
 	paused              bool
+	// since is how many lists had been given out when the tarballs came: they
+	// were in none of them.
+	since uint32
 	// parts are the tarballs of a service that is made of several, the one of
 	// tarball among them; nil for most.
 	parts []part
@@ -66,6 +69,11 @@ func (e *entry) holds(s sum) bool {
 	return e.mode == "" && (e.tarball == s || slices.ContainsFunc(e.parts, func(p part) bool { return p.tarball == s }))
 }
 
+// sameContent reports whether two entries name the same tarballs.
+func (e *entry) sameContent(other *entry) bool {
+	return e.tarball == other.tarball && slices.Equal(e.parts, other.parts) && e.mode == other.mode
+}
+
 // cluster is one cluster with its entries in order of id.
 type cluster struct {
 	id, name string
@@ -74,16 +82,19 @@ type cluster struct {
 	pending bool
 	entries []*entry
 
+	// meaning is over what the entries mean, whatever their order: see etag.go.
+	meaning meaning
 	// etag is empty when it has to be made again; life is the incarnation it
 	// was made for, given the etag of the list last given out.
 	etag  string
 	life  life
 	given string
-	// generation counts the lists given out; served are the tarballs of the
-	// last, dropped those of the 3 before that are not in it.
+	// generation counts the lists given out; dropped are the tarballs of the
+	// last of them, and of the 3 before, that are not in the present list.
+	// spare counts those of dropped that this replica never gave out.
 	generation uint32
-	served     []sum
 	dropped    []droppedSum
+	spare      int
 }
 
 // life is what of an incarnation an agent must hear of.
@@ -92,10 +103,12 @@ type life struct {
 	confirmed bool
 }
 
-// droppedSum is a tarball and the last list that had it.
+// droppedSum is a tarball, the last list that had it, and whether that one was
+// given out here.
 type droppedSum struct {
-	sum  sum
-	last uint32
+	sum   sum
+	last  uint32
+	given bool
 }
 
 func (c *cluster) find(id string) (int, bool) {
@@ -103,38 +116,63 @@ func (c *cluster) find(id string) (int, bool) {
 }
 
 func (c *cluster) put(e *entry) {
+	e.since = c.generation
 	if i, ok := c.find(e.id); ok {
-		c.replaced(c.entries[i], e)
+		if old := c.entries[i]; e.sameContent(old) {
+			e.since = old.since
+		}
+		c.left(c.entries[i], e)
 		c.entries[i] = e
 	} else {
 		c.entries = slices.Insert(c.entries, i, e)
 	}
+	c.meaning.add(e)
 	c.etag = ""
 }
 
-// replaced keeps what a service had last, also when this replica never gave it
-// out: another one may have, and the agent now asks here for a delta from it.
-func (c *cluster) replaced(old, e *entry) {
-	keep := func(s sum) {
-		if s == (sum{}) || e.holds(s) || slices.Contains(c.served, s) || slices.ContainsFunc(c.dropped, func(d droppedSum) bool { return d.sum == s }) {
-			return
-		}
-		// A replica that a cluster never polls keeps one for each service.
-		if len(c.dropped) > len(c.entries)+hold {
-			c.dropped = slices.Delete(c.dropped, 0, 1)
-		}
-		c.dropped = append(c.dropped, droppedSum{s, c.generation})
+// left takes an entry out of what the list means, and keeps what its service
+// had last, also when this replica never gave it out: another one may have, and
+// the agent now asks here for a delta from it. now is the entry that follows,
+// nil for none.
+func (c *cluster) left(old, now *entry) {
+	c.meaning.take(old)
+	if old.mode != "" {
+		return
 	}
-	if old.mode == "" {
-		keep(old.tarball)
-		for _, p := range old.parts {
-			keep(p.tarball)
+	c.keep(old.tarball, old, now)
+	for _, p := range old.parts {
+		c.keep(p.tarball, old, now)
+	}
+}
+
+// keep lets the cluster fetch a tarball for some lists more. What was given out
+// ages with the lists; of what was not a cluster keeps one for each service,
+// also where it never polls.
+func (c *cluster) keep(s sum, old, now *entry) {
+	given := old.since < c.generation
+	if s == (sum{}) || now != nil && now.holds(s) {
+		return
+	}
+	if i := slices.IndexFunc(c.dropped, func(d droppedSum) bool { return d.sum == s }); i >= 0 {
+		d := &c.dropped[i]
+		if given && !d.given {
+			d.given, c.spare = true, c.spare-1
+		}
+		d.last = c.generation
+		return
+	}
+	if !given {
+		if c.spare++; c.spare > len(c.entries)+hold {
+			oldest := slices.IndexFunc(c.dropped, func(d droppedSum) bool { return !d.given })
+			c.dropped, c.spare = slices.Delete(c.dropped, oldest, oldest+1), c.spare-1
 		}
 	}
+	c.dropped = append(c.dropped, droppedSum{s, c.generation, given})
 }
 
 func (c *cluster) remove(id string) {
 	if i, ok := c.find(id); ok {
+		c.left(c.entries[i], nil)
 		c.entries = slices.Delete(c.entries, i, i+1)
 	}
 	c.etag = ""
@@ -144,37 +182,44 @@ func (c *cluster) remove(id string) {
 // that is working through an older list must not be cut off from it.
 const hold = 3
 
-// give notes that a new list goes out.
+// give notes that the present list goes out.
 func (c *cluster) give() {
-	now := c.tarballs()
-	for _, s := range c.served {
-		if _, ok := slices.BinarySearchFunc(now, s, compareSums); !ok {
-			c.dropped = append(c.dropped, droppedSum{s, c.generation})
-		}
+	if c.given == c.etag {
+		return
 	}
+	c.given = c.etag
 	c.generation++
 	c.dropped = slices.DeleteFunc(c.dropped, func(d droppedSum) bool { return d.last+hold < c.generation })
-	c.served = now
+	c.spare = 0
+	for _, d := range c.dropped {
+		if !d.given {
+			c.spare++
+		}
+	}
 }
 
-// tarballs are the distinct ones of the present entries, sorted.
-func (c *cluster) tarballs() []sum {
-	var all []sum
+// inherit takes over what a cluster was given before the table was read anew.
+func (c *cluster) inherit(was *cluster) {
+	c.generation, c.given, c.dropped, c.spare = was.generation, was.given, was.dropped, was.spare
+	now := map[string]*entry{}
 	for _, e := range c.entries {
-		if e.mode == "" && e.tarball != (sum{}) {
-			all = append(all, e.tarball)
+		e.since = c.generation
+		now[e.id] = e
+	}
+	for _, old := range was.entries {
+		e := now[old.id]
+		if e != nil && e.sameContent(old) {
+			e.since = old.since
+			continue
 		}
-		for _, p := range e.parts {
-			if e.mode == "" {
-				all = append(all, p.tarball)
+		if old.mode == "" {
+			c.keep(old.tarball, old, e)
+			for _, p := range old.parts {
+				c.keep(p.tarball, old, e)
 			}
 		}
 	}
-	slices.SortFunc(all, compareSums)
-	return slices.Clip(slices.Compact(all))
 }
-
-func compareSums(a, b sum) int { return strings.Compare(string(a[:]), string(b[:])) }
 
 // has reports whether the cluster may fetch a tarball.
 func (c *cluster) has(s sum) bool {
@@ -182,9 +227,6 @@ func (c *cluster) has(s sum) bool {
 		if e.holds(s) {
 			return true
 		}
-	}
-	if _, ok := slices.BinarySearchFunc(c.served, s, compareSums); ok {
-		return true
 	}
 	return slices.ContainsFunc(c.dropped, func(d droppedSum) bool { return d.sum == s })
 }

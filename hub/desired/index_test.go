@@ -3,6 +3,7 @@ package desired_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"strings"
 	"sync"
@@ -135,6 +136,14 @@ func etag(t *testing.T, x *desired.Index, cluster string) string {
 	return tag
 }
 
+// give takes a cluster's list, as an agent does.
+func give(t *testing.T, x *desired.Index, cluster string) {
+	t.Helper()
+	if _, err := x.For(cluster); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestNothingIsAnsweredBeforeTheIndexIsWhole(t *testing.T) {
 	r := newRows()
 	x, err := desired.New(desired.Config{Fleet: r, Feed: r})
@@ -228,6 +237,71 @@ func TestETagIsTheMeaning(t *testing.T) {
 	}
 }
 
+// Replicas hear of changes in other batches and at other times, and one that
+// starts hears of none: the same entries are the same list.
+func TestETagForgetsTheWayThere(t *testing.T) {
+	r, x := start(t)
+	late := index(t, r)
+	random := rand.New(rand.NewPCG(1, 2))
+	var missed []event.Change
+	for n := range 400 {
+		cluster := fmt.Sprintf("c%d", 1+random.IntN(2))
+		row := service(cluster, fmt.Sprintf("s%d", random.IntN(20)), 1+random.IntN(5))
+		switch random.IntN(6) {
+		case 0:
+			row.Paused = true
+		case 1:
+			row.Deleting, row.TombstoneID = fleet.Drain, "t1"
+		case 2:
+			row.Parts = parts(1, 1+random.IntN(5))
+		}
+		change := event.Change{Kind: event.KindService, Key: row.ID, Cluster: cluster}
+		if random.IntN(4) == 0 {
+			delete(r.services, row.ID)
+		} else {
+			r.services[row.ID] = row
+		}
+		apply(t, x, change)
+		if missed = append(missed, change); n%17 == 0 {
+			apply(t, late, missed...)
+			missed = nil
+			fresh := index(t, r)
+			for _, c := range []string{"c1", "c2"} {
+				if a, b, d := etag(t, x, c), etag(t, late, c), etag(t, fresh, c); a != b || a != d {
+					t.Fatalf("after %d changes: %s, in one batch %s, afresh %s", n+1, a, b, d)
+				}
+			}
+		}
+	}
+}
+
+// A person who syncs all services of a cluster changes its list thousands of
+// times: each must cost what changed, not the list.
+func TestETagAfterAChangeCostsTheChange(t *testing.T) {
+	r, x := start(t)
+	for n := range 3000 {
+		row := service("c1", fmt.Sprintf("many-%d", n), n)
+		r.services[row.ID] = row
+	}
+	if err := x.Rebuild(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	give(t, x, "c1")
+	const changes = 20
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for n := range changes {
+		row := r.services["many-7"]
+		row.SpecDigest = specOf(n)
+		put(t, r, x, row)
+		etag(t, x, "c1")
+	}
+	runtime.ReadMemStats(&after)
+	if each := (after.TotalAlloc - before.TotalAlloc) / changes; each > 32<<10 {
+		t.Errorf("a change of one of 3000 services takes %d B", each)
+	}
+}
+
 func TestNewLifeOfTheDatabaseIsNewToAgents(t *testing.T) {
 	r, x := start(t)
 	before := etag(t, x, "c1")
@@ -296,10 +370,11 @@ func TestDeletedClusterIsUnknown(t *testing.T) {
 
 func TestTarballsOfTheLastListsOfTheOwnCluster(t *testing.T) {
 	r, x := start(t)
-	etag(t, x, "c1")
+	give(t, x, "c1")
 	for n := 11; n <= 14; n++ {
 		put(t, r, x, service("c1", "s1", n))
-		etag(t, x, "c1") // given out
+		etag(t, x, "c1") // asked for only
+		give(t, x, "c1")
 	}
 	// Lists had 1, 11, 12, 13, 14.
 	for n, want := range map[int]bool{14: true, 13: true, 12: true, 11: true, 1: false, 2: true, 99: false} {
@@ -314,9 +389,33 @@ func TestTarballsOfTheLastListsOfTheOwnCluster(t *testing.T) {
 	if err := x.Rebuild(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	etag(t, x, "c1")
+	give(t, x, "c1")
 	if !x.MayFetch("c1", digestOf(11)) {
 		t.Error("a rebuild forgot the lists given out")
+	}
+}
+
+// Who only asks for the etag of a list has not got it: changes that nobody has
+// fetched age nothing that was given out.
+func TestChangesThatNobodyFetchedAgeNothing(t *testing.T) {
+	r, x := start(t)
+	give(t, x, "c1")
+	for n := 11; n <= 30; n++ {
+		put(t, r, x, service("c1", "s1", n))
+		etag(t, x, "c1")
+	}
+	other := service("c1", "s1", 30)
+	other.SpecDigest = specOf(99)
+	put(t, r, x, other)
+	if !x.MayFetch("c1", digestOf(1)) || !x.MayFetch("c1", digestOf(30)) {
+		t.Error("the tarball of the list that the cluster has is not its own any more")
+	}
+	for n := 31; n <= 33; n++ {
+		give(t, x, "c1")
+		put(t, r, x, service("c1", "s1", n))
+	}
+	if give(t, x, "c1"); x.MayFetch("c1", digestOf(1)) {
+		t.Error("a tarball of long ago is still the cluster's")
 	}
 }
 

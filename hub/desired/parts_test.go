@@ -61,18 +61,18 @@ func TestETagCoversEachPart(t *testing.T) {
 func TestPartsMayBeFetched(t *testing.T) {
 	r, x := start(t)
 	row := service("c1", "s1", 1)
-	etag(t, x, "c1")
+	give(t, x, "c1")
 	for n := 11; n <= 14; n++ {
 		row.Parts = parts(1, n)
 		put(t, r, x, row)
 		if !x.MayFetch("c1", digestOf(n)) {
 			t.Errorf("part %d is listed and may not be fetched", n)
 		}
-		etag(t, x, "c1") // given out
+		give(t, x, "c1")
 	}
 	row.Parts = nil
 	put(t, r, x, row)
-	etag(t, x, "c1")
+	give(t, x, "c1")
 	for n, want := range map[int]bool{14: true, 13: true, 12: true, 11: false, 1: true, 99: false} {
 		if got := x.MayFetch("c1", digestOf(n)); got != want {
 			t.Errorf("digest %d: %v, want %v", n, got, want)

@@ -75,7 +75,7 @@ func (t *table) drop(serviceID string) {
 func (t *table) keepHistory(old *table) {
 	for id, was := range old.clusters {
 		if c := t.clusters[id]; c != nil {
-			c.generation, c.served, c.dropped, c.given = was.generation, was.served, was.dropped, was.given
+			c.inherit(was)
 		}
 	}
 }

@@ -15,6 +15,13 @@ func (f *Fleet) Cluster(ctx context.Context, name string) (ClusterView, error) {
 	return f.viewCluster(ctx, c)
 }
 
+// ClusterNamed returns a cluster's row by its name, without what its services
+// are like: who only needs to know which cluster is meant must not have them
+// counted. NotFound.
+func (f *Fleet) ClusterNamed(ctx context.Context, name string) (Cluster, error) {
+	return f.store.ClusterByName(ctx, name)
+}
+
 // ClusterByID returns a cluster by id. NotFound.
 func (f *Fleet) ClusterByID(ctx context.Context, id string) (ClusterView, error) {
 	c, err := f.store.ClusterByID(ctx, id)
