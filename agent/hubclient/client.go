@@ -40,8 +40,11 @@ type Client struct {
 	token     []string // "Bearer …" as a header value, shared by requests
 	keys      map[string]ed25519.PublicKey
 	former    map[string]ed25519.PublicKey // never changes
+	// seen is the highest place that the hub named, which requests ask for;
+	// held is that of the last list or specs that were taken.
 	seen      Position
 	seenValue []string
+	held      Position
 	// skew is how far the hub's clock is ahead of ours, as far as known.
 	skew time.Duration
 	// newerLife is set when an unsigned position named a later incarnation:
@@ -75,6 +78,7 @@ func New(cfg Config) (*Client, error) {
 	c.calls = sync.OnceValue(c.makeCalls)
 	c.SetToken(cfg.Token)
 	c.mu.Lock()
+	c.held = cfg.Seen
 	c.setSeen(cfg.Seen)
 	c.mu.Unlock()
 	return c, nil
@@ -105,7 +109,7 @@ func (c *Client) Expect(p Position) {
 	}
 }
 
-// Seen returns the highest position that was taken.
+// Seen returns the highest position that the hub named.
 func (c *Client) Seen() Position {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,10 +141,12 @@ var noAgent = []string{""}
 
 // take checks an answer's position and remembers it when it is higher; a list
 // moves the client by what is signed in it, not by its header. Within the
-// incarnation nothing lower is taken. A newer incarnation is taken with its
+// incarnation nothing lower is taken than what its request asked for: a hint or
+// an answer to another call may have named a later place meanwhile, which makes
+// no answer stale that was on its way. A newer incarnation is taken with its
 // signed list only, but does not make an answer stale.
-func (c *Client) take(h http.Header, list bool) error {
-	text := h.Get(positionHeader)
+func (c *Client) take(request, answer http.Header, list bool) error {
+	text := answer.Get(positionHeader)
 	if text == "" {
 		return nil
 	}
@@ -152,7 +158,10 @@ func (c *Client) take(h http.Header, list bool) error {
 	defer c.mu.Unlock()
 	switch {
 	case at.Before(c.seen):
-		return staleError(at, c.seen)
+		asked, err := ParsePosition(request.Get(seenHeader))
+		if err != nil || at.Before(asked) || at.Incarnation != c.seen.Incarnation {
+			return staleError(at, c.seen)
+		}
 	case list:
 	case c.seen.Incarnation == "":
 		c.setSeen(at)
@@ -177,7 +186,7 @@ func (c *Client) roundTrip(r *http.Request) (*http.Response, error) {
 	// A replica that is behind says so, and when to come again; that its place
 	// is an older one is what it means, not news to drop.
 	busy := answer.StatusCode == http.StatusServiceUnavailable || answer.StatusCode == http.StatusTooManyRequests
-	if err := c.take(answer.Header, list); err != nil && !busy {
+	if err := c.take(r.Header, answer.Header, list); err != nil && !busy {
 		return nil, errors.Join(err, answer.Body.Close())
 	}
 	return answer, nil

@@ -53,6 +53,7 @@ func (c *Client) Desired(ctx context.Context, etag string) (Answer, error) {
 }
 
 func (c *Client) poll(ctx context.Context, etag string) (Answer, error) {
+	asked := c.Seen()
 	h := c.header()
 	h["Accept-Encoding"] = acceptZstd
 	if etag != "" && !c.mustAskAgain() {
@@ -84,7 +85,7 @@ func (c *Client) poll(ctx context.Context, etag string) (Answer, error) {
 		}
 		return Answer{StatusHash: status}, nil
 	case http.StatusOK:
-		list, err := c.readList(answer)
+		list, err := c.readList(answer, asked)
 		return Answer{List: list, StatusHash: status}, err
 	}
 	return Answer{}, refusal(answer)
@@ -98,7 +99,7 @@ func (c *Client) mustAskAgain() bool {
 	return c.newerLife
 }
 
-func (c *Client) readList(r *http.Response) (*List, error) {
+func (c *Client) readList(r *http.Response, asked Position) (*List, error) {
 	if r.Header.Get("Content-Type") != listType {
 		return nil, notTheHub(r)
 	}
@@ -111,7 +112,7 @@ func (c *Client) readList(r *http.Response) (*List, error) {
 		return nil, err
 	}
 	list.ETag = r.Header.Get("Etag")
-	return list, c.follow(list)
+	return list, c.follow(list, asked)
 }
 
 func readBody(r *http.Response) ([]byte, error) {
@@ -171,17 +172,35 @@ func (c *Client) verify(signed []byte, others map[string]ed25519.PublicKey) (*Li
 // follow moves the client to the list's position, or drops the list. The
 // signed position counts, not the header's: a replayed body with a fresh
 // header is old all the same.
-func (c *Client) follow(list *List) error {
+func (c *Client) follow(list *List, asked Position) error {
 	at := positionOf(list.Desired.GetPosition())
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if at.Before(c.seen) {
-		return staleError(at, c.seen)
+	if err := c.keep(at, asked); err != nil {
+		return err
 	}
 	list.Lineage = Follow(c.seen, list.Desired.GetIncarnation())
 	if at.Incarnation != c.seen.Incarnation {
 		c.newerLife = false
 	}
-	c.setSeen(at)
+	if c.seen.Before(at) {
+		c.setSeen(at)
+	}
+	return nil
+}
+
+// keep notes that a list or specs of a place are taken, unless it is older than
+// what was asked for or than what is held. What the hub named while the answer
+// was on its way is no reason to drop it. The caller holds mu.
+func (c *Client) keep(at, asked Position) error {
+	for _, floor := range []Position{asked, c.held} {
+		if at.Before(floor) {
+			return staleError(at, floor)
+		}
+	}
+	if at.Incarnation < c.seen.Incarnation {
+		return staleError(at, c.seen)
+	}
+	c.held = at
 	return nil
 }

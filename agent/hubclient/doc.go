@@ -8,7 +8,8 @@
 // by the thousand.
 //
 // Invariants:
-//   - an answer that is older than one already taken is dropped, in whatever
+//   - an answer that is older than what its request asked for is dropped, and
+//     so is a list or a spec that is older than one already taken, in whatever
 //     order replicas answer; only a signed list moves a client to another
 //     incarnation, and only to a newer one;
 //   - a list and specs are taken only with the signature of a pinned key, for

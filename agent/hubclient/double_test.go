@@ -106,6 +106,15 @@ func (d *double) send(w http.ResponseWriter, m *agentv1.Desired) {
 	w.Write(d.list(m))
 }
 
+// specs is a signed answer to a call for specs of a place.
+func (d *double) specs(life string, sequence int64, digest string) *agentv1.ServicesResponse {
+	inner := must(proto.Marshal(&agentv1.ServicesResponse{
+		ClusterId: "c1", Position: &agentv1.Position{Incarnation: life, Sequence: sequence},
+		Services: []*agentv1.ServiceSpec{{Id: "s1", SpecDigest: digest}},
+	}))
+	return &agentv1.ServicesResponse{Signed: inner, KeyId: "k1", Signature: ed25519.Sign(d.key, append([]byte("axle-services\n"), inner...))}
+}
+
 func position(life string, sequence int64) string {
 	return hubclient.Position{Incarnation: life, Sequence: sequence}.String()
 }

@@ -57,7 +57,7 @@ func (r *replayer) serve(w http.ResponseWriter, q *http.Request) {
 		w.Header().Set("Content-Type", "application/proto")
 		var m proto.Message = &agentv1.ReportResponse{StatusHash: strconv.FormatInt(at, 10)}
 		if strings.HasSuffix(q.URL.Path, "/Services") {
-			m = &agentv1.ServicesResponse{Services: []*agentv1.ServiceSpec{{Id: "s1", SpecDigest: strconv.FormatInt(at, 10)}}}
+			m = r.specs(life1, at, strconv.FormatInt(at, 10))
 		}
 		w.Write(must(proto.Marshal(m)))
 	}
@@ -72,7 +72,8 @@ type asker struct {
 // neverBack asks in turns and returns an error when a revision that was taken
 // is older than one that was taken before.
 func neverBack(ctx context.Context, a asker) error {
-	var highest, taken int64
+	var highest int64
+	taken := map[string]int{"list": 0, "specs": 0, "report": 0}
 	for n := range 300 {
 		for kind, ask := range map[string]func(context.Context) (string, error){"list": a.list, "specs": a.specs, "report": a.report} {
 			text, err := ask(ctx)
@@ -83,15 +84,17 @@ func neverBack(ctx context.Context, a asker) error {
 			if err != nil {
 				return err
 			}
-			taken++
+			taken[kind]++
 			if revision < highest {
 				return fmt.Errorf("round %d: %s took revision %d after %d", n, kind, revision, highest)
 			}
 			highest = revision
 		}
 	}
-	if taken < 100 {
-		return fmt.Errorf("only %d answers were taken, the rule was not tried", taken)
+	for kind, n := range taken {
+		if n < 50 {
+			return fmt.Errorf("only %d answers of %s were taken, the rule was not tried", n, kind)
+		}
 	}
 	return nil
 }
@@ -140,8 +143,53 @@ func TestRevisionsNeverGoBackCatchesABelievingClient(t *testing.T) {
 		return must(r.client(t).Verify(body)).Desired.GetServices()[0].GetTarballDigest(), nil
 	}
 	silent := func(context.Context) (string, error) { return "", nil }
-	if err := neverBack(t.Context(), asker{list, silent, silent}); err == nil {
+	if err := neverBack(t.Context(), asker{list, silent, silent}); err == nil || !strings.Contains(err.Error(), "took revision") {
 		t.Error("a client that believes older answers was not caught")
+	}
+}
+
+// A hint, or the answer to another call, names a later place while an answer is
+// on its way: the answer is as new as its request asked for, and is taken. It
+// moves nothing back.
+func TestAHintMakesNoAnswerOnItsWayStale(t *testing.T) {
+	d := newDouble(t)
+	c := d.client(t, func(cfg *hubclient.Config) { cfg.Seen = hubclient.Position{Incarnation: life1, Sequence: 36} })
+	later := hubclient.Position{Incarnation: life1, Sequence: 37}
+	d.answer(func(w http.ResponseWriter, q *http.Request) {
+		c.Expect(later)
+		w.Header().Set("Axle-Position", position(life1, 36))
+		if strings.HasSuffix(q.URL.Path, "/desired") {
+			d.sendList(w, life1, 36, "one")
+			return
+		}
+		w.Header().Set("Content-Type", "application/proto")
+		w.Write(must(proto.Marshal(d.specs(life1, 36, "one"))))
+	})
+	if answer, err := c.Services(t.Context(), []string{"s1"}); err != nil || len(answer.GetServices()) != 1 {
+		t.Errorf("specs: %v, %v", answer, err)
+	}
+	c = d.client(t, func(cfg *hubclient.Config) { cfg.Seen = hubclient.Position{Incarnation: life1, Sequence: 36} })
+	if answer, err := c.Desired(t.Context(), ""); err != nil || answer.List == nil {
+		t.Errorf("list: %v", err)
+	}
+	if got := c.Seen(); got != later {
+		t.Errorf("the client went back to %s", got)
+	}
+	// From here on it asks for the later place, and an older one is none.
+	if _, err := c.Services(t.Context(), []string{"s1"}); hubclient.ReasonOf(err) != hubclient.Stale {
+		t.Errorf("older specs than were asked for: %v", err)
+	}
+	if _, err := c.Desired(t.Context(), ""); hubclient.ReasonOf(err) != hubclient.Stale {
+		t.Errorf("an older list than was asked for: %v", err)
+	}
+	// What is signed counts, whatever the header says.
+	d.answer(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Axle-Position", position(life1, 37))
+		w.Header().Set("Content-Type", "application/proto")
+		w.Write(must(proto.Marshal(d.specs(life1, 36, "one"))))
+	})
+	if _, err := c.Services(t.Context(), []string{"s1"}); hubclient.ReasonOf(err) != hubclient.Stale {
+		t.Errorf("older specs under a new header: %v", err)
 	}
 }
 

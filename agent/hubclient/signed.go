@@ -71,8 +71,9 @@ func (c *Client) told(what string) {
 
 // Services returns the specs of some of this cluster's services, as a pinned
 // key signed them. The answer may be newer than the list that named them,
-// never older than what was seen.
+// never older than what was known when it was asked for.
 func (c *Client) Services(ctx context.Context, ids []string) (*agentv1.ServicesResponse, error) {
+	asked := c.Seen()
 	outer, err := call(ctx, c, c.calls().Services, &agentv1.ServicesRequest{Ids: ids, Signed: true})
 	if err != nil {
 		return nil, err
@@ -85,13 +86,17 @@ func (c *Client) Services(ctx context.Context, ids []string) (*agentv1.ServicesR
 		return nil, hold(Untrusted, 0, errcode.Internal, "the signed specs cannot be read: %w", err)
 	}
 	c.mu.Lock()
-	cluster, seen := c.clusterID, c.seen
+	cluster := c.clusterID
 	c.mu.Unlock()
 	if inner.GetClusterId() != cluster {
 		return nil, c.refuse(hold(Untrusted, 0, errcode.Forbidden, "specs refused: they are of cluster %.80q, this is %.80q", inner.GetClusterId(), cluster))
 	}
-	if at := positionOf(inner.GetPosition()); at.Incarnation == seen.Incarnation && at.Before(seen) {
-		return nil, staleError(at, seen)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at := positionOf(inner.GetPosition()); at.Incarnation == c.seen.Incarnation {
+		if err := c.keep(at, asked); err != nil {
+			return nil, err
+		}
 	}
 	return &inner, nil
 }

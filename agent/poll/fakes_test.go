@@ -53,9 +53,11 @@ type hub struct {
 	tarballs map[digest.Digest][]byte
 	away     error
 	noSpecs  error // instead of specs
-	polls    int
-	asked    int // calls of Services
-	fetched  int // downloads
+	// onServices runs before specs are answered, without the lock.
+	onServices func()
+	polls      int
+	asked      int // calls of Services
+	fetched    int // downloads
 
 	stored  map[string]string // service id -> hash
 	status  map[string]*agentv1.ServiceStatus
@@ -130,6 +132,12 @@ func hashAll(hashes map[string]string) string {
 }
 
 func (h *hub) Services(_ context.Context, ids []string) (*agentv1.ServicesResponse, error) {
+	h.mu.Lock()
+	before := h.onServices
+	h.mu.Unlock()
+	if before != nil {
+		before()
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.asked++
@@ -252,18 +260,20 @@ type cluster struct {
 	applied map[string]apply.State
 	passes  map[string]int
 	renders map[string]int
-	parts   map[string][]render.Part
-	deleted []string
-	paused  map[string]bool
-	partial map[string]string
-	result  map[string]apply.Result
-	health  map[string]string
-	reads   []render.Read
-	objects map[string][]byte
-	lookups map[string]int
-	asked   []string
-	served  []string
-	fail    error
+	// renderedAt are the times that templates were told.
+	renderedAt map[string][]time.Time
+	parts      map[string][]render.Part
+	deleted    []string
+	paused     map[string]bool
+	partial    map[string]string
+	result     map[string]apply.Result
+	health     map[string]string
+	reads      []render.Read
+	objects    map[string][]byte
+	lookups    map[string]int
+	asked      []string
+	served     []string
+	fail       error
 	// confirms: Confirm says yes, and counts.
 	confirms  bool
 	confirmed map[string]int
@@ -271,7 +281,7 @@ type cluster struct {
 
 func newCluster() *cluster {
 	return &cluster{
-		applied: map[string]apply.State{}, passes: map[string]int{}, renders: map[string]int{}, parts: map[string][]render.Part{}, paused: map[string]bool{},
+		applied: map[string]apply.State{}, passes: map[string]int{}, renders: map[string]int{}, renderedAt: map[string][]time.Time{}, parts: map[string][]render.Part{}, paused: map[string]bool{},
 		partial: map[string]string{}, result: map[string]apply.Result{}, health: map[string]string{}, objects: map[string][]byte{}, lookups: map[string]int{}, served: []string{"v1"}, confirmed: map[string]int{},
 	}
 }
@@ -374,6 +384,7 @@ func (c *cluster) Render(_ context.Context, p render.Pass) (render.Result, error
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.renders[p.ID]++
+	c.renderedAt[p.ID] = append(c.renderedAt[p.ID], p.Now)
 	c.parts[p.ID] = p.Parts
 	text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": p.Name}})
 	if err != nil {

@@ -32,7 +32,7 @@ func (l *Loop) takeList(answer Answer) {
 	})
 	l.mu.Lock()
 	l.placeList(answer.List)
-	l.listedAt = l.Clock.Now()
+	l.listedAt, l.specsComing = l.Clock.Now(), true
 	l.mu.Unlock()
 	l.Log.Info("a new list was taken", logkey.Count, len(answer.List.GetServices()), logkey.Position, answer.Seen)
 	l.drop()
@@ -154,6 +154,11 @@ func (l *Loop) drop() {
 // asked for again at the next poll; services work on with the spec they have
 // when it is the one that the list names.
 func (l *Loop) fetchSpecs(ctx context.Context) {
+	defer func() {
+		l.mu.Lock()
+		l.specsComing = false
+		l.mu.Unlock()
+	}()
 	wanted := map[string]string{}
 	l.mu.Lock()
 	if !l.list.GetPending() {
@@ -178,6 +183,7 @@ func (l *Loop) fetchSpecs(ctx context.Context) {
 		l.takeSpecs(answer, wanted)
 		ids = ids[n:]
 	}
+	l.storeApplied()
 }
 
 func (l *Loop) takeSpecs(answer *agentv1.ServicesResponse, wanted map[string]string) {
@@ -201,10 +207,13 @@ func (l *Loop) takeSpecs(answer *agentv1.ServicesResponse, wanted map[string]str
 		s.specify(spec)
 		s.specFor = key
 		l.call(s, spec.GetName(), spec.GetNamespace())
+		// What is wanted may be what is applied: then no pass follows that would
+		// say that it is over, and what was applied.
+		told := l.renameApplied(s)
 		if s.trouble != nil && s.trouble.source == sourceAgent {
-			// What is wanted may be what is applied: then no pass follows that
-			// would say that it is over.
-			s.trouble = nil
+			s.trouble, told = nil, true
+		}
+		if told {
 			l.hints.touch(s.id)
 			poke(l.hints.wake)
 		}

@@ -36,6 +36,9 @@ type Loop struct {
 	deletes deletesHold
 	// listedAt is when a poll brought list; zero is a list from the disk.
 	listedAt time.Time
+	// specsComing: a list was taken, and the specs that it calls new are asked
+	// for.
+	specsComing bool
 	// refreshedAt is when the trees were looked through last.
 	refreshedAt time.Time
 	// listDeletes is what deletes waited for when list was taken.

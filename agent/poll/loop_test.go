@@ -3,6 +3,7 @@ package poll_test
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -106,7 +107,8 @@ func TestAKindThatComesWakesThoseThatMissedIt(t *testing.T) {
 }
 
 // What is wanted was applied with the spec of before, so nothing is left to do
-// when the spec comes; that it came must be said all the same.
+// when the spec comes; that it came must be said all the same, and by the name
+// of the revision that was applied: the spec of before carried the one before.
 func TestSpecsThatComeAtLastAreSaid(t *testing.T) {
 	h, c := newHub(t), newCluster()
 	h.put("web", "one")
@@ -135,6 +137,59 @@ func TestSpecsThatComeAtLastAreSaid(t *testing.T) {
 	h.says("web", "Failed", "")
 	h.change(func() { h.noSpecs = nil })
 	h.says("web", "Synced", "")
+	eventually.For(t, within, "the second revision's name", func() error {
+		if got := h.says("web", "Synced", "").GetSourceRevision(); got != "two" {
+			return fmt.Errorf("it is %s", got)
+		}
+		return nil
+	})
+	if n := c.count(c.passes, "web"); n != 2 {
+		t.Errorf("%d passes for two revisions", n)
+	}
+}
+
+// A pass that comes due between a list and its specs waits for them: what it
+// renders, diffs and tests goes by the names of the revision that it applies.
+func TestAPassWaitsForTheSpecOfItsFiles(t *testing.T) {
+	h, c := newHub(t), newCluster()
+	created := func(at time.Time) func(*agentv1.DesiredService, *agentv1.ServiceSpec) {
+		return func(_ *agentv1.DesiredService, s *agentv1.ServiceSpec) { s.Display.CreatedAt = at.UnixMicro() }
+	}
+	first, second := time.Unix(1, 0).UTC(), time.Unix(2, 0).UTC()
+	h.put("web", "one", created(first))
+	h.put("db", "one")
+	a := start(t, h, c, t.TempDir())
+	h.says("web", "Synced", "")
+	h.says("db", "Synced", "")
+	asked, answer := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	h.change(func() { h.onServices = func() { once.Do(func() { close(asked) }); <-answer } })
+	h.put("web", "two", created(second))
+	a.Poke()
+	<-asked
+	a.NeedPass("web")
+	a.NeedPass("db") // it was asked for later, and nothing keeps it
+	eventually.For(t, within, "the other service's pass", func() error {
+		if n := c.count(c.passes, "db"); n < 2 {
+			return fmt.Errorf("%d passes", n)
+		}
+		return nil
+	})
+	if n := c.count(c.passes, "web"); n != 1 {
+		t.Errorf("%d passes before the spec came", n)
+	}
+	close(answer)
+	eventually.For(t, within, "the second revision", func() error {
+		if got := h.says("web", "Synced", "").GetSourceRevision(); got != "two" {
+			return fmt.Errorf("it is %s", got)
+		}
+		return nil
+	})
+	c.set(func() {
+		if got := c.renderedAt["web"]; len(got) != 2 || !got[1].Equal(second) {
+			t.Errorf("rendered as of %v", got)
+		}
+	})
 }
 
 func TestPausedTakesNothing(t *testing.T) {

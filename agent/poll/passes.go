@@ -15,6 +15,11 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
+// specsWait is how long a pass waits at a time for a spec that is being asked
+// for. With the spec of before it would be of one revision by its files, and of
+// the one before by its name, to tests and to templates that ask for its time.
+const specsWait = 50 * time.Millisecond
+
 // runPasses reads the inventories, then runs passes as they come due: one per
 // service, a bounded number in all.
 func (l *Loop) runPasses(ctx context.Context) error {
@@ -109,6 +114,9 @@ func (l *Loop) next() (*job, time.Duration) {
 			return nil, min(time.Minute, first.due.Sub(now))
 		case first.held && !first.asked():
 			first.unqueue() // it was held meanwhile
+		case l.specsComing && first.needsSpec():
+			first.due = now.Add(specsWait)
+			l.agenda.put(first)
 		default:
 			return l.begin(first), 0
 		}
@@ -229,12 +237,8 @@ func (l *Loop) takeResult(s *service, j *job, out outcome, now time.Time) {
 	s.result, s.warnings, s.objects = out.result, out.warnings, nil
 	if wrote(out.result) {
 		s.done, s.settings = &out.inputs, out.settings
-		applied := cache.Applied{
-			TarballDigest: out.inputs.TarballDigest, SpecDigest: out.inputs.SpecDigest,
-			Revision: j.spec.GetDisplay().GetRevision(), SourceRevision: j.spec.GetDisplay().GetSourceRevision(),
-		}
-		l.appliedChanged = l.appliedChanged || applied != s.applied
-		s.applied = applied
+		l.nameApplied(s, j.spec, out.inputs)
+		l.renameApplied(s) // its spec may have come while the pass ran
 	} else {
 		s.done = nil
 	}
@@ -256,6 +260,33 @@ func (l *Loop) takeResult(s *service, j *job, out outcome, now time.Time) {
 	if deletesMatter := l.deletes == noHold && s.deletesHeld; deletesMatter {
 		s.queue(now, DeletesFreed)
 	}
+}
+
+// nameApplied notes by which names a revision goes that was applied.
+func (l *Loop) nameApplied(s *service, spec *agentv1.ServiceSpec, in Inputs) {
+	applied := cache.Applied{
+		TarballDigest: in.TarballDigest, SpecDigest: in.SpecDigest,
+		Revision: spec.GetDisplay().GetRevision(), SourceRevision: spec.GetDisplay().GetSourceRevision(),
+	}
+	l.appliedChanged = l.appliedChanged || applied != s.applied
+	s.applied = applied
+}
+
+// renameApplied gives what was applied the names of the spec that came for it,
+// and reports whether they are others. A pass may run before: other files with
+// the settings of before can be applied when only the list has come, and the
+// spec of before calls them by the revision before. No pass follows, for
+// nothing is left to do.
+func (l *Loop) renameApplied(s *service) bool {
+	if s.done == nil || s.want == nil || s.spec == nil || s.needsSpec() {
+		return false
+	}
+	if !s.done.filesOf(s.want) || s.done.SpecDigest != s.spec.GetSpecDigest() {
+		return false
+	}
+	before := s.applied
+	l.nameApplied(s, s.spec, *s.done)
+	return before != s.applied
 }
 
 // storeApplied writes the revisions down after passes that applied one. The
