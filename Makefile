@@ -69,6 +69,9 @@ bench-apply: kubedev ## a real agent beside Flux's engine on one API server (SER
 bench-proxy: kubedev ## a cluster's API through hub and agent beside the API server itself, and beside other tunnels (REQUESTS WATCHES NAME)
 	@go run ./cmd/dev bench-proxy --requests $(or $(REQUESTS),500) --watches $(or $(WATCHES),400) $(if $(NAME),--name $(NAME)) $(ARGS)
 
+bench-push: kubedev ## from a webhook until three API servers have the change, 100 played agents beside (PUSHES AGENTS NAME)
+	@go run ./cmd/dev bench-push --pushes $(or $(PUSHES),100) --agents $(or $(AGENTS),100) $(if $(NAME),--name $(NAME)) $(ARGS)
+
 bench-fleet: ## hub under a fleet (CLUSTERS SERVICES REPLICAS DURATION POLL COMMITS TOUCH DATABASE=postgres ALL=1 TUNNELS=1 KILL=1 NAME)
 	@go build -o bin/dev ./cmd/dev
 	@bin/dev bench-fleet --clusters $(or $(CLUSTERS),1100) --services $(or $(SERVICES),10) --replicas $(or $(REPLICAS),1) \
@@ -97,4 +100,4 @@ fuzz: ## run every fuzz test for FUZZTIME (30s)
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo test build images deps kubedev generate lint check-generated bench bench-apply bench-proxy bench-fleet bench-fleet-all conformance conformance-suite goldens fuzz clean
+.PHONY: help demo test build images deps kubedev generate lint check-generated bench bench-apply bench-proxy bench-push bench-fleet bench-fleet-all conformance conformance-suite goldens fuzz clean

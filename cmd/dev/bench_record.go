@@ -151,6 +151,9 @@ wall and ratios of them do not.
 	if err := proxyPage(&page, filepath.Join(b.out, "proxy")); err != nil {
 		return err
 	}
+	if err := pushPage(&page, filepath.Join(b.out, "push")); err != nil {
+		return err
+	}
 	if err := fleetPage(&page, filepath.Join(b.out, "fleet")); err != nil {
 		return err
 	}

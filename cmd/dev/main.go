@@ -22,7 +22,7 @@ func main() {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(demoCommand(), imagesCommand(), seedCommand(), benchCommand(), benchFleetCommand(), benchApplyCommand(), benchProxyCommand(), fleetPlayerCommand(), conformanceCommand())
+	root.AddCommand(demoCommand(), imagesCommand(), seedCommand(), benchCommand(), benchFleetCommand(), benchApplyCommand(), benchProxyCommand(), benchPushCommand(), fleetPlayerCommand(), conformanceCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		stop()

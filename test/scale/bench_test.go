@@ -61,3 +61,24 @@ func TestBenchRefusesAnImpossibleShare(t *testing.T) {
 		t.Fatal("20 repositories touch half of the clusters each, with 4 services a cluster")
 	}
 }
+
+// Two pushes are measured as a hundred are.
+func TestPushMeasuresWhatHintsBring(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	t.Setenv(playerVariable, "1")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := scale.Push(ctx, scale.PushConfig{Clusters: 1, Agents: 2, Pushes: 2, Player: []string{self}, Progress: t.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.All.Count != 2 || got.Applied.Count != 2 || got.Played == nil || got.Played.Count != 4 || got.Repositories != 1 {
+		t.Errorf("%+v", got)
+	}
+	if got.All.P50 <= 0 || got.All.P99 < got.All.P50 || got.All.Max < got.All.P99 {
+		t.Errorf("times %+v", got.All)
+	}
+}

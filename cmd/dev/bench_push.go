@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/axle-cd/axle/test/scale"
+)
+
+// benchPush is one run of the bench-push command.
+type benchPush struct {
+	config scale.PushConfig
+	out    string
+	name   string
+	progress
+}
+
+func benchPushCommand() *cobra.Command {
+	var b benchPush
+	c := &cobra.Command{
+		Use:   "bench-push",
+		Short: "Measure pushes from the webhook until they are applied",
+		Long: `Start API servers with their agents, a hub and a Git server as processes, play
+more agents beside them, and push: each push is timed from the delivery of the
+webhook until each API server tells its watchers of the change. Nobody polls, so
+that what arrives came by webhook and hint. Prints a table and, as its last line,
+one JSON object. With --name the result is recorded.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			b.started = time.Now()
+			return b.run(c.Context())
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&b.config.Pushes, "pushes", 100, "pushes that are timed")
+	f.IntVar(&b.config.Clusters, "clusters", 3, "API servers, each with an agent")
+	f.IntVar(&b.config.Agents, "agents", 100, "played agents beside them; 0 leaves them out")
+	f.StringVar(&b.name, "name", "", "record the result under this name")
+	f.StringVar(&b.out, "out", filepath.Join("docs", "benchmarks"), "folder of the records")
+	return c
+}
+
+func (b *benchPush) run(ctx context.Context) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	b.config.Player, b.config.Progress = []string{self, "fleet-player"}, b.say
+	commit := revision(ctx)
+	found, err := scale.Push(ctx, b.config)
+	if err != nil {
+		return err
+	}
+	r := &pushRecord{Name: b.name, Date: b.started.UTC().Format(time.RFC3339), Commit: commit, Machine: thisMachine(), Result: found}
+	if b.name != "" {
+		if err := errors.Join(writeRecord(filepath.Join(b.out, "push"), r.Name, r), (&bench{out: b.out}).index()); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("\nfrom the delivery of the webhook; %d API servers, %d played agents, %d cores\n", found.Clusters, found.Agents, r.Machine.Cores)
+	if err := printValues(r.values(), ""); err != nil {
+		return err
+	}
+	return lastLine(found)
+}
+
+// pushRecord is what is kept of one run.
+type pushRecord struct {
+	Name    string       `json:"name"`
+	Date    string       `json:"date"`
+	Commit  string       `json:"commit"`
+	Machine machine      `json:"machine"`
+	Result  scale.Pushed `json:"result"`
+}
+
+// values sets each number beside what is promised.
+func (r *pushRecord) values() (all []value) {
+	for _, one := range []struct {
+		what     string
+		spread   *scale.Spread
+		promised bool
+	}{
+		{"applied by an API server", &r.Result.Applied, true},
+		{"applied by the last of them", &r.Result.All, true},
+		{"content verified by a played agent", r.Result.Played, false},
+	} {
+		if one.spread == nil {
+			continue
+		}
+		p50, p99 := value{What: one.what + ", p50", Value: one.spread.P50, Unit: "s"}, value{What: one.what + ", p99", Value: one.spread.P99, Unit: "s"}
+		if one.promised {
+			p50, p99 = most(p50, 1), most(p99, 3)
+		}
+		all = append(all, p50, p99, value{What: fmt.Sprintf("%s, most of %d", one.what, one.spread.Count), Value: one.spread.Max, Unit: "s"})
+	}
+	return all
+}
+
+// pushPage writes the tables of all recorded runs.
+func pushPage(page *bytes.Buffer, dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	slices.Sort(files)
+	page.WriteString(`
+## push
+
+Measured by ` + "`make bench-push`" + `: from the delivery of a webhook until an API server tells
+its watchers of the change, with everything on one machine and as processes, TLS
+to the hub included. Nobody polls. The pushes go over as many repositories as it
+takes for none to wait: the hub looks at one repository four times at once and
+then every 15 s.
+`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		var r pushRecord
+		if err := json.Unmarshal(text, &r); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		m := r.Machine
+		fmt.Fprintf(page, "\n### %s\n\n%d pushes over %d repositories, %d API servers, %d played agents; %s, commit %.12s; %s, %d cores, load %s.\n\n| measured | value | budget |\n|---|---|---|\n",
+			r.Name, r.Result.All.Count, r.Result.Repositories, r.Result.Clusters, r.Result.Agents, r.Date, r.Commit, m.CPU, m.Cores, m.Load)
+		for _, v := range r.values() {
+			fmt.Fprintf(page, "| %s | %s | %s |\n", v.What, v.number(), v.budget())
+		}
+	}
+	return nil
+}
