@@ -136,7 +136,7 @@ func (a *Agent) work(ctx context.Context, renderer *render.Runner) error {
 	a.loop.Store(p.loop)
 	a.tunnel.Store(p.tunnel)
 	conf := newConfiguration(a.kube, p.loop)
-	rules := newHealthRules(a.kube, &a.rules, p.watcher.RulesChanged)
+	rules := newHealthRules(a.kube, &a.rules, verdicts{renderer}.check, p.watcher.RulesChanged)
 	return lifecycle.Run(ctx,
 		lifecycle.Part{Name: "poll", Run: p.loop.Run},
 		lifecycle.Part{Name: "drift", Run: func(ctx context.Context) error { return p.watcher.Run(ctx, p.engine) }},
@@ -184,7 +184,7 @@ func (a *Agent) assemble(id *identity, fresh bool, renderer *render.Runner) (*pa
 	}
 	transfers.refused = client.Refused
 	session := &session{agent: a, client: client, id: id}
-	watcher, engine, err := a.steps(id.ClusterID)
+	watcher, engine, err := a.steps(id.ClusterID, renderer)
 	if err != nil {
 		return nil, err
 	}
@@ -253,10 +253,10 @@ func (a *Agent) testRunner(hub testrun.Hub) (*testrun.Runner, error) {
 }
 
 // steps makes the parts that know the cluster's objects.
-func (a *Agent) steps(clusterID string) (*drift.Watcher, *apply.Engine, error) {
+func (a *Agent) steps(clusterID string, renderer *render.Runner) (*drift.Watcher, *apply.Engine, error) {
 	tell := a.tell
 	watcher, err := drift.New(drift.Config{
-		REST: a.kube.rest, ClusterID: clusterID, Rules: &a.rules, Clock: a.cfg.Clock, Log: a.cfg.Log,
+		REST: a.kube.rest, ClusterID: clusterID, Rules: &a.rules, Expressions: verdicts{renderer}, Clock: a.cfg.Clock, Log: a.cfg.Log,
 		Changed: tell((*poll.Loop).Touched), NeedPass: tell((*poll.Loop).NeedPass),
 	})
 	if err != nil {

@@ -1,15 +1,19 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"os"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/axle-cd/axle/agent/health"
+	"github.com/axle-cd/axle/agent/render"
+	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -20,33 +24,102 @@ const maxObject = 4 << 20
 type HealthRequest struct {
 	// File holds one object, as YAML or JSON; "-" is the standard input.
 	File string
-	// Lua is the file of a script that judges in place of the agent's own
-	// rules, or empty.
-	Lua string
+	// Lua, CEL and Rule are files that judge in place of the agent's own rules:
+	// a script, the expressions of a CustomHealth, or a whole CustomHealth. At
+	// most one is given.
+	Lua, CEL, Rule string
+	// Binary is the path of axle-render, beside which the program lies that
+	// judges by expressions; empty looks for it.
+	Binary string
 }
 
 // HealthOf judges the object in a file and writes the verdict as one line of
 // JSON.
-func HealthOf(out io.Writer, in io.Reader, request HealthRequest) error {
+func HealthOf(ctx context.Context, out io.Writer, in io.Reader, request HealthRequest) error {
 	object, err := readObject(in, request.File)
 	if err != nil {
 		return err
 	}
+	custom, err := request.rule(object.GroupVersionKind())
+	if err != nil {
+		return err
+	}
 	rules := health.Rules{}
-	if request.Lua != "" {
-		source, err := os.ReadFile(request.Lua)
-		if err != nil {
-			return argumentError("--lua: %w; name a file with a script", err)
-		}
-		script, err := health.CompileLua(request.Lua, string(source))
+	rules.Replace(custom)
+	result := rules.Of(object)
+	if rule := rules.Expressions(object.GroupVersionKind()); rule != nil {
+		// A rule that does not compile is an error, whatever the object is.
+		judged, err := request.ask(ctx, rule, object)
 		if err != nil {
 			return err
 		}
-		rules.Replace([]health.Custom{{Name: request.Lua, Kind: object.GroupVersionKind(), Rule: script}})
+		if object.GetDeletionTimestamp() == nil {
+			result = judged
+		}
 	}
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(rules.Of(object))
+	return encoder.Encode(result)
+}
+
+// rule reads the rule that judges, if one is given.
+func (r HealthRequest) rule(kind schema.GroupVersionKind) ([]health.Custom, error) {
+	var one v1alpha1.CustomHealth
+	name := r.Lua + r.CEL + r.Rule
+	switch {
+	case name == "":
+		return nil, nil
+	case name != r.Lua && name != r.CEL && name != r.Rule:
+		return nil, argumentError("--lua, --cel and --rule exclude each other; give one")
+	}
+	source, err := os.ReadFile(name)
+	switch {
+	case err != nil && r.Lua != "":
+		return nil, argumentError("--lua: %w; name a file with a script", err)
+	case err != nil && r.CEL != "":
+		return nil, argumentError("--cel: %w; name a file with expressions", err)
+	case err != nil:
+		return nil, argumentError("--rule: %w; name a file with a CustomHealth", err)
+	case r.Lua != "":
+		one.Spec.Script = string(source)
+	case r.CEL != "":
+		err = yaml.UnmarshalStrict(source, &one.Spec.Expressions)
+	default:
+		err = yaml.UnmarshalStrict(source, &one)
+	}
+	if err != nil {
+		return nil, errcode.New(errcode.Invalid, "%s: %w", name, err)
+	}
+	if r.Rule == "" {
+		one.Spec.Group, one.Spec.Version, one.Spec.Kind = kind.Group, kind.Version, kind.Kind
+		one.Name = name
+	}
+	list, problems := health.FromObjects([]v1alpha1.CustomHealth{one})
+	for _, problem := range problems {
+		return nil, problem
+	}
+	return list, nil
+}
+
+func (r HealthRequest) ask(ctx context.Context, rule *health.Expressions, object *unstructured.Unstructured) (health.Result, error) {
+	binary, err := renderBinary(r.Binary)
+	if err != nil {
+		return health.Result{}, err
+	}
+	runner, err := render.New(render.Config{Binary: binary})
+	if err != nil {
+		return health.Result{}, err
+	}
+	defer runner.Close()
+	raw, err := object.MarshalJSON()
+	if err != nil {
+		return health.Result{}, err
+	}
+	results, err := verdicts{runner}.JudgeExpressions(ctx, rule, [][]byte{raw})
+	if err != nil {
+		return health.Result{}, err
+	}
+	return results[0], nil
 }
 
 func readObject(in io.Reader, file string) (*unstructured.Unstructured, error) {

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/health"
 	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
 )
@@ -37,14 +39,23 @@ const (
 type healthRules struct {
 	kube  *kube
 	rules *health.Rules
+	// check reports whether a rule in CEL compiles, as verdicts.check does.
+	check func(context.Context, *health.Expressions) error
 	// changed is called when objects must be judged anew.
 	changed func()
 	apis    chan struct{}
 	seen    string
+	// unchecked are rules in CEL that could not be checked, by their object.
+	unchecked map[string]uncheckedRule
 }
 
-func newHealthRules(k *kube, rules *health.Rules, changed func()) *healthRules {
-	return &healthRules{kube: k, rules: rules, changed: changed, apis: make(chan struct{}, 1)}
+type uncheckedRule struct {
+	object v1alpha1.CustomHealth
+	rule   *health.Expressions
+}
+
+func newHealthRules(k *kube, rules *health.Rules, check func(context.Context, *health.Expressions) error, changed func()) *healthRules {
+	return &healthRules{kube: k, rules: rules, check: check, changed: changed, apis: make(chan struct{}, 1)}
 }
 
 // apisChanged says that the cluster serves other kinds than before: the kind
@@ -78,6 +89,8 @@ func (h *healthRules) run(ctx context.Context) error {
 			// nothing tells when.
 			again--
 			retry = h.kube.clock.After(time.Second)
+		case len(h.unchecked) > 0:
+			retry = h.kube.clock.After(max(backoff.Next(), time.Second))
 		default:
 			backoff.Reset()
 		}
@@ -131,6 +144,9 @@ func (h *healthRules) read(ctx context.Context) (served bool, err error) {
 		}
 		objects = append(objects, one)
 		seen += "\n" + string(one.UID) + " " + one.Namespace + "/" + one.Name + " " + one.Spec.Group + " " + one.Spec.Version + " " + one.Spec.Kind + "\n" + one.Spec.Script
+		if e := one.Spec.Expressions; e != nil {
+			seen += fmt.Sprintf("\n%q", *e)
+		}
 	}
 	if len(objects) == 0 {
 		seen = ""
@@ -141,11 +157,12 @@ func (h *healthRules) read(ctx context.Context) (served bool, err error) {
 
 // take puts rules into force when they are others than before.
 func (h *healthRules) take(ctx context.Context, objects []v1alpha1.CustomHealth, seen string) {
-	if seen == h.seen {
+	if h.recheck(ctx); seen == h.seen {
 		return
 	}
 	h.seen = seen
 	list, problems := health.FromObjects(objects)
+	list = h.checked(ctx, objects, list, problems)
 	for _, problem := range problems {
 		h.kube.log.Warn("a rule of health is left out", logkey.Error, problem)
 	}
@@ -157,14 +174,61 @@ func (h *healthRules) take(ctx context.Context, objects []v1alpha1.CustomHealth,
 	h.changed()
 	for _, one := range objects {
 		name := one.Namespace + "/" + one.Name
-		ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "InForce", Message: "objects are judged by this rule", ObservedGeneration: one.Generation}
+		ready := inForce(one)
 		if problem := problems[name]; problem != nil {
-			ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "Invalid", problem.Error()
+			ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "Invalid", errcode.Message(problem)
 		} else if slices.Contains(shadowed, name) {
 			ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "Shadowed", "another rule for this kind comes before it, by namespace and name"
+		} else if _, waits := h.unchecked[name]; waits {
+			ready.Status, ready.Reason, ready.Message = metav1.ConditionUnknown, "Unchecked", "whether the expressions compile is not known yet: the program that judges by them does not answer; its objects are Unknown until it does"
 		}
 		h.say(ctx, one, ready)
 	}
+}
+
+// checked leaves rules in CEL out that do not compile. Those of which nobody can
+// tell stay: they may be right, and without them another rule would judge.
+func (h *healthRules) checked(ctx context.Context, objects []v1alpha1.CustomHealth, list []health.Custom, problems map[string]error) []health.Custom {
+	h.unchecked = map[string]uncheckedRule{}
+	return slices.DeleteFunc(list, func(c health.Custom) bool {
+		rule, ok := c.Rule.(*health.Expressions)
+		if !ok {
+			return false
+		}
+		err := h.check(ctx, rule)
+		if errcode.Is(err, errcode.Invalid) {
+			problems[c.Name] = err
+			return true
+		}
+		if err != nil {
+			h.kube.log.Warn("a rule of health cannot be checked", logkey.Object, c.Name, logkey.Error, err)
+			at := slices.IndexFunc(objects, func(o v1alpha1.CustomHealth) bool { return o.Namespace+"/"+o.Name == c.Name })
+			h.unchecked[c.Name] = uncheckedRule{objects[at], rule}
+		}
+		return false
+	})
+}
+
+// recheck asks again about rules that could not be checked. When one is wrong
+// all are taken anew.
+func (h *healthRules) recheck(ctx context.Context) {
+	for name, one := range h.unchecked {
+		switch err := h.check(ctx, one.rule); {
+		case errcode.Is(err, errcode.Invalid):
+			h.seen = unread
+			return
+		case err == nil:
+			delete(h.unchecked, name)
+			h.say(ctx, one.object, inForce(one.object))
+		}
+	}
+}
+
+// unread is what no rules look like.
+const unread = "unread"
+
+func inForce(one v1alpha1.CustomHealth) metav1.Condition {
+	return metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "InForce", Message: "objects are judged by this rule", ObservedGeneration: one.Generation}
 }
 
 // say writes an object's condition when it is another than before.

@@ -32,12 +32,14 @@ func TestRulesOfUsersActAtOnce(t *testing.T) {
 	}
 	var rules health.Rules
 	var changes atomic.Int32
+	runner, _ := judging(t)
+	followed := &followedRules{cluster: cluster, client: client, rules: &rules, runner: runner}
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
 	running.Go(func() {
-		if err := agent.FollowHealthRules(ctx, cluster.Kubeconfig(), &rules, func() { changes.Add(1) }); err != nil {
+		if err := agent.FollowHealthRules(ctx, cluster.Kubeconfig(), runner, &rules, func() { changes.Add(1); followed.changed() }); err != nil {
 			t.Error(err)
 		}
 	})
@@ -102,6 +104,7 @@ func TestRulesOfUsersActAtOnce(t *testing.T) {
 	}
 	is(health.Result{Status: health.Missing})
 	says("True", "InForce", "")
+	followed.judgeByExpressions(t)
 	if err := crds.Delete(t.Context(), "customhealths.deployments.plural.sh", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -26,10 +26,10 @@ func TestHealthOf(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, "d.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, generation: 1}\nspec: {replicas: 2}\nstatus: {observedGeneration: 1, replicas: 2, updatedReplicas: 2, availableReplicas: 2, readyReplicas: 2}\n")
 	var out bytes.Buffer
-	if err := agent.HealthOf(&out, nil, agent.HealthRequest{File: file}); err != nil || !strings.Contains(out.String(), `"status":"Healthy"`) {
+	if err := agent.HealthOf(t.Context(), &out, nil, agent.HealthRequest{File: file}); err != nil || !strings.Contains(out.String(), `"status":"Healthy"`) {
 		t.Errorf("got %s, %v", out.String(), err)
 	}
-	if err := agent.HealthOf(&out, strings.NewReader("just: text"), agent.HealthRequest{File: "-"}); !errcode.Is(err, errcode.Invalid) {
+	if err := agent.HealthOf(t.Context(), &out, strings.NewReader("just: text"), agent.HealthRequest{File: "-"}); !errcode.Is(err, errcode.Invalid) {
 		t.Errorf("got %v for what is no object", err)
 	}
 }
@@ -39,14 +39,14 @@ func TestHealthOfByScript(t *testing.T) {
 	file := write(t, dir, "queue.yaml", "apiVersion: example.org/v1\nkind: Queue\nspec: {limit: 30}\nstatus: {used: 31}\n")
 	script := write(t, dir, "queue.lua", `return {status = obj.status.used > obj.spec.limit and "Degraded" or "Healthy", message = obj.status.used .. " > " .. obj.spec.limit}`)
 	var out bytes.Buffer
-	if err := agent.HealthOf(&out, nil, agent.HealthRequest{File: file, Lua: script}); err != nil || out.String() != `{"status":"Degraded","message":"31 > 30"}`+"\n" {
+	if err := agent.HealthOf(t.Context(), &out, nil, agent.HealthRequest{File: file, Lua: script}); err != nil || out.String() != `{"status":"Degraded","message":"31 > 30"}`+"\n" {
 		t.Errorf("got %s, %v", out.String(), err)
 	}
 	broken := write(t, dir, "broken.lua", "return {")
-	if err := agent.HealthOf(&out, nil, agent.HealthRequest{File: file, Lua: broken}); !errcode.Is(err, errcode.Invalid) || !strings.Contains(err.Error(), "broken.lua") {
+	if err := agent.HealthOf(t.Context(), &out, nil, agent.HealthRequest{File: file, Lua: broken}); !errcode.Is(err, errcode.Invalid) || !strings.Contains(err.Error(), "broken.lua") {
 		t.Errorf("got %v for a broken script", err)
 	}
-	if err := agent.HealthOf(&out, nil, agent.HealthRequest{File: file, Lua: dir + "/none"}); !errors.Is(err, agent.ErrArgument) {
+	if err := agent.HealthOf(t.Context(), &out, nil, agent.HealthRequest{File: file, Lua: dir + "/none"}); !errors.Is(err, agent.ErrArgument) {
 		t.Errorf("got %v for no script", err)
 	}
 }
@@ -88,8 +88,8 @@ func TestWhatIsNotThereIsAnErrorOfUsage(t *testing.T) {
 		"a file":          {render(file, ""), true},
 		"no service file": {render(dir, "/nowhere"), true},
 		"bad service":     {render(dir, file), false},
-		"no object file":  {agent.HealthOf(&out, nil, agent.HealthRequest{File: "/nowhere"}), true},
-		"bad object":      {agent.HealthOf(&out, nil, agent.HealthRequest{File: file}), false},
+		"no object file":  {agent.HealthOf(t.Context(), &out, nil, agent.HealthRequest{File: "/nowhere"}), true},
+		"bad object":      {agent.HealthOf(t.Context(), &out, nil, agent.HealthRequest{File: file}), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if !errcode.Is(test.err, errcode.Invalid) || errors.Is(test.err, agent.ErrArgument) != test.want {

@@ -11,6 +11,9 @@
 // makers are made anew, so a pass cannot see the one before it. A child serves
 // passes of one project in turn, at most 100 or 60 s of life.
 //
+// A pass may also be a batch of objects to be judged by a rule of health in CEL
+// (package expression), without files; a program that does not have it says so.
+//
 // Each maker is a package of its own below this one; only this package knows
 // them, and a maker knows neither the pipe nor the other makers.
 package render

@@ -31,6 +31,14 @@ const (
 // Maker renders one folder for a rare kind of step.
 type Maker func(Input) (objects []manifest.Object, warnings []string, err error)
 
+// Rare is what not every program has.
+type Rare struct {
+	// Makers are the makers by the kind of step.
+	Makers map[string]Maker
+	// Judge judges objects by a rule of health in CEL.
+	Judge func(*renderv1.Judge) *renderv1.Verdicts
+}
+
 // Input is what a maker may use.
 type Input struct {
 	Tree *tree.Tree

@@ -25,9 +25,8 @@ const (
 
 // Serve reads passes from in and answers them on out until in ends, or until
 // the child has served MaxPasses or lived MaxLife. It returns nil then, and an
-// error when the parent does not keep to the protocol or went away. Rare are
-// the makers that not every program has, by the kind of step.
-func Serve(in io.Reader, out io.Writer, rare map[string]Maker) error {
+// error when the parent does not keep to the protocol or went away.
+func Serve(in io.Reader, out io.Writer, rare Rare) error {
 	reader := bufio.NewReaderSize(in, 64<<10)
 	born := time.Now()
 	for served := 0; served < MaxPasses && time.Since(born) < MaxLife; served++ {
@@ -58,15 +57,22 @@ func heapBytes() uint64 {
 }
 
 // serveOne receives one pass, runs it and sends its result.
-func serveOne(in io.Reader, out io.Writer, rare map[string]Maker) error {
+func serveOne(in io.Reader, out io.Writer, rare Rare) error {
 	files := tree.New()
-	begin, refused, err := receive(in, files)
+	begin, judge, refused, err := receive(in, files)
 	if err != nil {
 		return err
 	}
+	if judge != nil {
+		verdicts := &renderv1.Verdicts{Rare: true}
+		if rare.Judge != nil {
+			verdicts = rare.Judge(judge)
+		}
+		return frame.Write(out, &renderv1.ToParent{Message: &renderv1.ToParent_Verdicts{Verdicts: verdicts}})
+	}
 	result := &renderv1.Result{}
 	if refused == nil {
-		p := newPass(files, begin, &parent{in: in, out: out}, rare)
+		p := newPass(files, begin, &parent{in: in, out: out}, rare.Makers)
 		result, refused = run(p)
 	}
 	switch {
@@ -86,15 +92,16 @@ func serveOne(in io.Reader, out io.Writer, rare map[string]Maker) error {
 }
 
 // receive reads a pass's files up to its begin. A file that is refused fails
-// the pass, not the pipe: the rest of the pass is still read.
-func receive(in io.Reader, files *tree.Tree) (begin *renderv1.Begin, refused, err error) {
+// the pass, not the pipe: the rest of the pass is still read. A judge comes
+// without files.
+func receive(in io.Reader, files *tree.Tree) (begin *renderv1.Begin, judge *renderv1.Judge, refused, err error) {
 	for count := 0; ; count++ {
 		var message renderv1.ToChild
 		if err := frame.Read(in, &message); err != nil {
 			if errors.Is(err, io.EOF) && count > 0 {
-				return nil, nil, io.ErrUnexpectedEOF
+				return nil, nil, nil, io.ErrUnexpectedEOF
 			}
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		switch m := message.GetMessage().(type) {
 		case *renderv1.ToChild_File:
@@ -105,9 +112,14 @@ func receive(in io.Reader, files *tree.Tree) (begin *renderv1.Begin, refused, er
 			if refused == nil {
 				refused = files.Seal()
 			}
-			return m.Begin, refused, nil
+			return m.Begin, nil, refused, nil
+		case *renderv1.ToChild_Judge:
+			if count > 0 {
+				return nil, nil, nil, errors.New("a judge amid the files of a pass")
+			}
+			return nil, m.Judge, nil, nil
 		default:
-			return nil, nil, fmt.Errorf("unexpected frame %T before a pass began", m)
+			return nil, nil, nil, fmt.Errorf("unexpected frame %T before a pass began", m)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func TestProgressDeadline(t *testing.T) {
 			Annotations: map[string]string{kubeobj.DeadlineAnnotation: annotation, kubeobj.ServiceAnnotation: "s"}}}
 		live := kubeobj.Reduce(ref, object)
 		live.Health, live.Message = health, message
-		w.saw(k, ref, live)
+		w.saw(t.Context(), k, ref, live, nil)
 		w.changed = map[string]bool{}
 	}
 	is := func(health, message string) {

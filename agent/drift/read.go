@@ -19,25 +19,29 @@ const readLimit = 10 * time.Second
 
 // read asks the API server for one object.
 func (w *Watcher) read(ctx context.Context, k *kindWatch, ref kubeobj.Ref) (kubeobj.Live, bool, error) {
-	path := "/apis/" + k.kind.Group + "/" + k.kind.Version
-	if k.kind.Group == "" {
-		path = "/api/" + k.kind.Version
-	}
-	if ref.Namespace != "" {
-		path += "/namespaces/" + ref.Namespace
-	}
 	s := &stream{w: w, k: k}
-	ctx, cancel := context.WithTimeout(ctx, readLimit)
-	defer cancel()
-	raw, err := w.rest.Get().AbsPath(path, k.kind.Resource, ref.Name).SetHeader("Accept", s.accept()).MaxRetries(0).Do(ctx).Raw()
+	raw, err := w.fetch(ctx, k.kind, ref, s.accept())
 	if apierrors.IsNotFound(err) {
 		return kubeobj.Live{}, false, nil
 	}
 	if err != nil {
 		return kubeobj.Live{}, false, err
 	}
-	_, live, err := s.reduce(raw)
+	_, live, _, err := s.reduce(raw)
 	return live, err == nil, err
+}
+
+func (w *Watcher) fetch(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref, accept string) ([]byte, error) {
+	path := "/apis/" + kind.Group + "/" + kind.Version
+	if kind.Group == "" {
+		path = "/api/" + kind.Version
+	}
+	if ref.Namespace != "" {
+		path += "/namespaces/" + ref.Namespace
+	}
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	return w.rest.Get().AbsPath(path, kind.Resource, ref.Name).SetHeader("Accept", accept).MaxRetries(0).Do(ctx).Raw()
 }
 
 // State says what drift found for one object.

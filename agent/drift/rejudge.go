@@ -14,6 +14,8 @@ func (w *Watcher) RulesChanged() {
 			continue
 		}
 		next.objects, next.state, next.message, next.compareAt, next.settled = maps.Clone(old.objects), old.state, old.message, old.compareAt, old.settled
+		next.judged = maps.Clone(old.judged)
+		w.dropQuestionsLocked(old.kind)
 		w.kinds[gk] = next
 		if old.cancel != nil {
 			old.cancel()

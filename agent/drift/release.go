@@ -90,6 +90,9 @@ func (w *Watcher) badAmong(ctx context.Context, kind kubeobj.Kind, namespace str
 		object.SetAPIVersion(kind.APIVersion())
 		object.SetKind(kind.Kind)
 		found := w.cfg.Rules.Of(object)
+		if w.cfg.Rules.Expressions(object.GroupVersionKind()) != nil {
+			found = health.Of(object) // its rule is not asked for this
+		}
 		if found.Status != health.Progressing && found.Status != health.Degraded {
 			continue
 		}

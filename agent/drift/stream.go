@@ -141,7 +141,7 @@ func (s *stream) once(ctx context.Context) error {
 	if s.version != "" {
 		s.w.inSync(s.k)
 	}
-	return s.read(body)
+	return s.read(ctx, body)
 }
 
 func (s *stream) request() *rest.Request {
@@ -165,7 +165,7 @@ type frame struct {
 	Object json.RawMessage
 }
 
-func (s *stream) read(body io.Reader) error {
+func (s *stream) read(ctx context.Context, body io.Reader) error {
 	decoder := json.NewDecoder(bufio.NewReaderSize(body, 32<<10))
 	for {
 		var f frame
@@ -175,16 +175,16 @@ func (s *stream) read(body io.Reader) error {
 			}
 			return fmt.Errorf("the watch of %s broke: %w", s.k.kind, err)
 		}
-		if err := s.take(f); err != nil {
+		if err := s.take(ctx, f); err != nil {
 			return err
 		}
 	}
 }
 
-func (s *stream) take(f frame) error {
+func (s *stream) take(ctx context.Context, f frame) error {
 	switch f.Type {
 	case "ADDED", "MODIFIED", "DELETED":
-		ref, live, err := s.reduce(f.Object)
+		ref, live, q, err := s.reduce(f.Object)
 		if err != nil {
 			return err
 		}
@@ -194,7 +194,7 @@ func (s *stream) take(f frame) error {
 			if s.seen != nil {
 				s.seen[name{ref.Namespace, ref.Name}] = true
 			}
-			s.w.saw(s.k, ref, live)
+			s.w.saw(ctx, s.k, ref, live, q)
 		}
 		if s.seen == nil {
 			s.version = live.ResourceVersion
@@ -208,7 +208,7 @@ func (s *stream) take(f frame) error {
 			return nil
 		}
 		s.version = mark.ResourceVersion
-		s.complete()
+		s.complete(ctx)
 	case "ERROR":
 		var status metav1.Status
 		if err := json.Unmarshal(f.Object, &status); err != nil {
@@ -223,11 +223,12 @@ func (s *stream) take(f frame) error {
 }
 
 // complete ends a start: what was not among it is gone.
-func (s *stream) complete() {
+func (s *stream) complete(ctx context.Context) {
 	if s.seen == nil {
 		return
 	}
 	s.w.keepOnly(s.k, s.seen, s.version)
+	s.w.firstVerdicts(ctx, s.k.kind)
 	s.seen = nil
 	s.verifyAt = s.w.cfg.Clock.Now().Add(jitter.Around(verifyEvery, verifyEvery/8))
 	s.w.inSync(s.k)
@@ -256,16 +257,16 @@ func (s *stream) list(ctx context.Context) error {
 			return fmt.Errorf("read the list of %s: %w", s.k.kind, err)
 		}
 		for _, item := range page.Items {
-			ref, live, err := s.reduce(item)
+			ref, live, q, err := s.reduce(item)
 			if err != nil {
 				return err
 			}
 			s.seen[name{ref.Namespace, ref.Name}] = true
-			s.w.saw(s.k, ref, live)
+			s.w.saw(ctx, s.k, ref, live, q)
 		}
 		if next = page.Metadata.Continue; next == "" {
 			s.version = page.Metadata.ResourceVersion
-			s.complete()
+			s.complete(ctx)
 			return nil
 		}
 	}
@@ -273,23 +274,29 @@ func (s *stream) list(ctx context.Context) error {
 
 // reduce keeps of an object what deciding needs. Fields of managers are read
 // as the bytes that they are, so that their hash is the one that an apply's
-// answer has.
-func (s *stream) reduce(raw json.RawMessage) (kubeobj.Ref, kubeobj.Live, error) {
+// answer has. An object that is judged elsewhere has a question in place of its
+// health.
+func (s *stream) reduce(raw json.RawMessage) (kubeobj.Ref, kubeobj.Live, *question, error) {
 	var meta metav1.PartialObjectMetadata
 	if err := json.Unmarshal(raw, &meta); err != nil {
-		return kubeobj.Ref{}, kubeobj.Live{}, fmt.Errorf("read an object of %s: %w", s.k.kind, err)
+		return kubeobj.Ref{}, kubeobj.Live{}, nil, fmt.Errorf("read an object of %s: %w", s.k.kind, err)
 	}
 	ref := kubeobj.Ref{Group: s.k.kind.Group, Kind: s.k.kind.Kind, Namespace: meta.Namespace, Name: meta.Name}
 	live := kubeobj.Reduce(ref, &meta)
 	if s.k.whole {
+		if meta.DeletionTimestamp == nil {
+			if q := s.question(raw, ref, live); q != nil {
+				return ref, s.w.intern(live), q, nil
+			}
+		}
 		var object unstructured.Unstructured
 		if err := object.UnmarshalJSON(s.typed(raw)); err != nil {
-			return ref, live, fmt.Errorf("read an object of %s: %w", s.k.kind, err)
+			return ref, live, nil, fmt.Errorf("read an object of %s: %w", s.k.kind, err)
 		}
 		result := s.w.cfg.Rules.Of(&object)
 		live.Health, live.Message = string(result.Status), short(result.Message)
 	}
-	return ref, s.w.intern(live), nil
+	return ref, s.w.intern(live), nil, nil
 }
 
 // typed adds the kind to an item of a list, which carries none.
@@ -331,14 +338,22 @@ func newer(a, b string) bool {
 	return a >= b
 }
 
-// saw records an object that a watch delivered.
-func (w *Watcher) saw(k *kindWatch, ref kubeobj.Ref, live kubeobj.Live) {
+// saw records an object that a watch delivered, and asks its question.
+func (w *Watcher) saw(ctx context.Context, k *kindWatch, ref kubeobj.Ref, live kubeobj.Live, q *question) {
+	if q != nil {
+		w.room(ctx)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	at := name{ref.Namespace, ref.Name}
 	old, had := k.objects[at]
 	if had && !newer(live.ResourceVersion, old.ResourceVersion) {
 		return
+	}
+	if q != nil {
+		live = w.askLocked(k, q, live, old, had)
+	} else {
+		w.forgetLocked(k, ref)
 	}
 	k.objects[at] = live
 	w.paceLocked(ref, live)
@@ -362,6 +377,7 @@ func (w *Watcher) gone(k *kindWatch, ref kubeobj.Ref, live kubeobj.Live) {
 	}
 	delete(k.objects, at)
 	delete(w.stalls, ref)
+	w.forgetLocked(k, ref)
 	w.tellLocked(old.Service)
 	w.dirtyLocked(ref)
 }
@@ -373,10 +389,12 @@ func (w *Watcher) keepOnly(k *kindWatch, seen map[name]bool, version string) {
 	defer w.mu.Unlock()
 	for at, old := range k.objects {
 		if !seen[at] && newer(version, old.ResourceVersion) {
+			ref := kubeobj.Ref{Group: k.kind.Group, Kind: k.kind.Kind, Namespace: at.namespace, Name: at.name}
 			delete(k.objects, at)
-			delete(w.stalls, kubeobj.Ref{Group: k.kind.Group, Kind: k.kind.Kind, Namespace: at.namespace, Name: at.name})
+			delete(w.stalls, ref)
+			w.forgetLocked(k, ref)
 			w.tellLocked(old.Service)
-			w.dirtyLocked(kubeobj.Ref{Group: k.kind.Group, Kind: k.kind.Kind, Namespace: at.namespace, Name: at.name})
+			w.dirtyLocked(ref)
 		}
 	}
 }

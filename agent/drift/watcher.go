@@ -39,6 +39,8 @@ type Config struct {
 	ClusterID string
 	// Rules judge objects; nil are the built-in ones.
 	Rules *health.Rules
+	// Expressions judges by rules in CEL; with nil their objects are Unknown.
+	Expressions Expressions
 	// Changed is told the id of a service whose drift or health is not what it
 	// was. It must not block. Nil is nobody.
 	Changed func(service string)
@@ -83,6 +85,8 @@ type Watcher struct {
 	healing map[string]map[kubeobj.Ref]bool
 	// changed are services to be told of.
 	changed map[string]bool
+	// asks are questions to whom judges by rules in CEL.
+	asks    asks
 	running sync.WaitGroup
 }
 
@@ -100,6 +104,8 @@ type kindWatch struct {
 	// compareAt is when the objects of an unknown kind are compared one by one.
 	compareAt time.Time
 	objects   map[name]kubeobj.Live
+	// judged are objects whose health is the verdict of a rule in CEL.
+	judged map[name]asked
 	// settled is closed once the first attempt has ended, well or not.
 	settled chan struct{}
 	cancel  context.CancelFunc

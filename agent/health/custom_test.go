@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/axle-cd/axle/agent/health"
@@ -77,5 +78,54 @@ func TestTheExampleOfTheSpecification(t *testing.T) {
 		if got := rules.Of(object(t, "apiVersion: streams.example.org/v1\nkind: Topic\nstatus: "+status)); got != want {
 			t.Errorf("%s: %+v, want %+v", status, got, want)
 		}
+	}
+}
+
+// TestExpressionsAreForTheChild: a rule in CEL takes its place in the order of
+// rules, is never Healthy here, and is another rule when a word of it is.
+func TestExpressionsAreForTheChild(t *testing.T) {
+	one := written("a", "cel", "example.org", "v1", "Thing", "")
+	one.Spec.Expressions = &v1alpha1.CustomHealthExpressions{Current: "true"}
+	both := written("a", "both", "example.org", "v1", "Both", "return {}")
+	both.Spec.Expressions = one.Spec.Expressions
+	never := written("a", "never", "example.org", "v1", "Never", "")
+	never.Spec.Expressions = &v1alpha1.CustomHealthExpressions{Failed: "true"}
+	rest := written("a", "rest", "", "", "", "")
+	rest.Spec.Expressions = &v1alpha1.CustomHealthExpressions{Current: "false"}
+	list, problems := health.FromObjects([]v1alpha1.CustomHealth{one, both, never, rest, written("a", "lua", "example.org", "v1", "Scripted", "return {}")})
+	for name, want := range map[string]string{"a/both": "one of them", "a/never": "expression current"} {
+		if err := problems[name]; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+	var rules health.Rules
+	rules.Replace(list)
+	kind := func(group, kind string) schema.GroupVersionKind {
+		return schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}
+	}
+	for name, test := range map[string]struct {
+		kind schema.GroupVersionKind
+		want string
+	}{
+		"its own kind":        {kind("example.org", "Thing"), "a/cel"},
+		"any kind":            {kind("example.org", "Other"), "a/rest"},
+		"a kind with Lua":     {kind("example.org", "Scripted"), ""},
+		"a built-in kind":     {kind("apps", "Deployment"), ""},
+		"a kind without rule": {kind("", "ConfigMap"), ""},
+	} {
+		found := rules.Expressions(test.kind)
+		if (found == nil) != (test.want == "") || found != nil && found.Name != test.want {
+			t.Errorf("%s: %+v, want %q", name, found, test.want)
+		}
+	}
+	if got := rules.Of(object(t, "apiVersion: example.org/v1\nkind: Thing")); got.Status != health.Unknown || !strings.Contains(got.Message, "a/cel") {
+		t.Errorf("%+v", got)
+	}
+	a, b := health.Expressions{Name: "n", Current: "true"}, health.Expressions{Name: "n", Failed: "true"}
+	if again := a; a.Digest() != again.Digest() || a.Digest() == b.Digest() {
+		t.Error("digests do not tell rules apart")
+	}
+	if (*health.Rules)(nil).Expressions(kind("example.org", "Thing")) != nil {
+		t.Error("no rules have one")
 	}
 }

@@ -11,7 +11,9 @@
 //
 // Users write rules of their own in Lua, see Lua and Rules. Such a script costs
 // at most 500,000 instructions, 500 ms and 32 MiB; it reads the object and the
-// clock, nothing else; and whatever goes wrong in it is Unknown.
+// clock, nothing else; and whatever goes wrong in it is Unknown. Rules in CEL are
+// known here by their text alone, see Expressions: the render child judges by
+// them, and agent/drift asks it.
 //
 // It sends no request; its only state is the rules and the compiled scripts.
 // Callers are the watches in agent/drift, the loop in agent/poll, and

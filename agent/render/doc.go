@@ -8,6 +8,10 @@
 // template that loops or allocates without end costs its own pass only, and
 // the next one works.
 //
+// Beside the pool there may be one child that judges objects by rules of health
+// in CEL (see Runner.Judge). It renders nothing, ends 15 s after its last batch,
+// and is not there while no such rule is.
+//
 // The runner reads files inside the given folder and nowhere else, follows no
 // link itself, and answers the child's lookups through the caller's Lookup,
 // read only. It applies nothing and knows no Kubernetes library; the loop of

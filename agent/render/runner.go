@@ -53,9 +53,13 @@ type Runner struct {
 	version string
 	tools   tools
 	slots   chan struct{}
+	// judges lets one batch of objects be judged at a time.
+	judges chan struct{}
 
-	mu     sync.Mutex
-	idle   []*child
+	mu   sync.Mutex
+	idle []*child
+	// judge is the child that judges, while it waits for the next batch.
+	judge  *child
 	closed bool
 }
 
@@ -93,7 +97,7 @@ func New(c Config) (*Runner, error) {
 		return nil, errcode.New(errcode.Unavailable,
 			"the render child %s cannot be read; put axle-render beside the agent or name it: %w", c.Binary, err)
 	}
-	return &Runner{config: c, version: version, tools: tools, slots: make(chan struct{}, c.Pool)}, nil
+	return &Runner{config: c, version: version, tools: tools, slots: make(chan struct{}, c.Pool), judges: make(chan struct{}, 1)}, nil
 }
 
 // versionOf is a hash of the programs and tools: others may render otherwise.
@@ -262,7 +266,10 @@ func (r *Runner) Close() {
 	r.mu.Lock()
 	r.closed = true
 	idle := r.idle
-	r.idle = nil
+	if r.judge != nil {
+		idle = append(idle, r.judge)
+	}
+	r.idle, r.judge = nil, nil
 	r.mu.Unlock()
 	for _, c := range idle {
 		c.close()

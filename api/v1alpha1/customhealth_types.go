@@ -2,9 +2,9 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// CustomHealth is a rule, written in Lua, that says how well objects of one
-// kind are, or objects of every kind that has no rule. The agent of the cluster
-// takes it at once.
+// CustomHealth is a rule, written in Lua or CEL, that says how well objects of
+// one kind are, or objects of every kind that has no rule. The agent of the
+// cluster takes it at once.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced
@@ -24,6 +24,7 @@ type CustomHealth struct {
 // CustomHealthSpec says which objects the rule judges, and how.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.kind) && size(self.kind) > 0) || ((!has(self.group) || size(self.group) == 0) && (!has(self.version) || size(self.version) == 0))",message="a rule without a kind has no group or version either"
+// +kubebuilder:validation:XValidation:rule="!has(self.script) || size(self.script) == 0 || !has(self.expressions)",message="a rule has a script or expressions, not both"
 type CustomHealthSpec struct {
 	// Group of the kind; empty for the core group.
 	// +optional
@@ -39,6 +40,38 @@ type CustomHealthSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	Script string `json:"script,omitempty"`
+	// Expressions in CEL, in place of a script.
+	// +optional
+	Expressions *CustomHealthExpressions `json:"expressions,omitempty"`
+}
+
+// CustomHealthExpressions say how well an object is. All but the message are
+// true or false and are asked in this order: suspended, inProgress, failed,
+// current; the first that is true gives the status, and without one the object
+// is Progressing. They see the object as obj, and its apiVersion, kind,
+// metadata, spec, status and data by these names. They are those of Flux's
+// healthCheckExprs, with suspended and message beside them.
+type CustomHealthExpressions struct {
+	// Suspended is true for an object that rests on purpose.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16384
+	Suspended string `json:"suspended,omitempty"`
+	// InProgress is true for an object that is Progressing.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16384
+	InProgress string `json:"inProgress,omitempty"`
+	// Failed is true for an object that is Degraded.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16384
+	Failed string `json:"failed,omitempty"`
+	// Current is true for an object that is Healthy.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=16384
+	Current string `json:"current"`
+	// Message is a text that says why.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16384
+	Message string `json:"message,omitempty"`
 }
 
 // CustomHealthList is a list of CustomHealth.

@@ -98,18 +98,21 @@ func newHealth() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health -f OBJ.yaml",
 		Short: "Judge the health of one object, as JSON",
-		Long: "Judge the health of one object of a cluster by the agent's rules, or by a script, and print {\"status\",\"message\"}.\n" +
+		Long: "Judge the health of one object of a cluster by the agent's rules, by a script, by expressions or by a CustomHealth,\nand print {\"status\",\"message\"}.\n" +
 			"The status is one of Healthy, Progressing, Degraded, Suspended, Missing, Unknown. \"-\" reads standard input.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if request.File == "" {
 				return fmt.Errorf("--filename is required; %w", errUsage)
 			}
-			return failed(agent.HealthOf(cmd.OutOrStdout(), cmd.InOrStdin(), request))
+			return failed(agent.HealthOf(cmd.Context(), cmd.OutOrStdout(), cmd.InOrStdin(), request))
 		},
 	}
 	cmd.Flags().StringVarP(&request.File, "filename", "f", "", "file with the object (YAML or JSON)")
 	cmd.Flags().StringVar(&request.Lua, "lua", "", "file with a script (Lua) that judges in place of the agent's own rules")
+	cmd.Flags().StringVar(&request.CEL, "cel", "", "file with expressions (suspended, inProgress, failed, current, message) that judge in place of the agent's own rules")
+	cmd.Flags().StringVar(&request.Rule, "rule", "", "file with a CustomHealth, whose script or expressions judge the kind that it names")
+	cmd.Flags().StringVar(&request.Binary, "render-binary", "", "axle-render, for expressions (default: beside this program, then on $PATH)")
 	return cmd
 }
 

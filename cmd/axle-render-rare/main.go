@@ -1,7 +1,8 @@
 // Command axle-render-rare is axle-render with all makers: Jsonnet, CUE and
-// WebAssembly beside the usual ones. The agent starts it for the services that
-// use one of them, since linking them makes every start dearer. It is not meant
-// to be run by people: axle-agent render DIR does that.
+// WebAssembly beside the usual ones, and CEL for rules of health. The agent
+// starts it for the services that use one of them and for such rules, since
+// linking them makes every start dearer. It is not meant to be run by people:
+// axle-agent render DIR and axle-agent health --cel FILE do that.
 package main
 
 import (
@@ -19,7 +20,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "axle-render-rare:", err)
 		os.Exit(3)
 	}
-	if err := render.Serve(os.Stdin, os.Stdout, rare.Makers()); err != nil {
+	if err := render.Serve(os.Stdin, os.Stdout, rare.All()); err != nil {
 		fmt.Fprintln(os.Stderr, "axle-render-rare:", err)
 		os.Exit(1)
 	}

@@ -23,7 +23,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "axle-render:", err)
 		os.Exit(3)
 	}
-	if err := render.Serve(os.Stdin, os.Stdout, nil); err != nil {
+	if err := render.Serve(os.Stdin, os.Stdout, render.Rare{}); err != nil {
 		fmt.Fprintln(os.Stderr, "axle-render:", err)
 		os.Exit(1)
 	}

@@ -1,7 +1,8 @@
-// Package rare ties the makers that few services use to the render child.
-// Each of them makes a program start slower whether it is used or not, so they
-// are linked into a program of their own (cmd/axle-render-rare), which the
-// agent starts for the passes that ask for one. It renders nothing itself.
+// Package rare ties the makers that few services use, and the rules of health
+// in CEL, to the render child. Each of them makes a program start slower whether
+// it is used or not, so they are linked into a program of their own
+// (cmd/axle-render-rare), which the agent starts for the passes that ask for
+// one. It renders nothing itself.
 package rare
 
 import (
@@ -11,13 +12,17 @@ import (
 	"github.com/axle-cd/axle/internal/manifest"
 	"github.com/axle-cd/axle/render"
 	"github.com/axle-cd/axle/render/cue"
+	"github.com/axle-cd/axle/render/expression"
 	"github.com/axle-cd/axle/render/jsonnet"
 	"github.com/axle-cd/axle/render/wasm"
 )
 
-// Makers are the makers by their kind of step.
-func Makers() map[string]render.Maker {
-	return map[string]render.Maker{render.Jsonnet: evaluateJsonnet, render.Cue: evaluateCue, render.Wasm: runModule}
+// All is everything that the usual program does not have.
+func All() render.Rare {
+	return render.Rare{
+		Makers: map[string]render.Maker{render.Jsonnet: evaluateJsonnet, render.Cue: evaluateCue, render.Wasm: runModule},
+		Judge:  expression.Batch,
+	}
 }
 
 func evaluateJsonnet(in render.Input) ([]manifest.Object, []string, error) {

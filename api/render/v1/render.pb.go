@@ -8,7 +8,8 @@
 // a big-endian uint32 length and one message, ToChild on standard input and
 // ToParent on standard output. A pass is: any number of ToChild.file, one
 // ToChild.begin, then the child may look things up, and ends the pass with one
-// ToParent.result. A frame is at most 64 MiB.
+// ToParent.result. A ToChild.judge is a pass of its own, without files, and is
+// answered by one ToParent.verdicts. A frame is at most 64 MiB.
 
 package renderv1
 
@@ -35,6 +36,7 @@ type ToChild struct {
 	//	*ToChild_Begin
 	//	*ToChild_Lookup
 	//	*ToChild_Tool
+	//	*ToChild_Judge
 	Message       isToChild_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -113,6 +115,15 @@ func (x *ToChild) GetTool() *ToolOutput {
 	return nil
 }
 
+func (x *ToChild) GetJudge() *Judge {
+	if x != nil {
+		if x, ok := x.Message.(*ToChild_Judge); ok {
+			return x.Judge
+		}
+	}
+	return nil
+}
+
 type isToChild_Message interface {
 	isToChild_Message()
 }
@@ -133,6 +144,10 @@ type ToChild_Tool struct {
 	Tool *ToolOutput `protobuf:"bytes,4,opt,name=tool,proto3,oneof"`
 }
 
+type ToChild_Judge struct {
+	Judge *Judge `protobuf:"bytes,5,opt,name=judge,proto3,oneof"`
+}
+
 func (*ToChild_File) isToChild_Message() {}
 
 func (*ToChild_Begin) isToChild_Message() {}
@@ -141,6 +156,8 @@ func (*ToChild_Lookup) isToChild_Message() {}
 
 func (*ToChild_Tool) isToChild_Message() {}
 
+func (*ToChild_Judge) isToChild_Message() {}
+
 type ToParent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
@@ -148,6 +165,7 @@ type ToParent struct {
 	//	*ToParent_Lookup
 	//	*ToParent_Result
 	//	*ToParent_Tool
+	//	*ToParent_Verdicts
 	Message       isToParent_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -217,6 +235,15 @@ func (x *ToParent) GetTool() *Tool {
 	return nil
 }
 
+func (x *ToParent) GetVerdicts() *Verdicts {
+	if x != nil {
+		if x, ok := x.Message.(*ToParent_Verdicts); ok {
+			return x.Verdicts
+		}
+	}
+	return nil
+}
+
 type isToParent_Message interface {
 	isToParent_Message()
 }
@@ -233,11 +260,17 @@ type ToParent_Tool struct {
 	Tool *Tool `protobuf:"bytes,3,opt,name=tool,proto3,oneof"`
 }
 
+type ToParent_Verdicts struct {
+	Verdicts *Verdicts `protobuf:"bytes,4,opt,name=verdicts,proto3,oneof"`
+}
+
 func (*ToParent_Lookup) isToParent_Message() {}
 
 func (*ToParent_Result) isToParent_Message() {}
 
 func (*ToParent_Tool) isToParent_Message() {}
+
+func (*ToParent_Verdicts) isToParent_Message() {}
 
 // File is one file of the service's tree.
 type File struct {
@@ -1580,21 +1613,283 @@ func (x *Failure) GetLine() int32 {
 	return 0
 }
 
+// Judge asks how well objects are, by a rule of health that is written in CEL.
+type Judge struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What messages call the rule.
+	Rule        string       `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
+	Expressions *Expressions `protobuf:"bytes,2,opt,name=expressions,proto3" json:"expressions,omitempty"`
+	// One JSON object each. None asks only whether the rule compiles.
+	Objects       [][]byte `protobuf:"bytes,3,rep,name=objects,proto3" json:"objects,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Judge) Reset() {
+	*x = Judge{}
+	mi := &file_render_v1_render_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Judge) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Judge) ProtoMessage() {}
+
+func (x *Judge) ProtoReflect() protoreflect.Message {
+	mi := &file_render_v1_render_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Judge.ProtoReflect.Descriptor instead.
+func (*Judge) Descriptor() ([]byte, []int) {
+	return file_render_v1_render_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Judge) GetRule() string {
+	if x != nil {
+		return x.Rule
+	}
+	return ""
+}
+
+func (x *Judge) GetExpressions() *Expressions {
+	if x != nil {
+		return x.Expressions
+	}
+	return nil
+}
+
+func (x *Judge) GetObjects() [][]byte {
+	if x != nil {
+		return x.Objects
+	}
+	return nil
+}
+
+// Expressions are one rule. The first four are true or false and are asked in
+// this order; the first that is true gives the status.
+type Expressions struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Suspended  string                 `protobuf:"bytes,1,opt,name=suspended,proto3" json:"suspended,omitempty"`
+	InProgress string                 `protobuf:"bytes,2,opt,name=in_progress,json=inProgress,proto3" json:"in_progress,omitempty"`
+	Failed     string                 `protobuf:"bytes,3,opt,name=failed,proto3" json:"failed,omitempty"`
+	Current    string                 `protobuf:"bytes,4,opt,name=current,proto3" json:"current,omitempty"`
+	// A text.
+	Message       string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Expressions) Reset() {
+	*x = Expressions{}
+	mi := &file_render_v1_render_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Expressions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Expressions) ProtoMessage() {}
+
+func (x *Expressions) ProtoReflect() protoreflect.Message {
+	mi := &file_render_v1_render_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Expressions.ProtoReflect.Descriptor instead.
+func (*Expressions) Descriptor() ([]byte, []int) {
+	return file_render_v1_render_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Expressions) GetSuspended() string {
+	if x != nil {
+		return x.Suspended
+	}
+	return ""
+}
+
+func (x *Expressions) GetInProgress() string {
+	if x != nil {
+		return x.InProgress
+	}
+	return ""
+}
+
+func (x *Expressions) GetFailed() string {
+	if x != nil {
+		return x.Failed
+	}
+	return ""
+}
+
+func (x *Expressions) GetCurrent() string {
+	if x != nil {
+		return x.Current
+	}
+	return ""
+}
+
+func (x *Expressions) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+// Verdicts answers a Judge.
+type Verdicts struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of the objects. There may be fewer than objects when the time
+	// of one batch is over, but at least one; the others are to be asked again.
+	Verdicts []*Verdict `protobuf:"bytes,1,rep,name=verdicts,proto3" json:"verdicts,omitempty"`
+	// Set when the rule cannot be used; verdicts are empty then.
+	Failure *Failure `protobuf:"bytes,2,opt,name=failure,proto3" json:"failure,omitempty"`
+	// Set when this program does not have the language.
+	Rare          bool `protobuf:"varint,3,opt,name=rare,proto3" json:"rare,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Verdicts) Reset() {
+	*x = Verdicts{}
+	mi := &file_render_v1_render_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Verdicts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Verdicts) ProtoMessage() {}
+
+func (x *Verdicts) ProtoReflect() protoreflect.Message {
+	mi := &file_render_v1_render_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Verdicts.ProtoReflect.Descriptor instead.
+func (*Verdicts) Descriptor() ([]byte, []int) {
+	return file_render_v1_render_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Verdicts) GetVerdicts() []*Verdict {
+	if x != nil {
+		return x.Verdicts
+	}
+	return nil
+}
+
+func (x *Verdicts) GetFailure() *Failure {
+	if x != nil {
+		return x.Failure
+	}
+	return nil
+}
+
+func (x *Verdicts) GetRare() bool {
+	if x != nil {
+		return x.Rare
+	}
+	return false
+}
+
+type Verdict struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Healthy, Progressing, Degraded, Suspended or Unknown.
+	Status        string `protobuf:"bytes,1,opt,name=status,proto3" json:"status,omitempty"`
+	Message       string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Verdict) Reset() {
+	*x = Verdict{}
+	mi := &file_render_v1_render_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Verdict) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Verdict) ProtoMessage() {}
+
+func (x *Verdict) ProtoReflect() protoreflect.Message {
+	mi := &file_render_v1_render_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
+func (*Verdict) Descriptor() ([]byte, []int) {
+	return file_render_v1_render_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Verdict) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *Verdict) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 var File_render_v1_render_proto protoreflect.FileDescriptor
 
 const file_render_v1_render_proto_rawDesc = "" +
 	"\n" +
-	"\x16render/v1/render.proto\x12\x0eaxle.render.v1\"\xd9\x01\n" +
+	"\x16render/v1/render.proto\x12\x0eaxle.render.v1\"\x88\x02\n" +
 	"\aToChild\x12*\n" +
 	"\x04file\x18\x01 \x01(\v2\x14.axle.render.v1.FileH\x00R\x04file\x12-\n" +
 	"\x05begin\x18\x02 \x01(\v2\x15.axle.render.v1.BeginH\x00R\x05begin\x126\n" +
 	"\x06lookup\x18\x03 \x01(\v2\x1c.axle.render.v1.LookupAnswerH\x00R\x06lookup\x120\n" +
-	"\x04tool\x18\x04 \x01(\v2\x1a.axle.render.v1.ToolOutputH\x00R\x04toolB\t\n" +
-	"\amessage\"\xa5\x01\n" +
+	"\x04tool\x18\x04 \x01(\v2\x1a.axle.render.v1.ToolOutputH\x00R\x04tool\x12-\n" +
+	"\x05judge\x18\x05 \x01(\v2\x15.axle.render.v1.JudgeH\x00R\x05judgeB\t\n" +
+	"\amessage\"\xdd\x01\n" +
 	"\bToParent\x120\n" +
 	"\x06lookup\x18\x01 \x01(\v2\x16.axle.render.v1.LookupH\x00R\x06lookup\x120\n" +
 	"\x06result\x18\x02 \x01(\v2\x16.axle.render.v1.ResultH\x00R\x06result\x12*\n" +
-	"\x04tool\x18\x03 \x01(\v2\x14.axle.render.v1.ToolH\x00R\x04toolB\t\n" +
+	"\x04tool\x18\x03 \x01(\v2\x14.axle.render.v1.ToolH\x00R\x04tool\x126\n" +
+	"\bverdicts\x18\x04 \x01(\v2\x18.axle.render.v1.VerdictsH\x00R\bverdictsB\t\n" +
 	"\amessage\"\x8d\x01\n" +
 	"\x04File\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +
@@ -1727,7 +2022,25 @@ const file_render_v1_render_proto_rawDesc = "" +
 	"\aFailure\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x12\n" +
 	"\x04file\x18\x02 \x01(\tR\x04file\x12\x12\n" +
-	"\x04line\x18\x03 \x01(\x05R\x04lineB0Z.github.com/axle-cd/axle/api/render/v1;renderv1b\x06proto3"
+	"\x04line\x18\x03 \x01(\x05R\x04line\"t\n" +
+	"\x05Judge\x12\x12\n" +
+	"\x04rule\x18\x01 \x01(\tR\x04rule\x12=\n" +
+	"\vexpressions\x18\x02 \x01(\v2\x1b.axle.render.v1.ExpressionsR\vexpressions\x12\x18\n" +
+	"\aobjects\x18\x03 \x03(\fR\aobjects\"\x98\x01\n" +
+	"\vExpressions\x12\x1c\n" +
+	"\tsuspended\x18\x01 \x01(\tR\tsuspended\x12\x1f\n" +
+	"\vin_progress\x18\x02 \x01(\tR\n" +
+	"inProgress\x12\x16\n" +
+	"\x06failed\x18\x03 \x01(\tR\x06failed\x12\x18\n" +
+	"\acurrent\x18\x04 \x01(\tR\acurrent\x12\x18\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage\"\x86\x01\n" +
+	"\bVerdicts\x123\n" +
+	"\bverdicts\x18\x01 \x03(\v2\x17.axle.render.v1.VerdictR\bverdicts\x121\n" +
+	"\afailure\x18\x02 \x01(\v2\x17.axle.render.v1.FailureR\afailure\x12\x12\n" +
+	"\x04rare\x18\x03 \x01(\bR\x04rare\";\n" +
+	"\aVerdict\x12\x16\n" +
+	"\x06status\x18\x01 \x01(\tR\x06status\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessageB0Z.github.com/axle-cd/axle/api/render/v1;renderv1b\x06proto3"
 
 var (
 	file_render_v1_render_proto_rawDescOnce sync.Once
@@ -1741,7 +2054,7 @@ func file_render_v1_render_proto_rawDescGZIP() []byte {
 	return file_render_v1_render_proto_rawDescData
 }
 
-var file_render_v1_render_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_render_v1_render_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_render_v1_render_proto_goTypes = []any{
 	(*ToChild)(nil),         // 0: axle.render.v1.ToChild
 	(*ToParent)(nil),        // 1: axle.render.v1.ToParent
@@ -1762,39 +2075,48 @@ var file_render_v1_render_proto_goTypes = []any{
 	(*Result)(nil),          // 16: axle.render.v1.Result
 	(*Object)(nil),          // 17: axle.render.v1.Object
 	(*Failure)(nil),         // 18: axle.render.v1.Failure
-	nil,                     // 19: axle.render.v1.Begin.ConfigurationEntry
-	nil,                     // 20: axle.render.v1.Cue.TagsEntry
-	nil,                     // 21: axle.render.v1.Exec.ParametersEntry
-	nil,                     // 22: axle.render.v1.Wasm.ParametersEntry
+	(*Judge)(nil),           // 19: axle.render.v1.Judge
+	(*Expressions)(nil),     // 20: axle.render.v1.Expressions
+	(*Verdicts)(nil),        // 21: axle.render.v1.Verdicts
+	(*Verdict)(nil),         // 22: axle.render.v1.Verdict
+	nil,                     // 23: axle.render.v1.Begin.ConfigurationEntry
+	nil,                     // 24: axle.render.v1.Cue.TagsEntry
+	nil,                     // 25: axle.render.v1.Exec.ParametersEntry
+	nil,                     // 26: axle.render.v1.Wasm.ParametersEntry
 }
 var file_render_v1_render_proto_depIdxs = []int32{
 	2,  // 0: axle.render.v1.ToChild.file:type_name -> axle.render.v1.File
 	3,  // 1: axle.render.v1.ToChild.begin:type_name -> axle.render.v1.Begin
 	15, // 2: axle.render.v1.ToChild.lookup:type_name -> axle.render.v1.LookupAnswer
 	14, // 3: axle.render.v1.ToChild.tool:type_name -> axle.render.v1.ToolOutput
-	12, // 4: axle.render.v1.ToParent.lookup:type_name -> axle.render.v1.Lookup
-	16, // 5: axle.render.v1.ToParent.result:type_name -> axle.render.v1.Result
-	13, // 6: axle.render.v1.ToParent.tool:type_name -> axle.render.v1.Tool
-	4,  // 7: axle.render.v1.Begin.steps:type_name -> axle.render.v1.Step
-	19, // 8: axle.render.v1.Begin.configuration:type_name -> axle.render.v1.Begin.ConfigurationEntry
-	11, // 9: axle.render.v1.Begin.capabilities:type_name -> axle.render.v1.Capabilities
-	5,  // 10: axle.render.v1.Step.helm:type_name -> axle.render.v1.Helm
-	6,  // 11: axle.render.v1.Step.jsonnet:type_name -> axle.render.v1.Jsonnet
-	8,  // 12: axle.render.v1.Step.cue:type_name -> axle.render.v1.Cue
-	9,  // 13: axle.render.v1.Step.exec:type_name -> axle.render.v1.Exec
-	10, // 14: axle.render.v1.Step.wasm:type_name -> axle.render.v1.Wasm
-	7,  // 15: axle.render.v1.Jsonnet.tlas:type_name -> axle.render.v1.JsonnetVariable
-	7,  // 16: axle.render.v1.Jsonnet.ext_vars:type_name -> axle.render.v1.JsonnetVariable
-	20, // 17: axle.render.v1.Cue.tags:type_name -> axle.render.v1.Cue.TagsEntry
-	21, // 18: axle.render.v1.Exec.parameters:type_name -> axle.render.v1.Exec.ParametersEntry
-	22, // 19: axle.render.v1.Wasm.parameters:type_name -> axle.render.v1.Wasm.ParametersEntry
-	17, // 20: axle.render.v1.Result.objects:type_name -> axle.render.v1.Object
-	18, // 21: axle.render.v1.Result.failure:type_name -> axle.render.v1.Failure
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	19, // 4: axle.render.v1.ToChild.judge:type_name -> axle.render.v1.Judge
+	12, // 5: axle.render.v1.ToParent.lookup:type_name -> axle.render.v1.Lookup
+	16, // 6: axle.render.v1.ToParent.result:type_name -> axle.render.v1.Result
+	13, // 7: axle.render.v1.ToParent.tool:type_name -> axle.render.v1.Tool
+	21, // 8: axle.render.v1.ToParent.verdicts:type_name -> axle.render.v1.Verdicts
+	4,  // 9: axle.render.v1.Begin.steps:type_name -> axle.render.v1.Step
+	23, // 10: axle.render.v1.Begin.configuration:type_name -> axle.render.v1.Begin.ConfigurationEntry
+	11, // 11: axle.render.v1.Begin.capabilities:type_name -> axle.render.v1.Capabilities
+	5,  // 12: axle.render.v1.Step.helm:type_name -> axle.render.v1.Helm
+	6,  // 13: axle.render.v1.Step.jsonnet:type_name -> axle.render.v1.Jsonnet
+	8,  // 14: axle.render.v1.Step.cue:type_name -> axle.render.v1.Cue
+	9,  // 15: axle.render.v1.Step.exec:type_name -> axle.render.v1.Exec
+	10, // 16: axle.render.v1.Step.wasm:type_name -> axle.render.v1.Wasm
+	7,  // 17: axle.render.v1.Jsonnet.tlas:type_name -> axle.render.v1.JsonnetVariable
+	7,  // 18: axle.render.v1.Jsonnet.ext_vars:type_name -> axle.render.v1.JsonnetVariable
+	24, // 19: axle.render.v1.Cue.tags:type_name -> axle.render.v1.Cue.TagsEntry
+	25, // 20: axle.render.v1.Exec.parameters:type_name -> axle.render.v1.Exec.ParametersEntry
+	26, // 21: axle.render.v1.Wasm.parameters:type_name -> axle.render.v1.Wasm.ParametersEntry
+	17, // 22: axle.render.v1.Result.objects:type_name -> axle.render.v1.Object
+	18, // 23: axle.render.v1.Result.failure:type_name -> axle.render.v1.Failure
+	20, // 24: axle.render.v1.Judge.expressions:type_name -> axle.render.v1.Expressions
+	22, // 25: axle.render.v1.Verdicts.verdicts:type_name -> axle.render.v1.Verdict
+	18, // 26: axle.render.v1.Verdicts.failure:type_name -> axle.render.v1.Failure
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_render_v1_render_proto_init() }
@@ -1807,11 +2129,13 @@ func file_render_v1_render_proto_init() {
 		(*ToChild_Begin)(nil),
 		(*ToChild_Lookup)(nil),
 		(*ToChild_Tool)(nil),
+		(*ToChild_Judge)(nil),
 	}
 	file_render_v1_render_proto_msgTypes[1].OneofWrappers = []any{
 		(*ToParent_Lookup)(nil),
 		(*ToParent_Result)(nil),
 		(*ToParent_Tool)(nil),
+		(*ToParent_Verdicts)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1819,7 +2143,7 @@ func file_render_v1_render_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_render_v1_render_proto_rawDesc), len(file_render_v1_render_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,50 @@
+package health
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Expressions is a rule that a user wrote in CEL. This process does not judge
+// by it: CEL costs memory that a cluster without such rules would pay, so the
+// render child is asked (docs/adr/0037-health-rules-in-cel-are-judged-in-the-child.md).
+type Expressions struct {
+	// Name is the rule's for people, namespace/name.
+	Name string
+	// The first of these that is true gives the status, in this order:
+	// Suspended, Progressing, Degraded, Healthy.
+	Suspended, InProgress, Failed, Current string
+	// Message is an expression for a text, or empty.
+	Message string
+}
+
+// Judge implements the interface for callers that cannot ask the child.
+func (e *Expressions) Judge(*unstructured.Unstructured) Result {
+	return Result{Unknown, short("rule "+e.Name+" is written in CEL and was not asked", maxMessage)}
+}
+
+// Digest is another for other expressions.
+func (e *Expressions) Digest() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{e.Name, e.Suspended, e.InProgress, e.Failed, e.Current, e.Message}))
+	return hex.EncodeToString(sum[:12])
+}
+
+// Expressions returns the rule in CEL that judges objects of a kind; nil when
+// another rule does, which Of knows. What is being deleted is Progressing by
+// every rule and is not asked about.
+func (r *Rules) Expressions(kind schema.GroupVersionKind) *Expressions {
+	custom := r.now()
+	if judge := custom.exact(kind); judge != nil {
+		found, _ := judge.(*Expressions)
+		return found
+	}
+	if gk := kind.GroupKind(); !HasRule(gk) || rules[gk] != nil {
+		return nil
+	}
+	found, _ := custom.rest.(*Expressions)
+	return found
+}

@@ -1,0 +1,218 @@
+// Package expression judges how well objects are by rules of health that users
+// wrote in CEL. The agent does not link it, since CEL costs memory in every
+// cluster: it runs in the render child, which is started for the rules that
+// there are (package agent/render asks, render serves).
+//
+// A rule is compiled and checked for its types before it judges. An expression
+// costs at most 1,000,000 as CEL counts, a judgement at most 500 ms, and the
+// judgements of one batch 2 s together. Whatever goes wrong is Unknown with a
+// message that names rule and expression, never Healthy. Nothing of one object
+// is seen by the next.
+package expression
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/ext"
+
+	renderv1 "github.com/axle-cd/axle/api/render/v1"
+)
+
+// The limits of one expression: what CEL counts as cost, and the clock.
+const (
+	maxExpression = 16 << 10
+	maxCost       = 1_000_000
+	maxTime       = 500 * time.Millisecond
+	maxMessage    = 1024
+)
+
+// The words for a status.
+const (
+	healthy     = "Healthy"
+	suspended   = "Suspended"
+	progressing = "Progressing"
+	degraded    = "Degraded"
+	unknown     = "Unknown"
+)
+
+// Rule is one compiled rule. It may be asked by many goroutines.
+type Rule struct {
+	name    string
+	tests   []test
+	message cel.Program
+}
+
+type test struct {
+	field   string
+	status  string
+	program cel.Program
+}
+
+// fields are the parts of an object that expressions know by their own names,
+// beside obj. What an object does not have is empty.
+var fields = []string{"metadata", "spec", "status", "data"}
+
+// environment is made when the first expression is. The libraries are those
+// that Flux gives to its health checks, whose expressions work unchanged.
+var environment = sync.OnceValues(func() (*cel.Env, error) {
+	object := cel.MapType(cel.StringType, cel.DynType)
+	options := []cel.EnvOption{
+		cel.Variable("obj", object), cel.Variable("apiVersion", cel.StringType), cel.Variable("kind", cel.StringType),
+		cel.OptionalTypes(), cel.CrossTypeNumericComparisons(true), cel.DefaultUTCTimeZone(true),
+		ext.Strings(ext.StringsVersion(3)), ext.Sets(), ext.Encoders(),
+	}
+	for _, field := range fields {
+		options = append(options, cel.Variable(field, object))
+	}
+	return cel.NewEnv(options...)
+})
+
+// Compile reads a rule; name is what its messages call it. An error says which
+// expression does not compile, and at which line and column.
+func Compile(name string, source *renderv1.Expressions) (*Rule, error) {
+	if source.GetCurrent() == "" {
+		return nil, fmt.Errorf("rule %s has no expression current, so nothing could be Healthy by it; give one", name)
+	}
+	rule := &Rule{name: name}
+	for _, one := range []struct{ field, text, status string }{
+		{"suspended", source.GetSuspended(), suspended}, {"inProgress", source.GetInProgress(), progressing},
+		{"failed", source.GetFailed(), degraded}, {"current", source.GetCurrent(), healthy},
+	} {
+		if one.text == "" {
+			continue
+		}
+		program, err := compile(name, one.field, one.text, cel.BoolType)
+		if err != nil {
+			return nil, err
+		}
+		rule.tests = append(rule.tests, test{one.field, one.status, program})
+	}
+	if source.GetMessage() != "" {
+		program, err := compile(name, "message", source.GetMessage(), cel.StringType)
+		if err != nil {
+			return nil, err
+		}
+		rule.message = program
+	}
+	return rule, nil
+}
+
+func compile(name, field, text string, want *cel.Type) (cel.Program, error) {
+	if len(text) > maxExpression {
+		return nil, fmt.Errorf("expression %s of rule %s has %d bytes; %d are allowed", field, name, len(text), maxExpression)
+	}
+	env, err := environment()
+	if err != nil {
+		return nil, fmt.Errorf("the language CEL: %w", err)
+	}
+	tree, issues := env.Compile(text)
+	if found := issues.Errors(); len(found) > 0 {
+		first := found[0]
+		return nil, fmt.Errorf("expression %s of rule %s does not compile: line %d, column %d: %s",
+			field, name, first.Location.Line(), first.Location.Column()+1, short(strings.TrimSuffix(first.Message, " (in container '')")))
+	}
+	if got := tree.OutputType(); !got.IsAssignableType(want) && got.Kind() != cel.DynKind {
+		return nil, fmt.Errorf("expression %s of rule %s is %s in place of %s", field, name, got, want)
+	}
+	program, err := env.Program(tree, cel.CostLimit(maxCost), cel.InterruptCheckFrequency(100))
+	if err != nil {
+		return nil, fmt.Errorf("expression %s of rule %s: %w", field, name, err)
+	}
+	return program, nil
+}
+
+var (
+	errKind = errors.New("it is no true or false")
+	errText = errors.New("it is no text")
+)
+
+// Judge asks the expressions about one object, as decoded from JSON with
+// integers left as such.
+func (r *Rule) Judge(object map[string]any) *renderv1.Verdict {
+	ctx, cancel := context.WithTimeout(context.Background(), maxTime)
+	defer cancel()
+	values := input(object)
+	verdict := &renderv1.Verdict{Status: progressing}
+	for _, t := range r.tests {
+		if t.status != suspended && !observed(object) {
+			break
+		}
+		yes, err := truth(ctx, t.program, values)
+		if err != nil {
+			return r.unknown(t.field, err)
+		}
+		if yes {
+			verdict.Status = t.status
+			break
+		}
+	}
+	if r.message == nil {
+		return verdict
+	}
+	value, _, err := r.message.ContextEval(ctx, values)
+	if err != nil {
+		return r.unknown("message", err)
+	}
+	words, ok := value.ConvertToType(types.StringType).Value().(string)
+	if !ok {
+		return r.unknown("message", errText)
+	}
+	verdict.Message = short(words)
+	return verdict
+}
+
+// observed is false while the object's controller has not seen its present
+// specification: what the status says is of the one before.
+func observed(object map[string]any) bool {
+	metadata, _ := object["metadata"].(map[string]any)
+	status, _ := object["status"].(map[string]any)
+	seen, said := status["observedGeneration"].(int64)
+	generation, counted := metadata["generation"].(int64)
+	return !said || !counted || seen == generation
+}
+
+func truth(ctx context.Context, program cel.Program, values map[string]any) (bool, error) {
+	value, _, err := program.ContextEval(ctx, values)
+	if err != nil {
+		return false, err
+	}
+	yes, ok := value.Value().(bool)
+	if !ok {
+		return false, errKind
+	}
+	return yes, nil
+}
+
+func input(object map[string]any) map[string]any {
+	values := map[string]any{"obj": object}
+	for _, word := range []string{"apiVersion", "kind"} {
+		text, _ := object[word].(string)
+		values[word] = text
+	}
+	for _, field := range fields {
+		values[field] = map[string]any{}
+		if value, ok := object[field].(map[string]any); ok {
+			values[field] = value
+		}
+	}
+	return values
+}
+
+func (r *Rule) unknown(field string, err error) *renderv1.Verdict {
+	return &renderv1.Verdict{Status: unknown, Message: short(fmt.Sprintf("rule %s: expression %s: %v", r.name, field, err))}
+}
+
+func short(text string) string {
+	text = strings.ToValidUTF8(text, "�")
+	if len(text) <= maxMessage {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxMessage-len("…")], "") + "…"
+}
