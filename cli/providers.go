@@ -26,13 +26,14 @@ type providerView struct {
 	EmailDomains    []string          `json:"emailDomains"`
 	AllowUnverified bool              `json:"allowUnverified"`
 	CallbackURL     string            `json:"callbackUrl"`
+	LogoutURL       string            `json:"logoutUrl"`
 	CreatedAt       string            `json:"createdAt"`
 }
 
 func viewProvider(p *hubv1.Provider) providerView {
 	return providerView{
 		p.GetName(), p.GetTitle(), p.GetIssuer(), p.GetClientId(), append([]string{}, p.GetScopes()...), p.GetGroupsClaim(), maps.Clone(p.GetGroups()),
-		append([]string{}, p.GetEmailDomains()...), p.GetAllowUnverified(), p.GetCallbackUrl(), stamp(p.GetCreatedAt()),
+		append([]string{}, p.GetEmailDomains()...), p.GetAllowUnverified(), p.GetCallbackUrl(), p.GetLogoutUrl(), stamp(p.GetCreatedAt()),
 	}
 }
 
@@ -165,7 +166,7 @@ func (a *app) providersCreate() *cobra.Command {
 			if a.output == "json" || a.output == "yaml" {
 				return a.encode(viewProvider(made.Msg))
 			}
-			_, err = fmt.Fprintf(a.Err, "login provider %s made; enter this callback URL there: %s\n", args[0], made.Msg.GetCallbackUrl())
+			_, err = fmt.Fprintf(a.Err, "login provider %s made; enter this callback URL there: %s\nand, if it has back-channel logout, this URL for it: %s\n", args[0], made.Msg.GetCallbackUrl(), made.Msg.GetLogoutUrl())
 			return err
 		},
 	}

@@ -50,6 +50,8 @@ type Config struct {
 	// ConfigBackends is a file that declares backends for values; empty is the
 	// built-in one alone.
 	ConfigBackends string
+	// LoginProviders is a file that declares login providers; empty is none.
+	LoginProviders string
 	// K8sOrigin is the one origin that clusters' APIs are served on; empty is
 	// the hub's own.
 	K8sOrigin string

@@ -56,6 +56,7 @@ type Hub struct {
 	heads    *heads
 	replicas *replicas
 	setup    *setup
+	declared *declared
 	login    *login.Server
 	agents   *agents
 	tunnels  *tunnel.Tunnels
@@ -171,6 +172,9 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 		return err
 	}
 	if h.proxy, err = h.newProxy(); err != nil {
+		return err
+	}
+	if h.declared, err = newDeclared(c.LoginProviders, h.identity, c.Clock, c.Log); err != nil {
 		return err
 	}
 	h.setup = newSetup(c.DataDir, h.identity, c.Clock, c.Log)

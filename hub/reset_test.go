@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,12 +16,20 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/test/pg"
 )
 
 // A lost password is reset on the hub's machine while the hub runs: its
 // sessions end there, too, and the link that is printed works.
 func TestResetBesideARunningHub(t *testing.T) {
-	h := hubtest.New(t, hubtest.Config{})
+	t.Run("SQLite", func(t *testing.T) { resetBeside(t, hubtest.HubConfig{}) })
+	t.Run("Postgres", func(t *testing.T) {
+		resetBeside(t, hubtest.HubConfig{DatabaseURL: pg.New(t), KeyFile: filepath.Join(t.TempDir(), "hub.key")})
+	})
+}
+
+func resetBeside(t *testing.T, running hubtest.HubConfig) {
+	h := hubtest.New(t, hubtest.Config{Hub: running})
 	directory := h.Parts().Identity
 	user, err := directory.UserByName(t.Context(), hubtest.Admin)
 	if err != nil {
@@ -30,7 +39,9 @@ func TestResetBesideARunningHub(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := hub.Config{DataDir: h.DataDir, ExternalURL: h.URL + "/"}
+	config := hub.Config{DataDir: h.DataDir, DatabaseURL: running.DatabaseURL, KeyFile: running.KeyFile, ExternalURL: h.URL + "/"}
+	noKey := config
+	noKey.KeyFile = filepath.Join(t.TempDir(), "none")
 	made, err := hub.ResetLogin(t.Context(), config, hubtest.Admin, true)
 	if err != nil || made.Ended != 1 || made.User != hubtest.Admin || !strings.HasPrefix(made.URL, h.URL+"/login/reset?token=axle_") {
 		t.Fatalf("%+v, %v", made, err)
@@ -64,7 +75,7 @@ func TestResetBesideARunningHub(t *testing.T) {
 	}{
 		"nobody":      {config, "nobody@example.com", errcode.NotFound},
 		"no database": {hub.Config{DataDir: t.TempDir()}, hubtest.Admin, errcode.NotFound},
-		"no key":      {hub.Config{DataDir: h.DataDir, KeyFile: t.TempDir() + "/none"}, hubtest.Admin, errcode.Conflict},
+		"no key":      {noKey, hubtest.Admin, errcode.Conflict},
 	} {
 		if made, err := hub.ResetLogin(context.WithoutCancel(t.Context()), test.config, test.email, false); !errcode.Is(err, test.code) || made.URL != "" {
 			t.Errorf("%s: %+v, %v; want %s", name, made, err, test.code)

@@ -53,6 +53,7 @@ func (o *options) serve(flags *pflag.FlagSet) {
 	flags.StringVar(&c.KeyFile, "key-file", "", "file of the key that seals secrets, the same for all replicas (default: hub.key in the data folder, made once)")
 	flags.StringVar(&c.Replica, "replica", "", "stable name of this replica (default: made once and kept in the data folder)")
 	flags.StringVar(&c.ConfigBackends, "config-backends", "", "file that declares backends for values, such as OpenBao, the same for all replicas (default: the hub's database alone)")
+	flags.StringVar(&c.LoginProviders, "login-providers", "", "file that declares OpenID Connect providers that people log in through, the same for all replicas; read again when it changes (default: those of axle providers alone)")
 	flags.StringVar(&c.K8sOrigin, "k8s-origin", "", "the one origin that clusters' APIs are served on, such as https://k8s.example.com; it must lead to this hub (default: the hub's own)")
 	flags.DurationVar(&c.AuditRetention, "audit-retention", audit30, "how long the audit log is kept")
 	flags.StringVar(&c.AuditExport, "audit-export", "", "copy the audit log as JSON lines to a file, or to an https:// URL by POST (default: nowhere)")

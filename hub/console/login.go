@@ -159,7 +159,7 @@ type providers struct{ *Server }
 func (s *providers) provider(p identity.Provider) *hubv1.Provider {
 	return &hubv1.Provider{
 		Id: p.ID, Name: p.Name, Title: p.Title, Issuer: p.Issuer, ClientId: p.ClientID, Scopes: p.Scopes, GroupsClaim: p.GroupsClaim, Groups: p.Groups,
-		EmailDomains: p.EmailDomains, AllowUnverified: p.AllowUnverified, CaPem: p.CAPEM, CreatedAt: p.CreatedAt, CallbackUrl: s.ExternalURL + p.CallbackPath(),
+		EmailDomains: p.EmailDomains, AllowUnverified: p.AllowUnverified, CaPem: p.CAPEM, CreatedAt: p.CreatedAt, CallbackUrl: s.ExternalURL + p.CallbackPath(), LogoutUrl: s.ExternalURL + p.LogoutPath(),
 	}
 }
 

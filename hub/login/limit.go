@@ -77,6 +77,17 @@ func (l *limiter) take(key string, r rate) (wait time.Duration) {
 	return 0
 }
 
+// look says how long until there is room for one of a key, and counts none.
+func (l *limiter) look(key string, r rate) (wait time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, ok := l.counters[key]
+	if !ok {
+		return 0
+	}
+	return max(0, e.Value.(*counter).full.Add(r.every).Sub(l.clock.Now())-time.Duration(r.burst)*r.every)
+}
+
 // giveBack undoes a take, for what turned out to be right.
 func (l *limiter) giveBack(key string, r rate) {
 	l.mu.Lock()

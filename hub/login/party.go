@@ -44,6 +44,8 @@ type parties struct {
 	identity  *identity.Directory
 	transport Transport
 	clock     clock.Clock
+	// discovered is told of each provider's first discovery; nil is nobody.
+	discovered func(*party, *discovery)
 
 	mu     sync.Mutex
 	list   []identity.Provider
@@ -119,7 +121,7 @@ func (ps *parties) party(ctx context.Context, name string) (*party, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &party{Provider: p, secret: secret, mark: mark, client: client, clock: ps.clock}
+	made := &party{Provider: p, secret: secret, mark: mark, client: client, clock: ps.clock, discovered: ps.discovered}
 	ps.known[name] = made
 	return made, nil
 }
@@ -156,6 +158,8 @@ type party struct {
 	client *http.Client
 	clock  clock.Clock
 
+	discovered func(*party, *discovery)
+
 	// asking is held while discovery runs.
 	asking sync.Mutex
 
@@ -173,6 +177,8 @@ type discovery struct {
 	Methods    []string `json:"token_endpoint_auth_methods_supported"`
 	// IssInAnswer says that answers name the issuer (RFC 9207).
 	IssInAnswer bool `json:"authorization_response_iss_parameter_supported"`
+	// BackChannel says that it can tell the hub of logouts.
+	BackChannel bool `json:"backchannel_logout_supported"`
 }
 
 // state is the last discovery with how it is.
@@ -214,6 +220,9 @@ func (p *party) discover(ctx context.Context) (*discovery, error) {
 			return p.found, nil
 		}
 		return nil, err
+	}
+	if p.found == nil && p.discovered != nil {
+		p.discovered(p, found)
 	}
 	p.found, p.foundAt, p.failed = found, now, nil
 	return found, nil

@@ -92,6 +92,7 @@ func New(c Config) (*Server, error) {
 	if err := s.guard.AddTrustedOrigin(origin.Scheme + "://" + origin.Host); err != nil {
 		return nil, errcode.New(errcode.Invalid, "the hub's URL is no origin: %w", err)
 	}
+	s.parties.discovered = s.tellOfLogouts
 	s.keys, err = newPasskeys(origin)
 	return s, err
 }
@@ -141,6 +142,7 @@ func (s *Server) Register(mux routes.Adder) {
 		mux.Handle(pattern, s.guard.Handler(s.serve(p)))
 	}
 	mux.Handle("GET /login/assets/{file}", assets())
+	mux.Handle("POST /login/backchannel/{provider}", http.HandlerFunc(s.backChannel))
 }
 
 // serve bounds a request, sets the headers that every answer has, and turns

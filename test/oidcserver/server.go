@@ -52,6 +52,10 @@ type Token struct {
 	Key      *rsa.PrivateKey
 	KeyID    string
 	Unsigned bool
+	// Type is the header's typ, and HMAC signs with a shared secret in place of
+	// Key; both are for tokens that Sign makes.
+	Type string
+	HMAC []byte
 }
 
 // Server is a running provider.
@@ -118,6 +122,17 @@ func (s *Server) Inform(change func(claims map[string]any)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inform = change
+}
+
+// Sign makes a token of claims with the provider's key, as change leaves it:
+// what a provider sends by itself, such as that somebody logged out.
+func (s *Server) Sign(claims map[string]any, change func(*Token)) (string, error) {
+	key := s.storage.signingKey()
+	token := &Token{Claims: claims, Key: key.private, KeyID: key.id}
+	if change != nil {
+		change(token)
+	}
+	return token.encode()
 }
 
 // RepeatCodes lets a code be traded again and again, which no provider may.

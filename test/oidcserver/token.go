@@ -77,7 +77,15 @@ func (t *Token) encode() (string, error) {
 		encode := base64.RawURLEncoding.EncodeToString
 		return encode([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + encode(payload) + ".", nil
 	}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: t.Key, KeyID: t.KeyID}}, nil)
+	by := jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: t.Key, KeyID: t.KeyID}}
+	if t.HMAC != nil {
+		by = jose.SigningKey{Algorithm: jose.HS256, Key: jose.JSONWebKey{Key: t.HMAC, KeyID: t.KeyID}}
+	}
+	var options *jose.SignerOptions
+	if t.Type != "" {
+		options = (&jose.SignerOptions{}).WithType(jose.ContentType(t.Type))
+	}
+	signer, err := jose.NewSigner(by, options)
 	if err != nil {
 		return "", err
 	}

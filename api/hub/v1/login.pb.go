@@ -807,7 +807,9 @@ type Provider struct {
 	CaPem           string   `protobuf:"bytes,11,opt,name=ca_pem,json=caPem,proto3" json:"ca_pem,omitempty"`
 	CreatedAt       int64    `protobuf:"varint,12,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// What to enter at the provider.
-	CallbackUrl   string `protobuf:"bytes,13,opt,name=callback_url,json=callbackUrl,proto3" json:"callback_url,omitempty"`
+	CallbackUrl string `protobuf:"bytes,13,opt,name=callback_url,json=callbackUrl,proto3" json:"callback_url,omitempty"`
+	// What to enter there as the back-channel logout URL, if it has one.
+	LogoutUrl     string `protobuf:"bytes,14,opt,name=logout_url,json=logoutUrl,proto3" json:"logout_url,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -929,6 +931,13 @@ func (x *Provider) GetCreatedAt() int64 {
 func (x *Provider) GetCallbackUrl() string {
 	if x != nil {
 		return x.CallbackUrl
+	}
+	return ""
+}
+
+func (x *Provider) GetLogoutUrl() string {
+	if x != nil {
+		return x.LogoutUrl
 	}
 	return ""
 }
@@ -1263,7 +1272,7 @@ const file_hub_v1_login_proto_rawDesc = "" +
 	"\x05ended\x18\x01 \x01(\x05R\x05ended\"#\n" +
 	"\rUnlinkRequest\x12\x12\n" +
 	"\x04user\x18\x01 \x01(\tR\x04user\"\x10\n" +
-	"\x0eUnlinkResponse\"\xd3\x03\n" +
+	"\x0eUnlinkResponse\"\xf2\x03\n" +
 	"\bProvider\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -1279,7 +1288,9 @@ const file_hub_v1_login_proto_rawDesc = "" +
 	"\x06ca_pem\x18\v \x01(\tR\x05caPem\x12\x1d\n" +
 	"\n" +
 	"created_at\x18\f \x01(\x03R\tcreatedAt\x12!\n" +
-	"\fcallback_url\x18\r \x01(\tR\vcallbackUrl\x1a9\n" +
+	"\fcallback_url\x18\r \x01(\tR\vcallbackUrl\x12\x1d\n" +
+	"\n" +
+	"logout_url\x18\x0e \x01(\tR\tlogoutUrl\x1a9\n" +
 	"\vGroupsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x16\n" +

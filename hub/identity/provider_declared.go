@@ -1,0 +1,57 @@
+package identity
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// CheckProvider says what is wrong with a provider before it is kept. Invalid.
+func CheckProvider(p Provider) error {
+	_, err := p.checked()
+	return err
+}
+
+// DeclareProvider makes a provider what a declaration says, with its secret,
+// and the groups that it maps to where they are missing: a group alone gives
+// nobody rights. It reports whether anything was different. Invalid; Conflict
+// when another replica was quicker, which the next call settles.
+func (d *Directory) DeclareProvider(ctx context.Context, by Principal, p Provider, secret string) (changed bool, err error) {
+	if p, err = p.checked(); err != nil {
+		return false, err
+	}
+	for _, group := range slices.Sorted(maps.Values(p.Groups)) {
+		_, err := d.store.GroupByName(ctx, group)
+		if errcode.Is(err, errcode.NotFound) {
+			_, err = d.CreateGroup(ctx, by.By(), group, "of login provider "+p.Name)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	present, kept, err := d.ProviderByName(ctx, p.Name)
+	if errcode.Is(err, errcode.NotFound) {
+		_, err = d.CreateProvider(ctx, by, p, secret)
+		return err == nil, err
+	}
+	if err != nil {
+		return false, err
+	}
+	if kept == secret && p.same(present) {
+		return false, nil
+	}
+	_, err = d.UpdateProvider(ctx, by, p.Name, &secret, func(stored *Provider) {
+		p.ID, p.CreatedAt = stored.ID, stored.CreatedAt
+		*stored = p
+	})
+	return err == nil, err
+}
+
+// same compares what one may choose of a provider.
+func (p Provider) same(o Provider) bool {
+	return p.Name == o.Name && p.Title == o.Title && p.Issuer == o.Issuer && p.ClientID == o.ClientID && slices.Equal(p.Scopes, o.Scopes) &&
+		p.GroupsClaim == o.GroupsClaim && maps.Equal(p.Groups, o.Groups) && slices.Equal(p.EmailDomains, o.EmailDomains) &&
+		p.AllowUnverified == o.AllowUnverified && p.CAPEM == o.CAPEM
+}

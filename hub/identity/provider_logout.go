@@ -1,0 +1,142 @@
+package identity
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// LogoutPath is where the provider says that somebody logged out there, below
+// the hub's URL; each has its own, as with CallbackPath.
+func (p Provider) LogoutPath() string { return "/login/backchannel/" + p.Name }
+
+// Logout is what a provider says of an account that logged out there, after
+// its token was checked.
+type Logout struct {
+	// Subject is the account and Session the provider's own session; one of
+	// the two may be empty.
+	Subject, Session string
+	// TokenID is the token's name. It counts once; after Until the token is too
+	// old to be believed.
+	TokenID string
+	Until   time.Time
+}
+
+// LogoutBy ends what a provider says has ended, and returns how many sessions
+// and command lines that were. Of a session of the provider's the ones here
+// that began with it end; of an account without one all that came through the
+// provider, and its command lines. Other replicas refuse them within 5 s.
+// Conflict when the token was used before.
+func (d *Directory) LogoutBy(ctx context.Context, p Provider, l Logout) (int, error) {
+	used := sha256.Sum256([]byte(l.TokenID))
+	var tokens []Token
+	err := d.writer.Write(ctx, func(ctx context.Context) (err error) {
+		// In the transaction: of a logout that failed here the provider may tell
+		// again.
+		if err := d.store.UseOnce(ctx, "logout "+p.ID+" "+hex.EncodeToString(used[:]), clock.Micros(l.Until)); err != nil {
+			return err
+		}
+		if l.Subject != "" {
+			tokens, err = d.tokensOfSubject(ctx, p, l)
+		} else {
+			tokens, err = d.tokensOfSession(ctx, p, l.Session)
+		}
+		if err != nil {
+			return err
+		}
+		return d.endTokens(ctx, tokens, Principal{Name: "login provider " + p.Name}, "session.ended_by_provider")
+	})
+	if err != nil {
+		return 0, err
+	}
+	d.tokens.remove(ids(tokens)...)
+	return len(tokens), nil
+}
+
+// tokensOfSubject are those that end with a logout that names an account.
+func (d *Directory) tokensOfSubject(ctx context.Context, p Provider, l Logout) ([]Token, error) {
+	subject, err := d.store.Subject(ctx, p.ID, l.Subject)
+	if errcode.Is(err, errcode.NotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	rows, err := d.store.SessionsOf(ctx, subject.UserID, "")
+	if err != nil {
+		return nil, err
+	}
+	over := map[string]bool{}
+	for _, row := range rows {
+		if row.ProviderID != p.ID {
+			continue
+		}
+		// One that does not say which session of the provider's it began with
+		// may be the one.
+		if sid := d.sessionAtProvider(row); l.Session == "" || sid == "" || sid == l.Session {
+			over[row.TokenID] = true
+		}
+	}
+	tokens, err := d.store.LoginTokens(ctx, subject.UserID)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(tokens, func(t Token) bool {
+		return !over[t.ID] && (l.Session != "" || t.Kind != TokenCLI)
+	}), nil
+}
+
+// tokensOfSession are those that end with a session of the provider's.
+func (d *Directory) tokensOfSession(ctx context.Context, p Provider, session string) ([]Token, error) {
+	rows, err := d.store.SessionsOf(ctx, "", p.ID)
+	if err != nil || session == "" {
+		return nil, err
+	}
+	var tokens []Token
+	for _, row := range rows {
+		if d.sessionAtProvider(row) != session {
+			continue
+		}
+		t, err := d.store.Token(ctx, row.TokenID)
+		if errcode.Is(err, errcode.NotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		tokens = append(tokens, t)
+	}
+	return tokens, nil
+}
+
+// sessionAtProvider is the claim sid of the ID token that a session began
+// with, which was believed then; empty when it has none.
+func (d *Directory) sessionAtProvider(row StoredSession) string {
+	plain, err := d.sealer.Open(row.Sealed, purposeIDToken(row.TokenID))
+	if err != nil {
+		return ""
+	}
+	parts := strings.Split(string(plain), ".")
+	if len(parts) != 3 {
+		return ""
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return ""
+	}
+	var claims struct {
+		Session string `json:"sid"`
+	}
+	if json.Unmarshal(payload, &claims) != nil {
+		return ""
+	}
+	return claims.Session
+}
