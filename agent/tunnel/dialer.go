@@ -58,6 +58,17 @@ func Transport(like *http.Transport) *http.Transport {
 	}
 	t.ResponseHeaderTimeout = dialTimeout
 	t.IdleConnTimeout = time.Second // only refusals leave a connection idle
+	dial := t.DialContext
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return wsconn.Gather(conn), nil
+	}
 	return t
 }
 

@@ -1,5 +1,5 @@
 // Package relay copies one direction of a stream in pooled buffers: 2 KiB while
-// little flows, so that ten thousand idle watches cost 20 MB, and 32 KiB once a
+// little flows, so that ten thousand idle watches cost 20 MB, and 64 KiB once a
 // read fills that. Both ends of the auth proxy and of the tunnel's streams call
 // it; it starts no goroutine and closes nothing.
 package relay
@@ -14,8 +14,9 @@ import (
 const (
 	// idleBuffer waits for what may come.
 	idleBuffer = 2 << 10
-	// flowBuffer carries what flows.
-	flowBuffer = 32 << 10
+	// flowBuffer carries what flows: four records of TLS, each with the head of
+	// a frame of HTTP/2.
+	flowBuffer = 4 * (16<<10 - 9)
 )
 
 var (

@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// maxPayload is what one frame carries at most, when written here.
-	maxPayload = 32 << 10
+	// maxPayload is what one frame carries at most, when written here: 64 KiB of
+	// somebody's data in a frame of HTTP/2.
+	maxPayload = 64<<10 + 64
 	// maxHead is the longest head of a frame: two bytes, eight of length, four
 	// of the mask.
 	maxHead = 14
@@ -52,12 +53,14 @@ type Conn struct {
 	ended error
 
 	writing sync.Mutex
+	// gathered takes what a frame becomes beneath; nil writes it piece by piece.
+	gathered *Gathered
 }
 
 // newConn returns an end; from, when it is not the connection itself, has
 // bytes that were read already.
 func newConn(beneath net.Conn, from io.Reader, client bool) *Conn {
-	return &Conn{Conn: beneath, from: from, client: client}
+	return &Conn{Conn: beneath, from: from, client: client, gathered: gatheredBelow(beneath)}
 }
 
 // buffers are for frames on their way out.
@@ -104,8 +107,13 @@ func (c *Conn) writeFrame(op byte, payload []byte) error {
 	}
 	c.writing.Lock()
 	defer c.writing.Unlock()
+	if c.gathered == nil || len(frame) <= tlsRecord {
+		_, err := c.Conn.Write(frame)
+		return err
+	}
+	c.gathered.hold()
 	_, err := c.Conn.Write(frame)
-	return err
+	return errors.Join(err, c.gathered.release())
 }
 
 // xor writes src under a mask to dst, whose lowest byte comes first.

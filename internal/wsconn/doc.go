@@ -8,8 +8,9 @@
 // need a library for WebSockets instead. Joined lies between it and HTTP/2, and
 // makes one write of a message's headers and the beginning of its body.
 //
-// Invariants: a Write becomes frames of at most 32 KiB, each in one Write of
-// the connection beneath, so that TLS makes one record of it where it can; an
+// Invariants: a Write becomes frames of at most 64 KiB, each in one Write of
+// the connection beneath, so that TLS makes one record of it where it can, and
+// with Gather beneath TLS in one Write of what lies there; an
 // idle connection holds no buffer; a client masks with a random key, as proxies
 // expect; a frame that the protocol forbids ends the connection.
 package wsconn

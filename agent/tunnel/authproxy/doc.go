@@ -17,6 +17,6 @@
 // Invariants: a request leaves with exactly one Impersonate-User, which is the
 // head's user, or not at all; no name that begins with "system:" is ever asked
 // for; no header Impersonate-*, X-Remote-*, Authorization, Cookie or Proxy-* of
-// the head leaves; no more than 32 KiB of one direction of one stream is held,
+// the head leaves; no more than 64 KiB of one direction of one stream is held,
 // and 2 KiB while nothing flows.
 package authproxy

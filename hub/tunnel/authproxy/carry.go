@@ -13,6 +13,7 @@ import (
 	"time"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/hub/tunnel"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 	"github.com/axle-cd/axle/internal/relay"
@@ -32,7 +33,7 @@ func (p *Proxy) carry(w http.ResponseWriter, r *http.Request, a *asked) (err err
 		return err
 	}
 	defer func() { t.end(ctx, err) }()
-	stream, err := p.Open(ctx, a.cluster.ID, a.head)
+	stream, err := p.openTo(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -50,6 +51,16 @@ func (p *Proxy) carry(w http.ResponseWriter, r *http.Request, a *asked) (err err
 		return reasonOf(ctx, err)
 	}
 	return p.reply(ctx, w, a, answer, stream, l, t)
+}
+
+// openTo begins the stream. Who hears that there is no tunnel knows the cluster by
+// its name.
+func (p *Proxy) openTo(ctx context.Context, a *asked) (Stream, error) {
+	stream, err := p.Open(ctx, a.cluster.ID, a.head)
+	if errors.Is(err, tunnel.ErrNone) {
+		return nil, errcode.New(errcode.Unavailable, "cluster %[1]s has no tunnel to this hub now; axle clusters get %[1]s shows since when, and axle-agent doctor, run where its agent runs, what keeps it down", a.cluster.Name).After(errcode.RetryAfter(err))
+	}
+	return stream, err
 }
 
 // reasonOf is why a stream was given up, when that is known better.
@@ -79,12 +90,33 @@ func (p *Proxy) reply(ctx context.Context, w http.ResponseWriter, a *asked, answ
 			p.broken(ctx, a, t, err)
 		}
 	}
-	n, err := relay.Copy(meter{w, l, &p.streams.now}, stream, flush)
+	n, err := relay.Copy(meter{pieces{w}, l, &p.streams.now}, stream, flush)
 	t.down.Add(n)
 	if err != nil {
 		p.broken(ctx, a, t, err)
 	}
 	return nil
+}
+
+// pieceBytes is what fills one record of TLS together with the head of its frame
+// of HTTP/2. Most clients take frames of 16 KiB, which are a record and another
+// one for the last 9 bytes, each with a system call.
+const pieceBytes = 16<<10 - 9
+
+// pieces writes at most pieceBytes at once.
+type pieces struct{ to io.Writer }
+
+// Write implements io.Writer.
+func (w pieces) Write(p []byte) (n int, err error) {
+	for first := true; first || len(p) > 0; first = false {
+		wrote, err := w.to.Write(p[:min(len(p), pieceBytes)])
+		n += wrote
+		if err != nil {
+			return n, err
+		}
+		p = p[wrote:]
+	}
+	return n, nil
 }
 
 // broken ends a connection whose answer has begun, after the record of it.
@@ -167,7 +199,7 @@ func (p *Proxy) upgraded(ctx context.Context, w http.ResponseWriter, a *asked, s
 		return errcode.New(errcode.Invalid, "this connection cannot be upgraded: %w", err)
 	}
 	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	defer context.AfterFunc(ctx, func() { hurry(conn) })()
 	// The server's own deadlines were for the head alone.
 	_ = conn.SetDeadline(time.Time{})
 	t.status = http.StatusSwitchingProtocols
@@ -179,7 +211,8 @@ func (p *Proxy) upgraded(ctx context.Context, w http.ResponseWriter, a *asked, s
 	// server's reader would end the request, and with it the answer, at the end
 	// of what the client sends.
 	ahead, _ := buffered.Reader.Peek(buffered.Reader.Buffered())
-	if err := p.join(conn, io.MultiReader(bytes.NewReader(ahead), conn), stream, l, t); err != nil {
+	word := newFarewell(a.head.GetUpgrade(), answer)
+	if err := p.join(ctx, conn, io.MultiReader(bytes.NewReader(ahead), conn), stream, word, l, t); err != nil {
 		err = reasonOf(ctx, err)
 		p.log(ctx, a, err)
 		t.end(ctx, err)
@@ -215,9 +248,14 @@ func (a *asked) writeSwitch(conn net.Conn, h http.Header, answer *agentv1.Stream
 }
 
 // join carries raw bytes both ways until the cluster's side ends. The client's
-// end of its own direction is carried, and the other goes on.
-func (p *Proxy) join(conn net.Conn, from io.Reader, stream Stream, l *live, t *trail) error {
-	l.setCut(func() { conn.Close() })
+// end of its own direction is carried, and the other goes on. word, unless nil,
+// tells a client whose way was cut.
+func (p *Proxy) join(ctx context.Context, conn net.Conn, from io.Reader, stream Stream, word farewell, l *live, t *trail) error {
+	l.setCut(func() { hurry(conn) })
+	var to io.Reader = stream
+	if word != nil {
+		from, to = watched{from, word.sent}, watched{to, word.came}
+	}
 	sent := make(chan struct{})
 	var left atomic.Bool
 	go func() {
@@ -229,20 +267,23 @@ func (p *Proxy) join(conn net.Conn, from io.Reader, stream Stream, l *live, t *t
 			// A stream that is broken says so to its reader.
 			_ = stream.CloseWrite()
 		case !errors.Is(err, relay.ErrWrite):
-			left.Store(true)
+			left.Store(ctx.Err() == nil)
 			stream.Close()
 		}
 		// A cluster that takes no more may still have something to say.
 	}()
-	n, err := relay.Copy(meter{conn, l, &p.streams.now}, stream, nil)
+	n, err := relay.Copy(meter{conn, l, &p.streams.now}, to, nil)
 	t.down.Add(n)
+	gone := left.Load() || errors.Is(err, relay.ErrWrite)
+	if err != nil && !gone && word != nil {
+		sayTo(conn, word.say(cutOff(ctx, l.cluster, err)))
+	}
 	if half, ok := conn.(interface{ CloseWrite() error }); ok && err == nil {
 		// The client may have gone first.
 		_ = half.CloseWrite()
 	}
 	stream.Close()
 	conn.Close()
-	gone := left.Load() || errors.Is(err, relay.ErrWrite)
 	<-sent
 	// A client that goes once it has what it wants ended nothing too early.
 	if err != nil && !gone {

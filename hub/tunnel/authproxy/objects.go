@@ -81,7 +81,7 @@ func (p *Proxy) opened(ctx context.Context, a *asked) (io.Reader, func(*error), 
 		cancel(nil)
 	}
 	p.streams.add(l)
-	if s, err = p.Open(ctx, a.cluster.ID, a.head); err == nil {
+	if s, err = p.openTo(ctx, a); err == nil {
 		err = s.CloseWrite()
 	}
 	var answer *agentv1.StreamAnswer

@@ -1,0 +1,332 @@
+package authproxy
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/moby/spdystream/spdy"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/kubereq"
+)
+
+const (
+	// farewellLimit bounds saying why a command's way ended, and waiting until
+	// its client has heard.
+	farewellLimit = 2 * time.Second
+	// maxHeadFrame bounds a frame of SPDY that opens a stream; client-go's have
+	// some 100 bytes.
+	maxHeadFrame = 16 << 10
+	// channelError is the channel of a WebSocket on which a command's outcome
+	// is told.
+	channelError = 3
+)
+
+// farewell knows how to tell the client of a command, within its own protocol,
+// that the way to it was cut. Without that a client of SPDY takes half an
+// output for a whole one and ends with success. It follows the frames of both
+// directions and changes none.
+type farewell interface {
+	// sent sees what the client sends, and came what it gets; each is called by
+	// one goroutine.
+	sent(p []byte)
+	came(p []byte)
+	// say returns what to send so that the client ends with the error; nil when
+	// nothing can be said now, such as in the middle of a frame. It is called
+	// after the last came.
+	say(err error) []byte
+}
+
+// newFarewell returns nil when the protocol is not one of commands, or has no
+// place for an error.
+func newFarewell(upgrade string, answer *agentv1.StreamAnswer) farewell {
+	switch {
+	case strings.EqualFold(upgrade, "websocket"):
+		switch answered(answer, "Sec-Websocket-Protocol") {
+		case "v4.channel.k8s.io", "v5.channel.k8s.io":
+			return &webSocketFarewell{}
+		}
+	case strings.EqualFold(upgrade, "SPDY/3.1"):
+		switch version := answered(answer, "X-Stream-Protocol-Version"); version {
+		case "v2.channel.k8s.io", "v3.channel.k8s.io":
+			return newSPDYFarewell(false)
+		case "v4.channel.k8s.io":
+			return newSPDYFarewell(true)
+		}
+	}
+	return nil
+}
+
+func answered(answer *agentv1.StreamAnswer, name string) string {
+	for _, h := range answer.GetHeaders() {
+		if http.CanonicalHeaderKey(h.GetName()) == name && len(h.GetValues()) == 1 {
+			return h.GetValues()[0]
+		}
+	}
+	return ""
+}
+
+// webSocketFarewell follows the frames of a WebSocket that the client gets.
+type webSocketFarewell struct {
+	head []byte
+	rest uint64 // of a frame's payload
+	// within is set between the frames of one message, fresh before the first
+	// byte of one, which names its channel.
+	within, fresh bool
+	// over is set once the cluster has told the outcome or ended the WebSocket.
+	over bool
+}
+
+func (w *webSocketFarewell) sent([]byte) {}
+
+func (w *webSocketFarewell) came(p []byte) {
+	for len(p) > 0 {
+		if w.rest > 0 {
+			if w.fresh {
+				w.fresh = false
+				w.over = w.over || p[0] == channelError
+			}
+			n := min(w.rest, uint64(len(p)))
+			w.rest, p = w.rest-n, p[n:]
+			continue
+		}
+		w.head, p = append(w.head, p[0]), p[1:]
+		if !w.whole() {
+			continue
+		}
+		opcode, final := w.head[0]&0x0f, w.head[0]&0x80 != 0
+		switch {
+		case opcode == 8:
+			w.over = true
+		case opcode < 8:
+			w.fresh = opcode != 0 && w.rest > 0
+			w.within = !final
+		}
+		w.head = w.head[:0]
+	}
+}
+
+// whole reports whether the head is, and sets rest then. A cluster masks
+// nothing; where it does, nothing is said.
+func (w *webSocketFarewell) whole() bool {
+	if len(w.head) < 2 {
+		return false
+	}
+	w.over = w.over || w.head[1]&0x80 != 0
+	switch length := w.head[1] & 0x7f; {
+	case length < 126:
+		w.rest = uint64(length)
+	case length == 126 && len(w.head) == 4:
+		w.rest = uint64(binary.BigEndian.Uint16(w.head[2:]))
+	case length == 127 && len(w.head) == 10:
+		w.rest = binary.BigEndian.Uint64(w.head[2:])
+	default:
+		return false
+	}
+	return true
+}
+
+func (w *webSocketFarewell) say(err error) []byte {
+	if len(w.head) > 0 || w.rest > 0 || w.within || w.over {
+		return nil
+	}
+	_, status, _ := kubereq.Status(err)
+	words := []byte{0x82, 126, 0, 0, channelError}
+	binary.BigEndian.PutUint16(words[2:], uint16(1+len(status)))
+	// A WebSocket that ends in order: client-go does not look at the error
+	// otherwise.
+	return append(append(words, status...), 0x88, 2, 0x03, 0xe8)
+}
+
+// spdyFarewell follows the frames of SPDY/3.1 both ways.
+type spdyFarewell struct {
+	// asObject tells an error as an object of kind Status, not as text.
+	asObject bool
+	// errorStream is the one that the client opened for errors; 0 is none yet.
+	errorStream atomic.Uint32
+	up, down    spdyFrames
+	// heads takes the client's frames that open streams, and framer reads them:
+	// their headers are compressed, each with what came before.
+	heads  bytes.Buffer
+	framer *spdy.Framer
+	lost   bool // the client's frames are not understood
+	over   bool // the cluster has told the outcome
+}
+
+// newSPDYFarewell follows nothing yet.
+func newSPDYFarewell(asObject bool) *spdyFarewell { return &spdyFarewell{asObject: asObject} }
+
+// spdyFrames reads the heads of frames.
+type spdyFrames struct {
+	head []byte
+	rest uint32
+}
+
+// next takes one byte of a head, or the rest of a frame's payload. started is
+// set with the last byte of a head.
+func (f *spdyFrames) next(p []byte) (n int, started bool) {
+	if f.rest > 0 {
+		n = int(min(uint32(len(p)), f.rest))
+		f.rest -= uint32(n)
+		return n, false
+	}
+	if len(f.head) == 8 {
+		f.head = f.head[:0]
+	}
+	f.head = append(f.head, p[0])
+	if len(f.head) < 8 {
+		return 1, false
+	}
+	f.rest = binary.BigEndian.Uint32(f.head[4:]) & 0xffffff
+	return 1, true
+}
+
+func (f *spdyFrames) control() bool { return f.head[0]&0x80 != 0 }
+
+// kind is of a control frame.
+func (f *spdyFrames) kind() spdy.ControlFrameType {
+	return spdy.ControlFrameType(binary.BigEndian.Uint16(f.head[2:]))
+}
+
+// between reports whether the last frame is whole.
+func (f *spdyFrames) between() bool { return f.rest == 0 && (len(f.head) == 0 || len(f.head) == 8) }
+
+func (w *spdyFarewell) sent(p []byte) {
+	for len(p) > 0 && !w.lost {
+		n, started := w.up.next(p)
+		if started {
+			w.heads.Reset()
+			if w.opens() {
+				w.heads.Write(w.up.head)
+				w.lost = w.up.rest > maxHeadFrame
+			}
+		} else if w.heads.Len() > 0 {
+			w.heads.Write(p[:n])
+		}
+		p = p[n:]
+		if w.heads.Len() > 0 && w.up.between() {
+			w.read()
+		}
+	}
+}
+
+// opens reports whether the frame that began has headers.
+func (w *spdyFarewell) opens() bool {
+	if !w.up.control() {
+		return false
+	}
+	switch w.up.kind() {
+	case spdy.TypeSynStream, spdy.TypeSynReply, spdy.TypeHeaders:
+		return true
+	}
+	return false
+}
+
+// read reads one frame of headers.
+func (w *spdyFarewell) read() {
+	if w.framer == nil {
+		framer, err := spdy.NewFramer(io.Discard, &w.heads)
+		if err != nil {
+			w.lost = true
+			return
+		}
+		w.framer = framer
+	}
+	frame, err := w.framer.ReadFrame()
+	w.heads.Reset()
+	if err != nil {
+		w.lost = true
+		return
+	}
+	if open, ok := frame.(*spdy.SynStreamFrame); ok && open.Headers.Get("streamType") == "error" {
+		w.errorStream.CompareAndSwap(0, uint32(open.StreamId))
+	}
+}
+
+func (w *spdyFarewell) came(p []byte) {
+	for len(p) > 0 {
+		n, started := w.down.next(p)
+		p = p[n:]
+		if !started || w.down.control() {
+			continue
+		}
+		if id := w.errorStream.Load(); id != 0 && binary.BigEndian.Uint32(w.down.head) == id {
+			w.over = true
+		}
+	}
+}
+
+func (w *spdyFarewell) say(err error) []byte {
+	id := w.errorStream.Load()
+	if id == 0 || w.over || !w.down.between() {
+		return nil
+	}
+	text := []byte(errcode.Message(err))
+	if w.asObject {
+		_, text, _ = kubereq.Status(err)
+	}
+	words := make([]byte, 8, 8+len(text))
+	binary.BigEndian.PutUint32(words, id)
+	binary.BigEndian.PutUint32(words[4:], uint32(len(text)))
+	words[4] = byte(spdy.DataFlagFin)
+	return append(words, text...)
+}
+
+// watched shows somebody what is read.
+type watched struct {
+	io.Reader
+	see func([]byte)
+}
+
+// Read implements io.Reader.
+func (w watched) Read(p []byte) (int, error) {
+	n, err := w.Reader.Read(p)
+	w.see(p[:n])
+	return n, err
+}
+
+// cutOff is the error of a command whose tunnel broke.
+func cutOff(ctx context.Context, c Cluster, err error) error {
+	if cause := reasonOf(ctx, nil); cause != nil {
+		return cause
+	}
+	if coded := (*errcode.Error)(nil); errors.As(err, &coded) {
+		return errcode.New(errcode.Unavailable, "the tunnel of cluster %s was cut: %s; whether the command goes on there is not known, so look before you repeat it", c.Name, coded.Message)
+	}
+	return errcode.New(errcode.Unavailable, "the tunnel of cluster %s was cut; whether the command goes on there is not known, so look before you repeat it. axle clusters get %s shows when the tunnel is back", c.Name, c.Name)
+}
+
+// sayTo tells a command's client why its way ended, and waits until it has gone:
+// a connection that is closed while bytes lie unread takes the last ones with
+// it.
+func sayTo(conn net.Conn, words []byte) {
+	if len(words) == 0 {
+		return
+	}
+	if err := conn.SetDeadline(time.Now().Add(farewellLimit)); err != nil {
+		return
+	}
+	if _, err := conn.Write(words); err != nil {
+		return
+	}
+	if half, ok := conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() != nil {
+		return
+	}
+	_, _ = io.Copy(io.Discard, conn) // until it went, or the time is up
+}
+
+// hurry ends what waits for a client: nothing more is read of it, and it has
+// little time left to take what it is sent.
+func hurry(conn net.Conn) {
+	_ = conn.SetReadDeadline(time.Unix(1, 0))
+	_ = conn.SetWriteDeadline(time.Now().Add(farewellLimit))
+}
