@@ -50,6 +50,8 @@ type Proxied struct {
 	Carried
 	ExecRTT           float64 `json:"exec_rtt_ms"`
 	ExecCPU           float64 `json:"exec_cpu_ms"`
+	ExecCPULeast      float64 `json:"exec_cpu_ms_least"`
+	ExecCPUMost       float64 `json:"exec_cpu_ms_most"`
 	RSSPerWatch       float64 `json:"rss_kb_per_idle_watch"`
 	FastBesideStalled float64 `json:"fast_beside_50_stalled_ms"`
 	IdleAgents

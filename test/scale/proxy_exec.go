@@ -21,7 +21,9 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
-// execs measures commands: a byte there and back, and a whole one.
+// execs measures commands: a byte there and back, and whole ones, each of a
+// client that is a new process to the hub: a connection of its own, with a full
+// handshake.
 func (b *proxyBench) execs(ctx context.Context) error {
 	b.w.Cluster(proxyCluster).SetBinary("sh", "/bin/sh")
 	api, err := kubernetes.NewForConfig(b.w.Cluster(proxyCluster).Config())
@@ -59,9 +61,8 @@ func (b *proxyBench) execs(ctx context.Context) error {
 		trips = append(trips, float64(time.Since(began).Microseconds())/1000)
 	}
 	b.result.ExecRTT = percentile(trips, 50)
-	const commands = 100
-	used, _, err := b.during(func() error {
-		for range commands {
+	run := func(n int) error {
+		for range n {
 			e, err := b.exec(ctx, "true")
 			if err != nil {
 				return err
@@ -70,10 +71,23 @@ func (b *proxyBench) execs(ctx context.Context) error {
 			e.Close()
 		}
 		return nil
-	})
-	b.result.ExecCPU = 1000 * used / commands
-	return err
+	}
+	if err := run(warmCommands); err != nil {
+		return err
+	}
+	costs, err := b.costs(commands, run)
+	if err != nil {
+		return err
+	}
+	b.result.ExecCPULeast, b.result.ExecCPU, b.result.ExecCPUMost = costs[0], percentile(costs, 50), costs[len(costs)-1]
+	return nil
 }
+
+const (
+	// commands are run in each round, and warmCommands before all.
+	commands     = 50
+	warmCommands = 20
+)
 
 // execution is a WebSocket to a command.
 type execution struct {
