@@ -24,11 +24,12 @@ const (
 	maxHeaderBytes = 16 << 10
 	// headerTable bounds what is remembered of answers' headers; one to an
 	// agent's poll fits. The usual 4 KiB at both ends cost 9 KiB of memory for
-	// each connection, and ten thousand agents keep one. What callers send is
+	// each connection, 1 KiB still 4 with what finds things in it, and ten
+	// thousand agents keep one. What callers send is
 	// not bounded below those 4 KiB, which they may take for granted until they
 	// hear otherwise: a client that begins with some requests at once would be
 	// cut off. Agents bound themselves.
-	headerTable = 1 << 10
+	headerTable = 512
 	// frameBytes is the most that an answer puts into one HTTP/2 frame: the
 	// connection keeps a buffer of its largest frame for as long as it lives.
 	frameBytes = 4 << 10

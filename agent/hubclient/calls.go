@@ -3,6 +3,7 @@ package hubclient
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -31,6 +32,9 @@ func (w wire) Do(r *http.Request) (*http.Response, error) {
 	for name, value := range w.header() {
 		r.Header[name] = value
 	}
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = pieces{r.Body}
+	}
 	if bearer, ok := r.Context().Value(bearerKey{}).(string); ok {
 		r.Header["Authorization"] = []string{"Bearer " + bearer}
 	}
@@ -46,6 +50,20 @@ func (w wire) Do(r *http.Request) (*http.Response, error) {
 		return answer, nil
 	}
 	return nil, errors.Join(refusal(answer), answer.Body.Close())
+}
+
+// pieceBytes is the most that a request sends in one frame: the hub keeps, for
+// each connection and as long as it lives, buffers of the largest frame and of
+// the largest TLS record that came. So much of a frame goes into a record that
+// is no larger than those of the handshake.
+const pieceBytes = 1200
+
+// pieces is a body that is read in small pieces.
+type pieces struct{ io.ReadCloser }
+
+// Read implements io.Reader.
+func (p pieces) Read(b []byte) (int, error) {
+	return p.ReadCloser.Read(b[:min(len(b), pieceBytes)])
 }
 
 // Report stores statuses; an answer means that they are committed. Sending

@@ -84,7 +84,7 @@ func NewTransport(caPEM []byte) (*http.Transport, error) {
 		ReadBufferSize:        4 << 10,
 		WriteBufferSize:       4 << 10,
 		// What the hub has to remember of our headers; a poll fits.
-		HTTP2: &http.HTTP2Config{MaxEncoderHeaderTableSize: 1 << 10},
+		HTTP2: &http.HTTP2Config{MaxEncoderHeaderTableSize: 512},
 	}, nil
 }
 

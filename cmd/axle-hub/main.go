@@ -35,8 +35,9 @@ func main() {
 }
 
 func run() int {
-	thrifty()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	wait := thrifty(ctx)
+	defer wait()
 	defer stop()
 	err := newRoot().ExecuteContext(ctx)
 	if err == nil {

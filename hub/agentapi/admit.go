@@ -93,6 +93,8 @@ func (e *edge) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		ctx, receipt := event.WithReceipt(ctx)
+		e.crowd.enter()
+		defer e.crowd.leave()
 		resp, err := next(ctx, req)
 		at := e.Feed.Position()
 		if committed := receipt.Position(); at.Before(committed) {

@@ -4,14 +4,14 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // metrics of the edge, resolved once so that a poll pays an addition.
 type metrics struct {
-	pollUnchanged, pollChanged, pollRefused prometheus.Counter
-	tarballs, tarballBytes                  prometheus.Counter
-	deltas, tarballResumes                  prometheus.Counter
-	reports, resyncs, refusals              prometheus.Counter
+	pollUnchanged, pollChanged, pollRefused, pollCrowded prometheus.Counter
+	tarballs, tarballBytes                               prometheus.Counter
+	deltas, tarballResumes                               prometheus.Counter
+	reports, resyncs, refusals                           prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
-	polls := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "axle_agent_polls_total", Help: "Polls of agents by what they got: unchanged, changed, refused."}, []string{"result"})
+	polls := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "axle_agent_polls_total", Help: "Polls of agents by what they got: unchanged, changed, refused, crowded (asked to come again, for many begin at once)."}, []string{"result"})
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
@@ -19,6 +19,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		pollUnchanged:  polls.WithLabelValues("unchanged"),
 		pollChanged:    polls.WithLabelValues("changed"),
 		pollRefused:    polls.WithLabelValues("refused"),
+		pollCrowded:    polls.WithLabelValues("crowded"),
 		tarballs:       counter("axle_agent_tarballs_total", "Tarballs that agents asked for and got."),
 		tarballBytes:   counter("axle_agent_tarball_bytes_total", "Bytes of tarballs sent to agents."),
 		deltas:         counter("axle_agent_deltas_total", "Of those, answers with a delta instead of the whole."),

@@ -1,6 +1,7 @@
 package agentapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -93,8 +94,11 @@ type Config struct {
 	Replica string
 	// PollInterval is told to agents that register; zero is 2 min.
 	PollInterval time.Duration
-	Clock        clock.Clock
-	Log          *slog.Logger
+	// MaxUnderWay is how many calls may be under way before no further agent
+	// gets a list; 256 when zero.
+	MaxUnderWay int
+	Clock       clock.Clock
+	Log         *slog.Logger
 	// Registerer takes the metrics; nil registers none.
 	Registerer prometheus.Registerer
 }
@@ -107,6 +111,7 @@ type Server struct {
 	position positionHeader
 	kept     keptHeaders
 	refusals refusals
+	crowd    crowd
 	metrics  *metrics
 	routes   *routes.Mux
 }
@@ -137,6 +142,7 @@ func New(c Config) (*Server, error) {
 		c.PollInterval = defaultPollInterval
 	}
 	s := &Server{Config: c, log: c.Log, limit: newAddressLimit(c.Clock), metrics: newMetrics(c.Registerer)}
+	s.crowd.most = int64(cmp.Or(c.MaxUnderWay, mostUnderWay))
 	s.routes = s.mux()
 	return s, nil
 }

@@ -21,9 +21,10 @@ const (
 	connectionWindow = 128 << 20
 	// frameBytes is the largest frame that the other end may send.
 	frameBytes = 64 << 10
-	// headerTable bounds what each end remembers of headers; what streams ask
-	// for is in their heads, not in headers.
-	headerTable = 1 << 10
+	// headerTable lets neither end remember headers, 1 being the least that can
+	// be said: what streams ask for is in their heads, hints are rare, and the
+	// tables would take 4 KiB of each idle connection.
+	headerTable = 1
 	// host is in every request; it goes along the connection and nowhere else.
 	host = "http://tunnel"
 )

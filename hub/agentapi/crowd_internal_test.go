@@ -1,0 +1,95 @@
+package agentapi
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/axle-cd/axle/hub/desired"
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/identity"
+)
+
+// The parts of a hub that a poll of one cluster needs.
+type (
+	onlyIdentity struct{ Identity }
+	onlyFleet    struct{ Fleet }
+	onlyDesired  struct{ Desired }
+	onlyFeed     struct{ Feed }
+	noTarballs   struct{ Tarballs }
+)
+
+func (onlyIdentity) Authenticate(context.Context, string) (identity.Principal, error) {
+	return identity.Principal{Kind: identity.KindCluster, ID: "cls_1", Name: "edge-1"}, nil
+}
+func (onlyIdentity) Sign(context.Context, []byte) (identity.Signature, error) {
+	return identity.Signature{KeyID: "key", Bytes: []byte("signed")}, nil
+}
+func (onlyFleet) Seen(string, time.Time)                       {}
+func (onlyFleet) StatusHash(string) string                     { return "" }
+func (onlyDesired) ETag(string) (string, error)                { return `W/"1"`, nil }
+func (onlyDesired) For(string) (desired.List, error)           { return desired.List{ETag: `W/"1"`}, nil }
+func (onlyFeed) Position() event.Position                      { return event.Position{} }
+func (onlyFeed) Ready() error                                  { return nil }
+func (onlyFeed) WaitFor(context.Context, event.Position) error { return nil }
+
+func poll(s *Server, etag string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodGet, desiredPath, nil)
+	if etag != "" {
+		r.Header.Set("If-None-Match", etag)
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
+}
+
+func TestNoFurtherAgentBeginsWhileManyCallsAreUnderWay(t *testing.T) {
+	s, err := New(Config{Identity: onlyIdentity{}, Fleet: onlyFleet{}, Desired: onlyDesired{}, Tarballs: noTarballs{}, Feed: onlyFeed{}, MaxUnderWay: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := poll(s, "").Code; got != http.StatusOK {
+		t.Errorf("before: status %d", got)
+	}
+	// Two calls are under way until they are let go.
+	entered, let := make(chan struct{}), make(chan struct{})
+	call := (&edge{s}).WrapUnary(func(context.Context, connect.AnyRequest) (connect.AnyResponse, error) {
+		entered <- struct{}{}
+		<-let
+		return connect.NewResponse(&struct{}{}), nil
+	})
+	ended := make(chan error, 2)
+	for range 2 {
+		go func() {
+			_, err := call(t.Context(), connect.NewRequest(&struct{}{}))
+			ended <- err
+		}()
+	}
+	<-entered
+	<-entered
+	for range 20 {
+		got := poll(s, "")
+		after, err := strconv.Atoi(got.Header().Get(retryHeader))
+		if got.Code != http.StatusServiceUnavailable || err != nil || after < 3 || after > 10 || got.Header().Get("Etag") != "" {
+			t.Fatalf("status %d, headers %v", got.Code, got.Header())
+		}
+	}
+	// Who has the list is in the middle of nothing that costs anything.
+	if got := poll(s, `W/"1"`).Code; got != http.StatusNotModified {
+		t.Errorf("an idle poll: status %d", got)
+	}
+	close(let)
+	for range 2 {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	if got := poll(s, "").Code; got != http.StatusOK {
+		t.Errorf("after: status %d", got)
+	}
+}
