@@ -131,6 +131,8 @@ type fleetRecord struct {
 	Result  *scale.BenchResult `json:"result"`
 	// More is what the result's one line does not hold.
 	More map[string]float64 `json:"more"`
+	// Memory is the hub's in time since the agents start.
+	Memory []scale.MemoryTime `json:"memory"`
 	// Errors are some of them in words.
 	Errors []string `json:"errors,omitempty"`
 }
@@ -150,7 +152,8 @@ func (b *benchFleet) record(found *scale.BenchResult) *fleetRecord {
 	if found.OwnedAgainSeconds > 0 {
 		setting += ", one replica killed"
 	}
-	more := map[string]float64{"commits": float64(found.Commits), "fleet_cores": found.FleetCores, "start_s": found.StartSeconds}
+	more := map[string]float64{"commits": float64(found.Commits), "fleet_cores": found.FleetCores, "start_s": found.StartSeconds,
+		"hub_heap_mb": found.HubHeapMB, "hub_stacks_mb": found.HubStacksMB, "hub_files": float64(found.HubFiles), "put_off": float64(found.PutOff)}
 	if b.config.All {
 		more["all_s"], more["all_cpu_s"], more["all_slowest_call_ms"] = found.AllSeconds, found.AllCPUSeconds, found.AllSlowestCallMillis
 		more["all_spread_s"] = found.AllSpreadSeconds
@@ -163,7 +166,7 @@ func (b *benchFleet) record(found *scale.BenchResult) *fleetRecord {
 	}
 	return &fleetRecord{
 		Name: b.name, Date: b.started.UTC().Format(time.RFC3339), Commit: b.commit, Machine: thisMachine(),
-		Setting: setting, Result: found, More: more, Errors: found.ErrorTexts,
+		Setting: setting, Result: found, More: more, Memory: found.Memory, Errors: found.ErrorTexts,
 	}
 }
 
@@ -190,6 +193,7 @@ func (r *fleetRecord) values() []value {
 	all := []value{
 		{What: "hub, cores", Value: f.HubCores},
 		{What: "hub, largest memory", Value: f.HubRSSMB, Unit: "MB"},
+		{What: "hub, memory at the end of the window", Value: f.HubRSSMBSteady, Unit: "MB"},
 		{What: "start, CPU of the hub", Value: f.StartCPUSeconds, Unit: "s"},
 		{What: "start, by the wall", Value: r.More["start_s"], Unit: "s"},
 		{What: "database, cores", Value: f.DBCores},

@@ -48,13 +48,16 @@ type BenchConfig struct {
 // BenchResult is what was measured. The fields with a name in JSON are the
 // benchmark's last line.
 type BenchResult struct {
-	Clusters             int     `json:"clusters"`
-	Services             int     `json:"services"`
-	Replicas             int     `json:"replicas"`
-	WindowSeconds        float64 `json:"window_s"`
-	StartCPUSeconds      float64 `json:"start_cpu_s"`
-	HubCores             float64 `json:"hub_cores"`
+	Clusters        int     `json:"clusters"`
+	Services        int     `json:"services"`
+	Replicas        int     `json:"replicas"`
+	WindowSeconds   float64 `json:"window_s"`
+	StartCPUSeconds float64 `json:"start_cpu_s"`
+	HubCores        float64 `json:"hub_cores"`
+	// HubRSSMB is the most since the agents start, HubRSSMBSteady the median of
+	// the window's last half minute.
 	HubRSSMB             float64 `json:"hub_rss_mb"`
+	HubRSSMBSteady       float64 `json:"hub_rss_mb_steady"`
 	DBCores              float64 `json:"db_cores"`
 	Polls                int64   `json:"polls"`
 	PollsMissed          int64   `json:"polls_missed"`
@@ -82,6 +85,14 @@ type BenchResult struct {
 	Tunnels            int64   `json:"tunnels,omitempty"`
 	TunnelBytesPerHour float64 `json:"tunnel_bytes_per_hour,omitempty"`
 	TunnelHints        int64   `json:"tunnel_hints,omitempty"`
+	// Of the hub at the window's end: live heap with what waits for the
+	// collector, stacks, and the open files of the replica with most.
+	HubHeapMB, HubStacksMB float64 `json:"-"`
+	HubFiles               int     `json:"-"`
+	// PutOff are answers of the hub that asked an agent to come again later,
+	// since the hubs began.
+	PutOff int64        `json:"-"`
+	Memory []MemoryTime `json:"-"`
 	// ErrorTexts are some of Errors in words.
 	ErrorTexts []string `json:"-"`
 }
@@ -241,9 +252,15 @@ func (b *benching) repositories(ctx context.Context) error {
 	return nil
 }
 
-// spread is the time over which agents start: a poll interval, less for few.
+// startEach is what the start of one agent takes of a machine that hub, fleet
+// and database share, with some room: a fleet that starts faster than that
+// measures the machine.
+const startEach = 24 * time.Millisecond
+
+// spread is the time over which agents start: at most two poll intervals, for
+// very many.
 func (b *benching) spread() time.Duration {
-	return min(b.Poll, time.Duration(b.Clusters)*20*time.Millisecond)
+	return min(2*b.Poll, time.Duration(b.Clusters)*startEach)
 }
 
 // begin lets the agents connect, and waits until each has all of its services,
@@ -435,6 +452,7 @@ func (b *benching) judge(ctx context.Context) error {
 	b.result.LsRefsPerInterval = b.lsRefsPerInterval(b.began)
 	b.result.DigestMismatches = s.Mismatches
 	b.result.Errors += s.Errors
+	b.result.PutOff = s.PutOff
 	b.players.mu.Lock()
 	defer b.players.mu.Unlock()
 	b.result.ErrorTexts = append(b.result.ErrorTexts, b.players.errors...)

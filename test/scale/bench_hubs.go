@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,8 +38,16 @@ type hubs struct {
 	stop     context.CancelFunc
 	sampled  sync.WaitGroup
 
-	mu   sync.Mutex
-	peak int64 // since forget
+	mu     sync.Mutex
+	peak   int64        // since forget
+	memory []MemoryTime // since forget, one a second
+	forgot time.Time
+}
+
+// MemoryTime is what all replicas and their children hold at a time.
+type MemoryTime struct {
+	Seconds float64 `json:"s"`
+	MB      float64 `json:"mb"`
 }
 
 // replica is one hub process.
@@ -53,7 +62,7 @@ type replica struct {
 // startHubs starts so many replicas. One alone is on SQLite unless a database
 // is asked for.
 func startHubs(ctx context.Context, dir, program string, replicas int, postgres bool, flags []string) (_ *hubs, err error) {
-	h := &hubs{program: program, dir: dir, flags: flags}
+	h := &hubs{program: program, dir: dir, flags: flags, forgot: time.Now()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.close())
@@ -223,7 +232,52 @@ func (h *hubs) usage() (cpu time.Duration) {
 		cpu += r.last.cpu
 	}
 	h.peak = max(h.peak, memory)
+	at := time.Since(h.forgot).Seconds()
+	if n := len(h.memory); n == 0 || at-h.memory[n-1].Seconds >= 0.9 {
+		h.memory = append(h.memory, MemoryTime{at, float64(memory) / 1e6})
+	}
 	return cpu
+}
+
+// held is the median of what was held in the last time, in MB.
+func (h *hubs) held(last time.Duration) float64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	from := time.Since(h.forgot) - last
+	var list []float64
+	for _, one := range h.memory {
+		if one.Seconds >= from.Seconds() {
+			list = append(list, one.MB)
+		}
+	}
+	if len(list) == 0 {
+		return 0
+	}
+	slices.Sort(list)
+	return list[len(list)/2]
+}
+
+// files is the number of open files of the replica that has most.
+func (h *hubs) files() (most int) {
+	for _, r := range h.replicas {
+		most = max(most, openFiles(r.command.Process.Pid))
+	}
+	return most
+}
+
+// memoryTimes are the largest of each tenth second since forget.
+func (h *hubs) memoryTimes() (list []MemoryTime) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, one := range h.memory {
+		at := float64(int(one.Seconds)/10*10) + 10
+		if n := len(list); n > 0 && list[n-1].Seconds == at {
+			list[n-1].MB = max(list[n-1].MB, one.MB)
+			continue
+		}
+		list = append(list, MemoryTime{at, one.MB})
+	}
+	return list
 }
 
 // forget begins a new peak and returns the last in MB.
@@ -231,7 +285,7 @@ func (h *hubs) forget() float64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	last := h.peak
-	h.peak = 0
+	h.peak, h.memory, h.forgot = 0, nil, time.Now()
 	return float64(last) / 1e6
 }
 

@@ -11,6 +11,9 @@ import (
 	"github.com/axle-cd/axle/test/gitserver"
 )
 
+// steadyTime is the part of the window's end whose memory is its steady one.
+const steadyTime = 30 * time.Second
+
 // reading is what the counters say at one time.
 type reading struct {
 	at      time.Time
@@ -79,6 +82,10 @@ func (b *benching) count(begin, end reading) {
 	b.hubs.mu.Lock()
 	r.HubRSSMB = float64(b.hubs.peak) / 1e6
 	b.hubs.mu.Unlock()
+	r.HubRSSMBSteady, r.Memory = b.hubs.held(steadyTime), b.hubs.memoryTimes()
+	r.HubHeapMB = end.metrics["go_memstats_heap_inuse_bytes"] / 1e6
+	r.HubStacksMB = end.metrics["go_memstats_stack_inuse_bytes"] / 1e6
+	r.HubFiles = b.hubs.files()
 	r.Polls = end.fleet.Polls - begin.fleet.Polls
 	r.PollsMissed = end.fleet.Missed - begin.fleet.Missed
 	// Polls under way at either end may be counted on one side alone.

@@ -11,7 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/axle-cd/axle/agent/hubclient"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 )
 
@@ -57,6 +59,9 @@ type played struct {
 // playStats count what a player's clusters did since they started.
 type playStats struct {
 	Polls, Unchanged, Missed, Errors int64
+	// PutOff are polls that the hub asked to repeat later, and when; the
+	// client's own attempts come before.
+	PutOff int64
 	// IdleUp and IdleDown are the bytes of IdlePolls, in TLS records: polls that
 	// found nothing, on a connection that was there.
 	IdlePolls, IdleUp, IdleDown int64
@@ -76,6 +81,7 @@ func (s *playStats) add(o playStats) {
 	s.Unchanged += o.Unchanged
 	s.Missed += o.Missed
 	s.Errors += o.Errors
+	s.PutOff += o.PutOff
 	s.IdlePolls += o.IdlePolls
 	s.IdleUp += o.IdleUp
 	s.IdleDown += o.IdleDown
@@ -100,7 +106,7 @@ type player struct {
 	out   *json.Encoder
 	outMu sync.Mutex
 
-	missed, errors              atomic.Int64
+	missed, errors, putOff      atomic.Int64
 	idlePolls, idleUp, idleDown atomic.Int64
 	settled                     atomic.Int64
 	tunnels                     tunnels
@@ -247,6 +253,13 @@ func (p *player) poll(ctx context.Context, c *Cluster) {
 		if ctx.Err() != nil {
 			return
 		}
+		if after := errcode.RetryAfter(err); hubclient.ReasonOf(err) == hubclient.Busy && after > 0 {
+			p.putOff.Add(1)
+			if jitter.Wait(ctx, jitter.Add(after, after)) != nil {
+				return
+			}
+			continue
+		}
 		if p.errors.Add(1) <= mostErrors {
 			p.tell(played{What: "error", Text: c.Name + ": " + err.Error()})
 		}
@@ -262,7 +275,7 @@ func (p *player) poll(ctx context.Context, c *Cluster) {
 func (p *player) stats() playStats {
 	f := p.fleet.Stats()
 	return playStats{
-		Polls: f.Polls, Unchanged: f.Unchanged, Missed: p.missed.Load(), Errors: p.errors.Load(),
+		Polls: f.Polls, Unchanged: f.Unchanged, Missed: p.missed.Load(), Errors: p.errors.Load(), PutOff: p.putOff.Load(),
 		IdlePolls: p.idlePolls.Load(), IdleUp: p.idleUp.Load(), IdleDown: p.idleDown.Load(),
 		Tarballs: f.Tarballs, TarballBytes: f.TarballBytes, Reported: f.ReportedServices, Resyncs: f.Resyncs,
 		Mismatches: f.Mismatches, Settled: p.settled.Load(), CPUMicros: ownCPU().Microseconds(),
