@@ -61,6 +61,11 @@ type Cache struct {
 	last map[string]digest.Digest
 	// doubted are trees from before the machine started, not checked yet.
 	doubted map[digest.Digest]bool
+
+	// specsMu guards what is known of the stored specs.
+	specsMu sync.Mutex
+	specs   map[string]storedSpec
+	asked   asks
 }
 
 // record is what is known of a tree.
@@ -105,7 +110,7 @@ func New(cfg Config) (*Cache, error) {
 		cfg: cfg, doubted: map[digest.Digest]bool{}, trees: filepath.Join(cfg.Dir, treesDir),
 		records: map[digest.Digest]record{}, using: map[digest.Digest]int{},
 		busy: map[digest.Digest]chan struct{}{}, refreshed: map[string]moments{},
-		last: map[string]digest.Digest{},
+		last: map[string]digest.Digest{}, specs: map[string]storedSpec{},
 	}
 	for _, dir := range []string{cfg.Dir, c.trees, filepath.Join(cfg.Dir, specsDir)} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -116,6 +121,9 @@ func New(cfg Config) (*Cache, error) {
 		}
 	}
 	if err := c.load(); err != nil {
+		return nil, diskError("read the data folder", err)
+	}
+	if err := c.loadAsked(); err != nil {
 		return nil, diskError("read the data folder", err)
 	}
 	c.loadRefreshed()

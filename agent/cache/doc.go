@@ -17,6 +17,8 @@
 //     chooses, and the unpacked copy is read and hashed again every 2 h;
 //   - specs, which hold secret values, are sealed with AES-GCM under a key that
 //     does not lie beside them; trees are plain;
+//   - a spec that differs from the stored one by a sync or a diff that somebody
+//     asks for is not written again: asked.go;
 //   - every file is written beside its place and renamed, so a kill at any
 //     point leaves the old or the new; a full disk leaves the old.
 //
@@ -25,6 +27,8 @@
 //	cache/<hex of digest>/        an unpacked tree
 //	cache/<hex of digest>.json    its sizes; a tree without it is not one
 //	specs/<service id>            a sealed spec
+//	asked                         sealed lines: what people ask of services, beside
+//	                              the specs that it changes
 //	partial/<hex of digest>       what is left of a download of 1 MiB or more that
 //	                              was cut, with its ETag beside; for a day at most
 //	list.json                     the last signed list and what was seen with it

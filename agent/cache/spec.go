@@ -22,17 +22,24 @@ var serviceID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 // PutSpec seals and stores a service's spec.
 func (c *Cache) PutSpec(spec *agentv1.ServiceSpec) error {
-	path, err := c.specPath(spec.GetId())
+	return c.PutSpecs([]*agentv1.ServiceSpec{spec})[spec.GetId()]
+}
+
+// writeSpec writes a spec's file.
+func (c *Cache) writeSpec(id string, plain []byte, as storedSpec) error {
+	path, err := c.specPath(id)
 	if err != nil {
 		return err
 	}
-	plain, err := proto.Marshal(spec)
-	if err != nil {
-		return err
-	}
-	if err := atomicfile.WriteUnsynced(path, []byte(c.cfg.Sealer.Seal(plain, sealedFor(spec.GetId()))), 0o600); err != nil {
+	delete(c.specs, id)
+	if err := atomicfile.WriteUnsynced(path, []byte(c.cfg.Sealer.Seal(plain, sealedFor(id))), 0o600); err != nil {
 		return diskError("store a spec", err)
 	}
+	c.specs[id] = as
+	if one, there := c.asked.of[id]; there && one.Base == as.digest {
+		return c.addAsked([]ask{{ID: id}}) // of an earlier life of the same spec
+	}
+	delete(c.asked.of, id)
 	return nil
 }
 
@@ -44,11 +51,15 @@ func (c *Cache) Specs() (map[string]*agentv1.ServiceSpec, error) {
 	if err != nil {
 		return nil, diskError("read the specs", err)
 	}
+	c.specsMu.Lock()
+	defer c.specsMu.Unlock()
 	specs := map[string]*agentv1.ServiceSpec{}
+	clear(c.specs)
 	for _, e := range entries {
-		spec, err := c.readSpec(e.Name())
+		spec, as, err := c.readSpec(e.Name())
 		if err == nil {
 			specs[spec.GetId()] = spec
+			c.specs[spec.GetId()] = as
 			continue
 		}
 		c.cfg.Log.Warn("a stored spec cannot be used and will be fetched again", logkey.Service, e.Name(), logkey.Error, err)
@@ -56,30 +67,42 @@ func (c *Cache) Specs() (map[string]*agentv1.ServiceSpec, error) {
 			return nil, diskError("remove a spec", err)
 		}
 	}
+	for id, one := range c.asked.of {
+		if spec := specs[id]; spec != nil && one.Base == spec.GetSpecDigest() {
+			one.onto(spec)
+		} else {
+			delete(c.asked.of, id)
+		}
+	}
+	if c.asked.lines > len(c.asked.of) || c.asked.torn {
+		if err := c.compactAsked(); err != nil {
+			c.cfg.Log.Warn("the file of what is asked for stays longer than it need be", logkey.Error, err)
+		}
+	}
 	return specs, nil
 }
 
-func (c *Cache) readSpec(id string) (*agentv1.ServiceSpec, error) {
+func (c *Cache) readSpec(id string) (*agentv1.ServiceSpec, storedSpec, error) {
 	path, err := c.specPath(id)
 	if err != nil {
-		return nil, err
+		return nil, storedSpec{}, err
 	}
 	sealed, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, storedSpec{}, err
 	}
 	plain, err := c.cfg.Sealer.Open(string(sealed), sealedFor(id))
 	if err != nil {
-		return nil, err
+		return nil, storedSpec{}, err
 	}
 	var spec agentv1.ServiceSpec
 	if err := proto.Unmarshal(plain, &spec); err != nil {
-		return nil, err
+		return nil, storedSpec{}, err
 	}
 	if spec.GetId() != id {
-		return nil, errcode.New(errcode.Internal, "it is the spec of another service")
+		return nil, storedSpec{}, errcode.New(errcode.Internal, "it is the spec of another service")
 	}
-	return &spec, nil
+	return &spec, storedAs(&spec, plain), nil
 }
 
 // DropSpec forgets a service's spec.
@@ -88,8 +111,14 @@ func (c *Cache) DropSpec(id string) error {
 	if err != nil {
 		return err
 	}
+	c.specsMu.Lock()
+	defer c.specsMu.Unlock()
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return diskError("remove a spec", err)
+	}
+	delete(c.specs, id)
+	if _, there := c.asked.of[id]; there {
+		return c.addAsked([]ask{{ID: id}})
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package poll
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -31,30 +32,44 @@ func (l *Loop) takeList(answer Answer) {
 		*r = cache.Remembered{Signed: answer.Signed, ETag: answer.ETag, Seen: answer.Seen, Deletes: string(hold)}
 	})
 	l.mu.Lock()
-	l.placeList(answer.List)
+	moved := l.placeList(answer.List)
+	l.sweepDue = l.sweepDue || moved
 	l.listedAt, l.specsComing = l.Clock.Now(), true
 	l.mu.Unlock()
 	l.Log.Info("a new list was taken", logkey.Count, len(answer.List.GetServices()), logkey.Position, answer.Seen)
-	l.drop()
+	if moved {
+		l.drop()
+	}
 }
 
 // placeList gives each service its entry, its tombstone, or neither: then it
-// is held, and nothing else happens to it.
-func (l *Loop) placeList(list *agentv1.Desired) {
-	before := l.entries()
+// is held, and nothing else happens to it. Of an entry that is what it was
+// before only the bytes are replaced: lists of thousands of services follow
+// each other, of which a few changed. moved tells whether any files or services
+// are not what they were.
+func (l *Loop) placeList(list *agentv1.Desired) (moved bool) {
+	words := l.list == nil || l.list.GetPending() != list.GetPending() || l.listDeletes != l.deletes
+	l.list, l.listDeletes = list, l.deletes
 	l.allSettled = false
-	for _, s := range l.services {
-		s.desire(nil)
-		s.tombstone = nil
-	}
+	l.lists++
 	for _, w := range list.GetServices() {
 		s := l.ensure(w.GetId())
+		s.inList = l.lists
+		if s.name == w.GetName() && s.drain == nil && s.tombstone == nil && sameEntry(s.want, w) {
+			s.want = w
+			continue
+		}
+		before := s.listed()
+		moved = moved || !sameContent(s.want, w)
 		s.desire(w)
+		s.tombstone, s.drain = nil, nil
 		l.call(s, w.GetName(), w.GetNamespace())
-		s.drain = nil
+		l.placed(s, before)
 	}
 	for _, t := range list.GetTombstones() {
 		s := l.ensure(t.GetServiceId())
+		s.inList = l.lists
+		before := s.listed()
 		s.desire(nil)
 		s.tombstone = t
 		if s.name == "" {
@@ -63,16 +78,45 @@ func (l *Loop) placeList(list *agentv1.Desired) {
 		if s.drain != nil && s.drain.Done {
 			l.report.drained(t) // the hub has not heard of it, or has forgotten
 		}
+		l.placed(s, before)
 	}
-	words := l.list == nil || l.list.GetPending() != list.GetPending() || l.listDeletes != l.deletes
-	l.list, l.listDeletes = list, l.deletes
+	moved = moved || len(l.services) != len(list.GetServices())
 	for _, s := range l.services {
-		l.hold(s)
-		if old, had := before[s.id]; words || !had || !old.same(s) {
+		if s.inList != l.lists {
+			before := s.listed()
+			s.desire(nil)
+			s.tombstone = nil
+			l.placed(s, before)
+		}
+		if words {
 			l.hints.touch(s.id)
 		}
 	}
 	poke(l.hints.wake)
+	return moved
+}
+
+// placed holds a service or lets it go on, as its entry says now, and has its
+// status looked at when that entry is another one than before.
+func (l *Loop) placed(s *service, before listed) {
+	l.hold(s)
+	if !before.same(s) {
+		l.hints.touch(s.id)
+	}
+}
+
+// sameEntry reports whether two entries say the same of a service.
+func sameEntry(a, b *agentv1.DesiredService) bool {
+	return sameContent(a, b) && a.GetName() == b.GetName() && a.GetNamespace() == b.GetNamespace() &&
+		a.GetSpecDigest() == b.GetSpecDigest() && a.GetPaused() == b.GetPaused()
+}
+
+// sameContent reports whether two entries name the same files.
+func sameContent(a, b *agentv1.DesiredService) bool {
+	if a == nil || b == nil || a.GetTarballDigest() != b.GetTarballDigest() {
+		return false
+	}
+	return slices.EqualFunc(a.GetParts(), b.GetParts(), func(p, q *agentv1.Part) bool { return proto.Equal(p, q) })
 }
 
 // listed is what a list says of a service, as far as its status can tell.
@@ -91,16 +135,6 @@ func (l listed) same(s *service) bool {
 	return l.key == now.key && l.paused == now.paused && l.here == now.here && proto.Equal(l.tombstone, now.tombstone)
 }
 
-// entries is what the present list says of each service: of the next one, only
-// what differs needs a new status.
-func (l *Loop) entries() map[string]listed {
-	all := make(map[string]listed, len(l.services))
-	for id, s := range l.services {
-		all[id] = s.listed()
-	}
-	return all
-}
-
 // hold stops everything for a service that is paused or in no list, and makes
 // one that comes back go through a whole pass.
 func (l *Loop) hold(s *service) {
@@ -116,6 +150,19 @@ func (l *Loop) hold(s *service) {
 	s.held = held
 }
 
+// dropDue drops what a list left over because passes still needed it.
+func (l *Loop) dropDue() {
+	l.mu.Lock()
+	due := l.sweepDue && l.loaded
+	if due {
+		l.sweepDue = l.busyLocked(l.Clock.Now())
+	}
+	l.mu.Unlock()
+	if due {
+		l.drop()
+	}
+}
+
 // drop forgets what nobody needs any more: services that are neither listed,
 // nor tombstoned, nor in the cluster's inventory, and unused trees.
 func (l *Loop) drop() {
@@ -127,13 +174,13 @@ func (l *Loop) drop() {
 	keep := map[string]digest.Digest{}
 	var gone []string
 	for id, s := range l.services {
-		_, applied := l.Inventory.State(id)
-		switch {
-		case s.want != nil:
+		if s.want != nil {
 			for i, p := range partsOf(s.want) {
 				keep[partKey(id, i)] = digest.Digest(p.GetDigest())
 			}
-		case s.tombstone == nil && !applied && !s.running:
+			continue
+		}
+		if _, applied := l.Inventory.State(id); s.tombstone == nil && !applied && !s.running {
 			gone = append(gone, id)
 			l.forget(s)
 		}
@@ -190,10 +237,8 @@ func (l *Loop) takeSpecs(answer *agentv1.ServicesResponse, wanted map[string]str
 	if at := answer.GetPosition(); at.GetIncarnation() != "" {
 		l.remember(func(r *cache.Remembered) { r.Seen = fmt.Sprintf("%s.%d", at.GetIncarnation(), at.GetSequence()) })
 	}
-	for _, spec := range answer.GetServices() {
-		if err := l.Cache.PutSpec(spec); err != nil {
-			l.Log.Error("a spec cannot be stored; it is used and will be asked for again after a restart", logkey.Service, spec.GetName(), logkey.Error, err)
-		}
+	for id, err := range l.Cache.PutSpecs(answer.GetServices()) {
+		l.Log.Error("a spec cannot be stored; it is used and will be asked for again after a restart", logkey.Service, id, logkey.Error, err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

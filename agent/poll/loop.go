@@ -39,6 +39,10 @@ type Loop struct {
 	// specsComing: a list was taken, and the specs that it calls new are asked
 	// for.
 	specsComing bool
+	// lists counts them. sweepDue: trees and services may be left over that a
+	// list does not need any more, and passes needed when it came.
+	lists    uint64
+	sweepDue bool
 	// refreshedAt is when the trees were looked through last.
 	refreshedAt time.Time
 	// listDeletes is what deletes waited for when list was taken.
@@ -112,7 +116,7 @@ func New(cfg Config) (*Loop, error) {
 	if cfg.List == nil {
 		l.etag = ""
 	} else {
-		l.placeList(cfg.List)
+		l.sweepDue = l.placeList(cfg.List)
 	}
 	return l, nil
 }
@@ -239,6 +243,7 @@ func (l *Loop) pollOnce(ctx context.Context) error {
 	l.report.compare(answer.StatusHash)
 	l.ping(ctx)
 	if l.refreshDue() {
+		l.dropDue()
 		poke(l.refresh)
 	}
 	return nil

@@ -237,7 +237,7 @@ func (l *Loop) takeResult(s *service, j *job, out outcome, now time.Time) {
 	s.result, s.warnings, s.objects = out.result, out.warnings, nil
 	if wrote(out.result) {
 		s.done, s.settings = &out.inputs, out.settings
-		l.nameApplied(s, j.spec, out.inputs)
+		l.nameApplied(s, j.spec, out.inputs, out.confirmed)
 		l.renameApplied(s) // its spec may have come while the pass ran
 	} else {
 		s.done = nil
@@ -262,13 +262,19 @@ func (l *Loop) takeResult(s *service, j *job, out outcome, now time.Time) {
 	}
 }
 
-// nameApplied notes by which names a revision goes that was applied.
-func (l *Loop) nameApplied(s *service, spec *agentv1.ServiceSpec, in Inputs) {
+// nameApplied notes by which names a revision goes that was applied. What was
+// only confirmed is stored nowhere, and of the same revision: the names on disk
+// go with what is stored.
+func (l *Loop) nameApplied(s *service, spec *agentv1.ServiceSpec, in Inputs, confirmed bool) {
 	applied := cache.Applied{
 		TarballDigest: in.TarballDigest, SpecDigest: in.SpecDigest,
 		Revision: spec.GetDisplay().GetRevision(), SourceRevision: spec.GetDisplay().GetSourceRevision(),
 	}
-	l.appliedChanged = l.appliedChanged || applied != s.applied
+	before := s.applied
+	if confirmed {
+		before.SpecDigest = applied.SpecDigest
+	}
+	l.appliedChanged = l.appliedChanged || applied != before
 	s.applied = applied
 }
 
@@ -285,7 +291,7 @@ func (l *Loop) renameApplied(s *service) bool {
 		return false
 	}
 	before := s.applied
-	l.nameApplied(s, s.spec, *s.done)
+	l.nameApplied(s, s.spec, *s.done, false)
 	return before != s.applied
 }
 

@@ -26,6 +26,8 @@ type service struct {
 	// wantKey is of it.
 	want    *agentv1.DesiredService
 	wantKey string
+	// inList is the last list, as Loop.lists counts them, that named it.
+	inList uint64
 	// tombstone is set when the list says that the service leaves.
 	tombstone *agentv1.Tombstone
 	// spec is the newest that was received; specFor is the list entry for which
