@@ -41,6 +41,8 @@ const (
 	// everything at once reaches 5,000 clusters within half a minute.
 	hintRate  = 200
 	hintBurst = 100
+	// hintRest is how long after a hint the next one to the same cluster waits.
+	hintRest = 100 * time.Millisecond
 	// acceptRate and acceptBurst bound new connections, each of which costs a
 	// handshake; who comes too early is told when to come again.
 	acceptRate  = 400
@@ -92,6 +94,7 @@ type Config struct {
 	StallAfter, HelloWithin, PingAfter, AnswerWithin    time.Duration
 	DoubtAfter, ProofWithin, MaxLife, LifeSpread, Grace time.Duration
 	HintRate                                            float64
+	HintRest                                            time.Duration
 	// Drain is how long requests under way get when this replica stops.
 	Drain time.Duration
 	// Sweep is how often all connections are looked at; 1 s when zero.
@@ -122,6 +125,7 @@ func (c *Config) check() error {
 	c.LifeSpread = cmp.Or(c.LifeSpread, lifeSpread)
 	c.Grace = cmp.Or(c.Grace, grace)
 	c.HintRate = cmp.Or(c.HintRate, hintRate)
+	c.HintRest = cmp.Or(c.HintRest, hintRest)
 	c.Drain = cmp.Or(c.Drain, drain)
 	c.Sweep = cmp.Or(c.Sweep, time.Second)
 	if c.Clock == nil {

@@ -9,6 +9,7 @@ import (
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
@@ -22,7 +23,8 @@ const (
 const hinting = 64
 
 // hints are those that wait to be sent, one for each cluster, oldest first. A
-// change of the whole fleet fills it; the rate empties it.
+// change of the whole fleet fills it; the rate empties it. A cluster is hinted
+// at once when it was not a moment ago, and else when the moment is over.
 type hints struct {
 	t     *Tunnels
 	limit *rate.Limiter
@@ -30,7 +32,10 @@ type hints struct {
 
 	mu     sync.Mutex
 	queue  []string
-	reason map[string]string // by cluster, of those in the queue
+	reason map[string]string // by cluster, of those that wait
+	// resting are the clusters that were hinted a moment ago: what comes
+	// meanwhile waits in reason alone.
+	resting map[string]bool
 	// named is the etag that each cluster was hinted last.
 	named map[string]string
 }
@@ -38,23 +43,48 @@ type hints struct {
 func newHints(t *Tunnels) *hints {
 	return &hints{
 		t: t, limit: rate.NewLimiter(rate.Limit(t.HintRate), hintBurst), wake: make(chan struct{}, 1),
-		reason: map[string]string{}, named: map[string]string{},
+		reason: map[string]string{}, resting: map[string]bool{}, named: map[string]string{},
 	}
 }
 
 func (h *hints) add(clusterID, reason string) {
 	h.mu.Lock()
-	if _, waits := h.reason[clusterID]; !waits {
+	if _, waits := h.reason[clusterID]; !waits && !h.resting[clusterID] {
 		h.queue = append(h.queue, clusterID)
 	}
 	if h.reason[clusterID] != reasonToken {
 		h.reason[clusterID] = reason
 	}
 	h.mu.Unlock()
+	h.turn()
+}
+
+// turn wakes the sender.
+func (h *hints) turn() {
 	select {
 	case h.wake <- struct{}{}:
 	default:
 	}
+}
+
+// rest keeps a cluster that is hinted now from the next hint for a while: who
+// changes its services one after the other causes a hint for each, and the
+// poll that follows the last answers them all.
+func (h *hints) rest(ctx context.Context, clusterID string) {
+	h.mu.Lock()
+	h.resting[clusterID] = true
+	h.mu.Unlock()
+	h.t.running.Go(func() {
+		// It ends early only when all hints do.
+		_ = jitter.Wait(ctx, h.t.HintRest)
+		h.mu.Lock()
+		delete(h.resting, clusterID)
+		if _, waits := h.reason[clusterID]; waits {
+			h.queue = append(h.queue, clusterID)
+		}
+		h.mu.Unlock()
+		h.turn()
+	})
 }
 
 func (h *hints) next() (clusterID, reason string, ok bool) {
@@ -98,6 +128,7 @@ func (h *hints) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
+		h.rest(ctx, clusterID)
 		h.t.running.Go(func() {
 			defer func() { <-slots }()
 			h.send(ctx, c, reason)

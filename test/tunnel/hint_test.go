@@ -1,6 +1,7 @@
 package tunnel_test
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -57,6 +58,39 @@ func TestHintsComeWithNews(t *testing.T) {
 		if r := heard(t, a); r != "token" {
 			t.Errorf("%s: new keys give a hint about %s", name, r)
 		}
+	}
+}
+
+// TestChangesOfAMomentAreOneHint changes a list many times: the first is hinted
+// at once, the others together, and the last is never left out.
+func TestChangesOfAMomentAreOneHint(t *testing.T) {
+	t.Parallel()
+	d := newDirectory("c1", "c2")
+	h := startHub(t, d, func(c *hubConfig) { c.HintRest = 2 * time.Second })
+	agents := map[string]*agent{}
+	for _, c := range []string{"c1", "c2"} {
+		agents[c] = startAgent(t, dialer(h.url(), transportFor(h.server), c), echo, nil)
+		up(t, h, c)
+		heard(t, agents[c])
+	}
+	change := func(cluster, etag string) {
+		t.Helper()
+		d.set(func() { d.etags[cluster] = etag })
+		if err := h.Apply(t.Context(), []event.Row{{Change: event.Change{Kind: event.KindService, Key: "s1", Cluster: cluster}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range 50 {
+		change("c1", strconv.Itoa(n+10))
+	}
+	change("c2", "2")
+	heard(t, agents["c1"])
+	heard(t, agents["c2"])
+	change("c1", "99")
+	heard(t, agents["c1"])
+	// 51 changes: nothing waits any more.
+	if n := len(agents["c1"].hints); n > 0 {
+		t.Errorf("%d hints more came of one moment", n)
 	}
 }
 
