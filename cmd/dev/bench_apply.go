@@ -51,6 +51,8 @@ result is recorded.`,
 	f.IntVar(&b.config.CRDs, "crds", 0, "custom resource definitions that nobody uses")
 	f.IntVar(&b.config.Chatty, "chatty", 0, "custom resources among the objects whose status changes each 10 s while the agent idles")
 	f.DurationVar(&b.config.Idle, "idle", time.Minute, "how long the idle agent is watched")
+	f.IntVar(&b.config.Passes, "passes", 1, "passes over all services with nothing to change; the median counts")
+	f.BoolVar(&b.config.PassesOnly, "passes-only", false, "end after them: no upgrade, no deletions, no Flux")
 	f.DurationVar(&b.config.Limit, "limit", 10*time.Minute, "bound of each phase")
 	f.BoolVar(&b.alone, "alone", false, "without Flux's engine")
 	f.StringVar(&b.name, "name", "", "record the result under this name")
@@ -60,7 +62,7 @@ result is recorded.`,
 
 func (b *benchApply) run(ctx context.Context) error {
 	b.config.Progress = b.say
-	if !b.alone {
+	if !b.alone && !b.config.PassesOnly {
 		peer, remove, err := buildPeer(ctx, "flux", b.say)
 		if err != nil {
 			return err

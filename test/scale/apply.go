@@ -1,11 +1,13 @@
 package scale
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -32,6 +34,11 @@ type ApplyConfig struct {
 	Peer string
 	// Idle is how long the idle agent is watched; zero is a minute.
 	Idle time.Duration
+	// Passes is how many passes over all services are measured, one after the
+	// other; the one that takes the median of CPU counts. Zero is one.
+	Passes int
+	// PassesOnly ends after them.
+	PassesOnly bool
 	// Limit bounds each phase; zero is 10 minutes.
 	Limit    time.Duration
 	Progress func(format string, args ...any)
@@ -113,7 +120,7 @@ func Apply(ctx context.Context, cfg ApplyConfig) (_ Applied, err error) {
 		return Applied{}, err
 	}
 	out, err := run.play(ctx)
-	if err == nil && cfg.Peer != "" {
+	if err == nil && cfg.Peer != "" && !cfg.PassesOnly {
 		out.Flux, err = run.peer(ctx)
 	}
 	return out, err
@@ -154,9 +161,8 @@ func (a *application) play(ctx context.Context) (out Applied, err error) {
 	if err := a.idle(ctx, &out); err != nil {
 		return out, fmt.Errorf("idle: %w", err)
 	}
-	a.say("a pass over every service, with nothing to change")
-	if err := a.step(ctx, &out, &out.Noop, a.syncAll); err != nil {
-		return out, fmt.Errorf("noop: %w", err)
+	if err := a.passes(ctx, &out); err != nil || a.PassesOnly {
+		return out, err
 	}
 	if err := a.quiet(ctx); err != nil {
 		return out, err
@@ -212,6 +218,21 @@ func (a *application) idle(ctx context.Context, out *Applied) error {
 	}
 	out.Idle.Requests, out.Idle.Cores, out.RSSIdle = p.Requests, p.CPU/p.Seconds, mib(p.RSS)
 	return err
+}
+
+// passes measures passes over every service, with nothing to change.
+func (a *application) passes(ctx context.Context, out *Applied) error {
+	all := make([]Cost, max(1, a.Passes))
+	for n := range all {
+		a.say("a pass over every service, with nothing to change (%d of %d)", n+1, len(all))
+		if err := a.step(ctx, out, &all[n], a.syncAll); err != nil {
+			return fmt.Errorf("noop: %w", err)
+		}
+		a.say("it took %.2f ms of CPU for each service, in %.1f s", 1000*all[n].CPUPerService, all[n].Wall)
+	}
+	slices.SortFunc(all, func(one, other Cost) int { return cmp.Compare(one.CPUPerService, other.CPUPerService) })
+	out.Noop = all[len(all)/2]
+	return nil
 }
 
 // syncAll asks for a pass over every service and waits for all.
