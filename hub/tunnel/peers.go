@@ -229,9 +229,8 @@ func order(s state) int {
 
 // open begins a stream at the replica that has the tunnel.
 func (p *peers) open(ctx context.Context, clusterID string, head *agentv1.StreamHead) (*flow, error) {
-	none := errcode.New(errcode.Unavailable, "cluster %s has no tunnel to this hub now; see that its agent runs and may open WebSockets to the hub: axle-agent doctor, or axle clusters get", clusterID).After(5 * time.Second)
 	if p.t.Replicas == nil {
-		return nil, none
+		return nil, ErrNone
 	}
 	var last error
 	for _, other := range p.candidates(clusterID) {
@@ -249,7 +248,7 @@ func (p *peers) open(ctx context.Context, clusterID string, head *agentv1.Stream
 	if last != nil {
 		return nil, last
 	}
-	return nil, none
+	return nil, ErrNone
 }
 
 // forward begins a stream at another replica; NotFound when the tunnel is not

@@ -28,6 +28,10 @@ const (
 	Off = "Off"
 )
 
+// ErrNone is Unavailable: the cluster has no tunnel to any replica now. Whoever
+// asked knows the cluster's name.
+var ErrNone = errcode.New(errcode.Unavailable, "the cluster has no tunnel to this hub now; see that its agent runs and may open WebSockets to the hub: axle-agent doctor").After(5 * time.Second)
+
 // Tunnels are the tunnels of all clusters, as this replica sees them.
 type Tunnels struct {
 	Config
@@ -136,9 +140,9 @@ func (t *Tunnels) busy() bool {
 }
 
 // Open begins a stream to a cluster. ctx bounds the stream's whole life, not
-// only its beginning. The error is Unavailable, with what to do, when the
-// cluster has no tunnel, and Exhausted, which is HTTP 429, with RetryAfter and
-// the names of those who hold most, when the cluster has 450 streams already.
+// only its beginning. The error is ErrNone when the cluster has no tunnel, and
+// Exhausted, which is HTTP 429, with RetryAfter and the names of those who hold
+// most, when the cluster has 450 streams already.
 func (t *Tunnels) Open(ctx context.Context, clusterID string, head *agentv1.StreamHead) (*Stream, error) {
 	s, err := t.open(ctx, clusterID, head)
 	if s == nil && err == nil {
