@@ -161,6 +161,8 @@ type options struct {
 	origin string
 	open   bool
 	clock  clock.Clock
+	// streams takes each stream that is opened; nil leaves them alone.
+	streams func(ctx context.Context, head *agentv1.StreamHead, open func() hubEnd) authproxy.Stream
 }
 
 // hasty makes seconds short for whoever waits.
@@ -187,7 +189,13 @@ func newBed(t *testing.T, o options) *bed {
 	t.Cleanup(agent.Close)
 	b.proxy, err = authproxy.New(authproxy.Config{
 		Open: func(ctx context.Context, _ string, head *agentv1.StreamHead) (authproxy.Stream, error) {
-			return newPair(ctx, head, func(ctx context.Context, s agentEnd) { agent.Serve(ctx, s) }), nil
+			open := func() hubEnd {
+				return newPair(ctx, head, func(ctx context.Context, s agentEnd) { agent.Serve(ctx, s) })
+			}
+			if o.streams != nil {
+				return o.streams(ctx, head, open), nil
+			}
+			return open(), nil
 		},
 		Identity: b.people, Audit: b.records, Sealer: newSealer(t), UseNonce: b.useNonce, Origin: o.origin, FailOpen: o.open, Clock: o.clock,
 		Cluster: func(_ context.Context, handle string) (authproxy.Cluster, error) {

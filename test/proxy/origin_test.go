@@ -45,8 +45,8 @@ func TestClustersOnTheirOwnOrigin(t *testing.T) {
 		want       int
 		says       string
 	}{
-		"a cluster on its origin":             {own, version, bearer, 503, "has no tunnel"},
-		"in capitals":                         {strings.ToUpper(own), version, bearer, 503, "has no tunnel"},
+		"a cluster on its origin":             {own, version, bearer, 503, "cluster edge has no tunnel"},
+		"in capitals":                         {strings.ToUpper(own), version, bearer, 503, "cluster edge has no tunnel"},
 		"a cluster on the hub's":              {hub, version, bearer, 404, "clusters are served on https://" + own + " alone"},
 		"a cookie there":                      {own, version, http.Header{"Cookie": {"axle_session=" + h.AdminToken}}, 401, "no token was sent"},
 		"nobody there":                        {own, version, nil, 401, "no token was sent"},
