@@ -26,15 +26,17 @@ func (s *Store) AppendAudit(ctx context.Context, extend func(end hashchain.End) 
 	if transaction(ctx) != nil {
 		return errcode.New(errcode.Internal, "audit records were written inside another transaction")
 	}
-	return s.Write(ctx, func(ctx context.Context) error {
+	var end hashchain.End
+	err := s.Write(ctx, func(ctx context.Context) error {
+		if s.dialect.name == "sqlite" {
+			// For each statement of a context that may end the driver starts a
+			// goroutine, which costs more than the statement.
+			ctx = context.WithoutCancel(ctx)
+		}
 		if err := s.lockAudit(ctx); err != nil {
 			return err
 		}
-		end, err := s.AuditEnd(ctx)
-		if err != nil {
-			return err
-		}
-		rows, err := extend(end)
+		rows, err := s.advanceAudit(ctx, extend)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
@@ -43,10 +45,43 @@ func (s *Store) AppendAudit(ctx context.Context, extend func(end hashchain.End) 
 				return err
 			}
 		}
-		last := rows[len(rows)-1].End()
-		_, err = s.exec(ctx, "UPDATE audit_head SET seq = $1, hash = $2 WHERE id = 1", last.Sequence, last.Hash)
-		return err
+		end = rows[len(rows)-1].End()
+		return nil
 	})
+	if err == nil && end.Sequence > 0 {
+		s.auditEnd.Store(&end)
+	}
+	return err
+}
+
+// advanceAudit moves the head behind the rows that it returns. Where this
+// replica was the last that wrote, it knows the head; the statement that moves
+// it says whether that is so, or it is asked.
+func (s *Store) advanceAudit(ctx context.Context, extend func(end hashchain.End) ([]audit.Row, error)) ([]audit.Row, error) {
+	if known := s.auditEnd.Load(); known != nil {
+		if rows, moved, err := s.moveAudit(ctx, *known, extend); err != nil || moved {
+			return rows, err
+		}
+	}
+	end, err := s.AuditEnd(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, moved, err := s.moveAudit(ctx, end, extend)
+	if err == nil && !moved {
+		err = errcode.New(errcode.Internal, "the head of the audit log changed while it was locked")
+	}
+	return rows, err
+}
+
+// moveAudit moves the head from one end, unless it is elsewhere.
+func (s *Store) moveAudit(ctx context.Context, from hashchain.End, extend func(end hashchain.End) ([]audit.Row, error)) (rows []audit.Row, moved bool, err error) {
+	if rows, err = extend(from); err != nil || len(rows) == 0 {
+		return nil, true, err
+	}
+	last := rows[len(rows)-1].End()
+	moved, err = s.execOne(ctx, "UPDATE audit_head SET seq = $1, hash = $2 WHERE id = 1 AND seq = $3 AND hash = $4", last.Sequence, last.Hash, from.Sequence, from.Hash)
+	return rows, moved, err
 }
 
 // lockAudit lets one replica at a time add rows. Postgres takes the view of a

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/hashchain"
 	"github.com/axle-cd/axle/internal/lifecycle"
 	"github.com/axle-cd/axle/internal/seal"
 )
@@ -63,6 +64,8 @@ type Store struct {
 
 	batch    batcher
 	announce chan struct{}
+	// auditEnd is where the audit log ended when this process last wrote to it.
+	auditEnd atomic.Pointer[hashchain.End]
 }
 
 // Open opens the database, brings its schema up to date and makes the first
