@@ -98,8 +98,6 @@ func storedAs(spec *agentv1.ServiceSpec, plain []byte) storedSpec {
 type asks struct {
 	of    map[string]ask
 	lines int
-	// torn: the file does not end with a whole line.
-	torn bool
 }
 
 func (c *Cache) askedPath() string { return filepath.Join(c.cfg.Dir, askedFile) }
@@ -115,7 +113,6 @@ func (c *Cache) loadAsked() error {
 	if err != nil {
 		return err
 	}
-	c.asked.torn = len(text) > 0 && text[len(text)-1] != '\n'
 	for line := range strings.SplitSeq(string(text), "\n") {
 		if line == "" {
 			continue
@@ -149,19 +146,16 @@ func (c *Cache) addAsked(all []ask) error {
 	if err != nil {
 		return err
 	}
-	if c.asked.torn {
-		lines = append([]byte{'\n'}, lines...)
-	}
+	// What comes before may be half a line.
+	lines = append([]byte{'\n'}, lines...)
 	f, err := os.OpenFile(c.askedPath(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return diskError("store what is asked for", err)
 	}
 	_, err = f.Write(lines)
 	if err = errors.Join(err, f.Close()); err != nil {
-		c.asked.torn = true
 		return diskError("store what is asked for", err)
 	}
-	c.asked.torn = false
 	c.asked.lines += len(all)
 	for _, one := range all {
 		c.asked.note(one)
@@ -187,7 +181,7 @@ func (c *Cache) compactAsked() error {
 	if err := atomicfile.WriteUnsynced(c.askedPath(), lines, 0o600); err != nil {
 		return diskError("store what is asked for", err)
 	}
-	c.asked.lines, c.asked.torn = len(all), false
+	c.asked.lines = len(all)
 	return nil
 }
 

@@ -74,7 +74,7 @@ func (c *Cache) Specs() (map[string]*agentv1.ServiceSpec, error) {
 			delete(c.asked.of, id)
 		}
 	}
-	if c.asked.lines > len(c.asked.of) || c.asked.torn {
+	if c.asked.lines > len(c.asked.of) {
 		if err := c.compactAsked(); err != nil {
 			c.cfg.Log.Warn("the file of what is asked for stays longer than it need be", logkey.Error, err)
 		}
@@ -117,9 +117,6 @@ func (c *Cache) DropSpec(id string) error {
 		return diskError("remove a spec", err)
 	}
 	delete(c.specs, id)
-	if _, there := c.asked.of[id]; there {
-		return c.addAsked([]ask{{ID: id}})
-	}
 	return nil
 }
 
