@@ -400,6 +400,9 @@ func TestTarballsOfTheLastListsOfTheOwnCluster(t *testing.T) {
 func TestChangesThatNobodyFetchedAgeNothing(t *testing.T) {
 	r, x := start(t)
 	give(t, x, "c1")
+	asked := service("c1", "s1", 1)
+	asked.SpecDigest = specOf(98)
+	put(t, r, x, asked)
 	for n := 11; n <= 30; n++ {
 		put(t, r, x, service("c1", "s1", n))
 		etag(t, x, "c1")
