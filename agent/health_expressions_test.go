@@ -60,6 +60,7 @@ type followedRules struct {
 	client  dynamic.Interface
 	rules   *health.Rules
 	runner  *render.Runner
+	binary  string
 	watcher atomic.Pointer[drift.Watcher]
 }
 
@@ -145,9 +146,44 @@ func (f *followedRules) judgeByExpressions(t *testing.T) {
 	if err := rule(`{"script":null,"expressions":{"failed":"true"}}`); err == nil || !strings.Contains(err.Error(), "current") {
 		t.Fatalf("%v for a rule without current", err)
 	}
+	says := func(status, reason, message string) {
+		t.Helper()
+		eventually.For(t, 2*time.Minute, "the rule says "+reason, func() error {
+			got, err := all.Get(t.Context(), "topics", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			list, _, _ := unstructured.NestedSlice(got.Object, "status", "conditions")
+			if len(list) != 1 {
+				return fmt.Errorf("it has %v", list)
+			}
+			c, _ := list[0].(map[string]any)
+			if c["status"] != status || c["reason"] != reason || !strings.Contains(fmt.Sprint(c["message"]), message) || c["observedGeneration"] != got.GetGeneration() {
+				return fmt.Errorf("it has %v at generation %d", c, got.GetGeneration())
+			}
+			return nil
+		})
+	}
+	// Without the program the rule is in force, and nothing is Healthy by it.
+	away := f.binary + ".away"
+	if err := os.Rename(render.Rare(f.binary), away); err != nil {
+		t.Fatal(err)
+	}
 	if err := rule(`{"script":null,"expressions":` + string(expressions) + `}`); err != nil {
 		t.Fatal(err)
 	}
+	says("Unknown", "Unchecked", "does not answer")
+	eventually.For(t, 2*time.Minute, "the topic is Unknown", func() error {
+		live, _, _ := watcher.Lookup(kind, kubeobj.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: "default", Name: "orders"})
+		if live.Health != string(health.Unknown) || !strings.Contains(live.Message, "does not start") {
+			return fmt.Errorf("it is %q: %q", live.Health, live.Message)
+		}
+		return nil
+	})
+	if err := os.Rename(away, render.Rare(f.binary)); err != nil {
+		t.Fatal(err)
+	}
+	says("True", "InForce", "")
 	is(health.Result{Status: health.Progressing, Message: "waiting for the broker"})
 	status(`{"phase":"Running","partitions":3}`)
 	is(health.Result{Status: health.Healthy, Message: "3 partitions"})
@@ -156,16 +192,7 @@ func (f *followedRules) judgeByExpressions(t *testing.T) {
 	if err := rule(`{"expressions":{"current":"true &&\n nowhere","failed":null,"message":null}}`); err != nil {
 		t.Fatal(err)
 	}
-	eventually.For(t, time.Minute, "the rule says what is wrong", func() error {
-		got, err := all.Get(t.Context(), "topics", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if text := fmt.Sprint(got.Object["status"]); !strings.Contains(text, "Invalid") || !strings.Contains(text, "line 2, column 2: undeclared reference to 'nowhere'") {
-			return fmt.Errorf("it says %s", text)
-		}
-		return nil
-	})
+	says("False", "Invalid", "line 2, column 2: undeclared reference to 'nowhere'")
 	is(health.Result{Status: health.Healthy}) // as kstatus says, without the rule
 	if err := rule(`{"expressions":{"current":"status.none == 1"}}`); err != nil {
 		t.Fatal(err)

@@ -32,8 +32,8 @@ func TestRulesOfUsersActAtOnce(t *testing.T) {
 	}
 	var rules health.Rules
 	var changes atomic.Int32
-	runner, _ := judging(t)
-	followed := &followedRules{cluster: cluster, client: client, rules: &rules, runner: runner}
+	runner, binary := judging(t)
+	followed := &followedRules{cluster: cluster, client: client, rules: &rules, runner: runner, binary: binary}
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	defer running.Wait()

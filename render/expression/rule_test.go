@@ -2,9 +2,11 @@ package expression_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protojson"
 	"sigs.k8s.io/yaml"
 
 	renderv1 "github.com/axle-cd/axle/api/render/v1"
@@ -45,6 +47,33 @@ func TestExpressions(t *testing.T) {
 		"metadata: {generation: 3}\nspec: {paused: true}\nstatus: {observedGeneration: 2}": "Suspended: Batch 0 failed",
 	} {
 		if got := judge(t, source, object); got.GetStatus()+": "+got.GetMessage() != want {
+			t.Errorf("%s: %v, want %s", object, got, want)
+		}
+	}
+}
+
+// TestTheDocumentedExpressions compiles and judges what the documentation shows.
+func TestTheDocumentedExpressions(t *testing.T) {
+	text, err := os.ReadFile("../../docs/health.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "## Expressions\n")
+	_, rest, _ = strings.Cut(rest, "```yaml\n")
+	example, _, found := strings.Cut(rest, "```")
+	raw, err := yaml.YAMLToJSON([]byte(example))
+	if err != nil || !found {
+		t.Fatalf("%v, found %v", err, found)
+	}
+	source := &renderv1.Expressions{}
+	if err := protojson.Unmarshal(raw, source); err != nil {
+		t.Fatal(err)
+	}
+	for object, want := range map[string]string{
+		"spec: {paused: true}": "Suspended", "status: {phase: Moving, failed: 1}": "Progressing", "status: {failed: 1}": "Degraded",
+		"status: {conditions: [{type: Ready, status: 'True'}]}": "Healthy", "status: {}": "Progressing",
+	} {
+		if got := judge(t, source, object); got.GetStatus() != want {
 			t.Errorf("%s: %v, want %s", object, got, want)
 		}
 	}
