@@ -12,6 +12,9 @@ import (
 )
 
 const (
+	// largeBody is from where on a body goes over a connection of its own: one
+	// copy less at each end than in the frames of HTTP/2.
+	largeBody = 64 << 10
 	// idleConnections are kept open, and idleFor is how long; the API server
 	// closes its end after 90 s.
 	idleConnections = 64
@@ -28,9 +31,10 @@ const (
 )
 
 // ways are the ways to the API server: own connections that are kept alive,
-// streams that share one, for watches alone, and own connections that become
-// something else. What ends soon takes a connection of its own: HTTP/1.1 wakes
-// half as many goroutines for a short answer, and copies a long one less often.
+// streams that share one, for watches and short writes, and own connections that
+// become something else. What is read takes a connection of its own: HTTP/1.1
+// wakes half as many goroutines for a short answer and copies a long one less
+// often, and on a connection that was closed meanwhile a read is begun again.
 type ways struct {
 	single, shared, upgrade    http.RoundTripper
 	singles, shareds, upgrades *http.Transport
@@ -80,10 +84,10 @@ func (w ways) choose(request *http.Request, info kubereq.Info) http.RoundTripper
 	if request.Header["Upgrade"] != nil {
 		return w.upgrade
 	}
-	if info.Verb == "watch" {
-		return w.shared
+	if request.ContentLength < 0 || request.ContentLength > largeBody || info.Verb == "get" || info.Verb == "list" || info.Connects() {
+		return w.single
 	}
-	return w.single
+	return w.shared
 }
 
 func (w ways) close() {
