@@ -11,7 +11,9 @@ func TestGarbageIsBoundedHoweverMuchIsHeld(t *testing.T) {
 		held uint64
 		want int
 	}{
-		"nothing yet": {0, collectAt},
+		"nothing yet": {0, mostCollectAt},
+		"new":         {10 << 20, mostCollectAt},
+		"a few":       {20 << 20, 80},
 		"a small hub": {60 << 20, collectAt},
 		"at the edge": {192 << 20, collectAt},
 		"400 MiB":     {400 << 20, 20},
