@@ -52,7 +52,9 @@ func (s *Server) backChannel(w http.ResponseWriter, r *http.Request) {
 		err = tooMany(wait)
 	}
 	if err == nil {
-		if err = s.loggedOutThere(r); err != nil && errcode.Of(err) != errcode.Internal {
+		err = s.loggedOutThere(r)
+		switch errcode.Of(err) {
+		case errcode.Invalid, errcode.Unauthorized, errcode.NotFound:
 			s.limits.take(key, wrongLogoutRate)
 		}
 	}

@@ -73,12 +73,13 @@ func TestProviderEndsSessions(t *testing.T) {
 		}
 		return v
 	}
-	commandLine := func(user oidcserver.User) identity.CreatedToken {
+	// By a session that came through no provider, which stays in any case.
+	commandLine := func(user oidcserver.User) (made, open identity.CreatedToken) {
 		found, err := b.user(user.Email)
 		if err != nil {
 			t.Fatal(err)
 		}
-		open, err := b.identity().StartSession(t.Context(), found, identity.SessionTerms{Method: identity.MethodPassword}, "")
+		open, err = b.identity().StartSession(t.Context(), found, identity.SessionTerms{Method: identity.MethodPassword}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,11 +92,10 @@ func TestProviderEndsSessions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		made, err := b.identity().ExchangeCode(t.Context(), code, verifier)
-		if err != nil {
+		if made, err = b.identity().ExchangeCode(t.Context(), code, verifier); err != nil {
 			t.Fatal(err)
 		}
-		return made
+		return made, open
 	}
 	for name, tc := range map[string]struct {
 		subject, session string
@@ -113,7 +113,7 @@ func TestProviderEndsSessions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			one, two, three := browser(bob, "one"), browser(bob, "two"), browser(carol, "three")
-			cli := commandLine(bob)
+			cli, local := commandLine(bob)
 			if v := b.tell("198.51.100.51", "idp", p, logoutClaims(p, tc.subject, tc.session), nil); v.status != http.StatusOK || v.page != "" || v.header.Get("Cache-Control") != "no-store" {
 				t.Fatalf("%d %q %v", v.status, v.page, v.header)
 			}
@@ -127,6 +127,9 @@ func TestProviderEndsSessions(t *testing.T) {
 			}
 			if _, err := b.identity().Authenticate(t.Context(), cli.Secret); (err == nil) != tc.cli {
 				t.Errorf("the command line: %v", err)
+			}
+			if _, err := b.identity().AuthenticateSession(t.Context(), local.Secret); err != nil {
+				t.Errorf("a session of no provider: %v", err)
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -92,6 +93,70 @@ func FuzzIDToken(f *testing.F) {
 		}
 		if claims.Subject != said.Sub || len(claims.Groups) > maxGroups {
 			t.Errorf("%s is about %q with %d groups", payload, claims.Subject, len(claims.Groups))
+		}
+	})
+}
+
+// FuzzLogoutToken is FuzzIDToken for what says that somebody logged out.
+func FuzzLogoutToken(f *testing.F) {
+	const issuer, client, now = "https://idp.example.com", "axle", int64(1e9)
+	f.Add([]byte(`{"iss":"https://idp.example.com","aud":"axle","sub":"s","sid":"1","jti":"j","iat":1000000000,"exp":1000000600,"events":{"http://schemas.openid.net/event/backchannel-logout":{}}}`))
+	f.Add([]byte(`{"iss":"https://idp.example.com","aud":["axle"],"sid":"1","jti":"j","iat":1000000000,"events":{"http://schemas.openid.net/event/backchannel-logout":{"a":1}}}`))
+	f.Add([]byte(`{"iss":"https://idp.example.com","aud":"axle","sub":"s","jti":"j","iat":1000000000,"nonce":null,"events":{"http://schemas.openid.net/event/backchannel-logout":{}}}`))
+	f.Add([]byte(`{"iss":"https://idp.example.com","aud":"axle","sub":"s","jti":"j","iat":1e9,"nbf":9e99,"Nonce":"x","events":{"http://schemas.openid.net/event/backchannel-logout":[]}}`))
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		f.Fatal(err)
+	}
+	keys, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: &private.PublicKey, KeyID: "k", Algorithm: "ES256", Use: "sig"}}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	web := &http.Client{Transport: answers(keys)}
+	ctx := oidc.ClientContext(f.Context(), web)
+	found := &discovery{Provider: (&oidc.ProviderConfig{IssuerURL: issuer, AuthURL: issuer + "/a", TokenURL: issuer + "/t", JWKSURL: issuer + "/k", Algorithms: []string{"ES256"}}).NewProvider(ctx)}
+	p := &party{Provider: identity.Provider{Title: "Example", Issuer: issuer, ClientID: client}, client: web, clock: clock.NewManual(time.Unix(now, 0))}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: private, KeyID: "k"}}, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		signed, err := signer.Sign(payload)
+		if err != nil {
+			return
+		}
+		raw, err := signed.CompactSerialize()
+		if err != nil {
+			return
+		}
+		l, err := p.believeLogout(ctx, found, raw)
+		if err != nil {
+			return
+		}
+		var said struct {
+			Issuer string                     `json:"iss"`
+			Sub    string                     `json:"sub"`
+			Sid    string                     `json:"sid"`
+			Jti    string                     `json:"jti"`
+			Iat    float64                    `json:"iat"`
+			Events map[string]json.RawMessage `json:"events"`
+			All    map[string]any             `json:"-"`
+		}
+		if err := errors.Join(json.Unmarshal(payload, &said), json.Unmarshal(payload, &said.All)); err != nil {
+			t.Fatalf("%s was believed and cannot be read: %v", payload, err)
+		}
+		var about map[string]any
+		if json.Unmarshal(said.Events[logoutEvent], &about) != nil || about == nil {
+			t.Errorf("%s is about no logout", payload)
+		}
+		if _, nonce := said.All["nonce"]; nonce || said.Issuer != issuer || said.Jti == "" || l.TokenID != said.Jti || said.Sub == "" && said.Sid == "" {
+			t.Errorf("%s was believed", payload)
+		}
+		if l.Subject != said.Sub || l.Session != said.Sid || said.Iat-5*60 > float64(now) || said.Iat+15*60 < float64(now) {
+			t.Errorf("%s was believed as %+v", payload, l)
+		}
+		if until := l.Until.Unix(); until < int64(said.Iat)+15*60 {
+			t.Errorf("%s is forgotten before it is too old", payload)
 		}
 	})
 }
