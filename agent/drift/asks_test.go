@@ -28,12 +28,24 @@ type child struct {
 	batches []string
 	// most bounds the verdicts of one batch, when it is not zero.
 	most int
+	// gate holds each batch, when there is one.
+	gate chan struct{}
 	// fault is what it fails with; the object named poison kills it.
 	fault  error
 	poison string
 }
 
-func (c *child) JudgeExpressions(_ context.Context, rule *health.Expressions, objects [][]byte) ([]health.Result, error) {
+func (c *child) JudgeExpressions(ctx context.Context, rule *health.Expressions, objects [][]byte) ([]health.Result, error) {
+	c.mu.Lock()
+	gate := c.gate
+	c.mu.Unlock()
+	if gate != nil {
+		select {
+		case <-gate:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var results []health.Result
@@ -227,4 +239,55 @@ func TestNobodyJudges(t *testing.T) {
 	a.child.set(func() { a.child.fault = errcode.New(errcode.Invalid, "line 1 is wrong") })
 	a.rule("wrong")
 	a.is(ref, "Unknown", "line 1 is wrong")
+}
+
+// TestNobodyGoesOnByAnOldVerdict: an object that was applied is Progressing until
+// it is judged as it is now, although its watch told before the apply did; and
+// nothing is asked about a kind that is not watched any more.
+func TestNobodyGoesOnByAnOldVerdict(t *testing.T) {
+	t.Parallel()
+	a := newAsks(t, "one")
+	ref := a.make("applied")
+	a.start()
+	a.is(ref, "Degraded", "one of a=b")
+	gate := make(chan struct{})
+	a.child.set(func() { a.child.gate = gate })
+	body := fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"labels":{%q:"c"},"annotations":{%q:"s",%q:%q}},"data":{"a":"c"}}`,
+		ref.Name, kubeobj.ManagedLabel, kubeobj.ServiceAnnotation, kubeobj.TrackingAnnotation, ref.Tracking())
+	object, err := a.admin.CoreV1().ConfigMaps(ref.Namespace).Patch(t.Context(), ref.Name, types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: kubeobj.FieldManager})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually.For(t, time.Minute, "the watch told", func() error {
+		live, _, _ := a.watcher.Lookup(configMaps, ref)
+		if live.ResourceVersion != object.ResourceVersion {
+			return fmt.Errorf("it is of version %s", live.ResourceVersion)
+		}
+		return nil
+	})
+	a.is(ref, "Degraded", "one of a=b")
+	a.watcher.Note(configMaps, ref, kubeobj.Reduce(ref, object))
+	if live, _, _ := a.watcher.Lookup(configMaps, ref); live.Health != "Progressing" || live.Message != "it has just been applied" {
+		t.Errorf("it is %q: %q by the verdict of what it was", live.Health, live.Message)
+	}
+	close(gate)
+	a.is(ref, "Degraded", "one of a=c")
+	a.watcher.Note(configMaps, ref, kubeobj.Reduce(ref, object))
+	if live, _, _ := a.watcher.Lookup(configMaps, ref); live.Health != "Degraded" {
+		t.Errorf("it is %q: %q although it was judged as it is", live.Health, live.Message)
+	}
+
+	a.child.set(func() { a.child.fault = errcode.New(errcode.Unavailable, "there is no program") })
+	a.change(ref, "d")
+	a.is(ref, "Unknown", "rule ns/mine could not be asked")
+	a.watcher.Watch(nil)
+	a.child.set(func() { a.child.fault = nil })
+	before := a.child.asked(ref.Name)
+	other := a.make("watched-again")
+	a.watcher.Watch([]kubeobj.Kind{configMaps})
+	a.is(other, "Degraded", "one of a=b")
+	a.is(ref, "Degraded", "one of a=d")
+	if after := a.child.asked(ref.Name); after > before+2 {
+		t.Errorf("asked %d times about it since it was not watched", after-before)
+	}
 }

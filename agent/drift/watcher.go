@@ -178,6 +178,7 @@ func (w *Watcher) Watch(kinds []kubeobj.Kind) {
 			if k.cancel != nil {
 				k.cancel()
 			}
+			w.dropQuestionsLocked(k.kind)
 			delete(w.kinds, gk)
 		}
 	}
@@ -238,6 +239,9 @@ func (w *Watcher) Lookup(kind kubeobj.Kind, ref kubeobj.Ref) (live kubeobj.Live,
 	return live, found, true
 }
 
+// justApplied is the message of an object until its rule has judged it.
+const justApplied = "it has just been applied"
+
 // Note takes over what an apply answered, ahead of the watch event. Health is
 // not in such an answer, so an object of a kind with a health rule is
 // Progressing until the watch tells.
@@ -250,10 +254,11 @@ func (w *Watcher) Note(kind kubeobj.Kind, ref kubeobj.Ref, live kubeobj.Live) {
 	}
 	at := name{ref.Namespace, ref.Name}
 	if old, had := k.objects[at]; had && newer(old.ResourceVersion, live.ResourceVersion) {
+		w.appliedLocked(k, ref, old)
 		return
 	}
 	if k.whole {
-		live.Health, live.Message = "Progressing", "it has just been applied"
+		live.Health, live.Message = "Progressing", justApplied
 	}
 	k.objects[at] = w.intern(live)
 	w.paceLocked(ref, live)
