@@ -15,17 +15,26 @@ import (
 	"strings"
 )
 
-// minLength is the shortest value that is replaced, in bytes.
+// minLength is the shortest value that is replaced, in bytes, and the shortest
+// beginning of one.
 const minLength = 4
+
+// cutMark ends a text that was cut.
+const cutMark = "…"
 
 // Scrubber replaces secret values by "[secret NAME]". The nil Scrubber changes
 // nothing. It is safe for concurrent use.
-type Scrubber struct{ replacer *strings.Replacer }
+type Scrubber struct {
+	replacer *strings.Replacer
+	pairs    []pair
+}
+
+// pair is one form of a value, and what takes its place.
+type pair struct{ old, replacement string }
 
 // New builds a Scrubber from names and values. Each value is found as it is, in
 // base64 (padded and not, both alphabets), JSON-escaped and URL-escaped.
 func New(secrets map[string]string) *Scrubber {
-	type pair struct{ old, replacement string }
 	var pairs []pair
 	for name, value := range secrets {
 		if len(value) < minLength {
@@ -42,19 +51,52 @@ func New(secrets map[string]string) *Scrubber {
 		}
 		return pairs[i].old+pairs[i].replacement < pairs[j].old+pairs[j].replacement
 	})
+	s := &Scrubber{pairs: pairs}
 	var list []string
 	for _, p := range pairs {
 		list = append(list, p.old, p.replacement)
 	}
-	return &Scrubber{replacer: strings.NewReplacer(list...)}
+	s.replacer = strings.NewReplacer(list...)
+	return s
 }
 
-// String returns text without the secret values.
+// String returns text without the secret values. One that ends with "…" was
+// cut, perhaps within a value: its beginning goes too.
 func (s *Scrubber) String(text string) string {
 	if s == nil {
 		return text
 	}
-	return s.replacer.Replace(text)
+	text = s.replacer.Replace(text)
+	if body, cut := strings.CutSuffix(text, cutMark); cut {
+		return s.withoutBeginning(body) + cutMark
+	}
+	return text
+}
+
+// withoutBeginning replaces the longest end of a text that a value begins with.
+func (s *Scrubber) withoutBeginning(text string) string {
+	at, replacement := len(text), ""
+	for _, p := range s.pairs {
+		if i := beginning(text, p.old); i < at {
+			at, replacement = i, p.replacement
+		}
+	}
+	return text[:at] + replacement
+}
+
+// beginning is where the longest end of a text starts that a value begins with;
+// the text's length when none does.
+func beginning(text, value string) int {
+	head := value[:minLength]
+	for i := max(0, len(text)-len(value)); ; i++ {
+		next := strings.Index(text[i:], head)
+		if next < 0 {
+			return len(text)
+		}
+		if i += next; strings.HasPrefix(value, text[i:]) {
+			return i
+		}
+	}
 }
 
 func forms(value string) []string {

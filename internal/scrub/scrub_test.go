@@ -28,6 +28,32 @@ func TestEveryFormOfASecretIsReplaced(t *testing.T) {
 	}
 }
 
+// Messages are cut before anybody knows whose secrets are in them.
+func TestTheBeginningOfACutSecretGoes(t *testing.T) {
+	const value = "aab-aab-token-0123456789"
+	s := scrub.New(map[string]string{"token": value, "other": "aab-other"})
+	for text, want := range map[string]string{
+		"it is aab-aab-token-01…":  "it is [secret token]…",
+		"it is aab-…":              "it is [secret token]…",
+		"it is aab-o…":             "it is [secret other]…",
+		"it is aab-aab-o…":         "it is aab-[secret other]…",
+		"aab-aab-token-012345678…": "[secret token]…",
+		"it is " + value + "…":     "it is [secret token]…",
+		"it is aab…":               "it is aab…",
+		"aab-aab-token-01 is not…": "aab-aab-token-01 is not…",
+		"it is aab-aab-token-01":   "it is aab-aab-token-01",
+		"…":                        "…",
+	} {
+		if got := s.String(text); got != want {
+			t.Errorf("%q becomes %q, not %q", text, got, want)
+		}
+	}
+	encoded := base64.StdEncoding.EncodeToString([]byte(value))
+	if got := s.String(encoded[:20] + "…"); got != "[secret token]…" {
+		t.Errorf("a form that was cut becomes %q", got)
+	}
+}
+
 func TestLongerSecretWins(t *testing.T) {
 	s := scrub.New(map[string]string{"short": "abcd", "long": "abcdefgh"})
 	if got := s.String("abcdefgh"); got != "[secret long]" {
