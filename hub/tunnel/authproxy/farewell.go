@@ -24,8 +24,11 @@ const (
 	// its client has heard.
 	farewellLimit = 2 * time.Second
 	// maxHeadFrame bounds a frame of SPDY that opens a stream; client-go's have
-	// some 100 bytes.
-	maxHeadFrame = 16 << 10
+	// some 100 bytes. maxHeadField and maxHeadFields bound what it becomes when it
+	// is decompressed.
+	maxHeadFrame  = 2 << 10
+	maxHeadField  = 256
+	maxHeadFields = 16
 	// channelError is the channel of a WebSocket on which a command's outcome
 	// is told.
 	channelError = 3
@@ -234,7 +237,8 @@ func (w *spdyFarewell) opens() bool {
 // read reads one frame of headers.
 func (w *spdyFarewell) read() {
 	if w.framer == nil {
-		framer, err := spdy.NewFramer(io.Discard, &w.heads)
+		framer, err := spdy.NewFramerWithOptions(io.Discard, &w.heads, spdy.WithMaxControlFramePayloadSize(maxHeadFrame),
+			spdy.WithMaxHeaderFieldSize(maxHeadField), spdy.WithMaxHeaderCount(maxHeadFields))
 		if err != nil {
 			w.lost = true
 			return

@@ -147,16 +147,17 @@ func TestSPDYFarewellGoesToTheErrorStream(t *testing.T) {
 		sent, came string
 		says       bool
 	}{
-		"whole frames":              {all, whole, true},
-		"nothing came":              {all, "", true},
-		"half a frame came":         {all, whole[:len(whole)-1], false},
-		"half a head came":          {all, whole + "\x80\x03", false},
-		"the outcome came":          {all, whole + spdyText(t, data(3, "{}")), false},
-		"nothing was opened":        {"", whole, false},
-		"no error stream":           {spdyText(t, opening(1, "stdin"), opening(3, "stdout")), whole, false},
-		"half an opening":           {all[:20], whole, false},
-		"nonsense":                  {strings.Repeat("\x80\x03\x00\x01\x00\x00\x00\x0cnonsense....", 3) + all, whole, false},
-		"an opening without an end": {"\x80\x03\x00\x01\x00\xff\xff\xff" + strings.Repeat("x", 100), whole, false},
+		"whole frames":                    {all, whole, true},
+		"nothing came":                    {all, "", true},
+		"half a frame came":               {all, whole[:len(whole)-1], false},
+		"half a head came":                {all, whole + "\x80\x03", false},
+		"the outcome came":                {all, whole + spdyText(t, data(3, "{}")), false},
+		"nothing was opened":              {"", whole, false},
+		"no error stream":                 {spdyText(t, opening(1, "stdin"), opening(3, "stdout")), whole, false},
+		"half an opening":                 {all[:20], whole, false},
+		"nonsense":                        {strings.Repeat("\x80\x03\x00\x01\x00\x00\x00\x0cnonsense....", 3) + all, whole, false},
+		"an opening that unpacks to more": {spdyText(t, &spdy.SynStreamFrame{StreamId: 1, Headers: http.Header{"X": {strings.Repeat("x", 100_000)}}}, opening(3, "error")), whole, false},
+		"an opening without an end":       {"\x80\x03\x00\x01\x00\xff\xff\xff" + strings.Repeat("x", 100), whole, false},
 	} {
 		for _, step := range []int{1, 7, 1 << 20} {
 			w := newFarewell("SPDY/3.1", chosen("X-Stream-Protocol-Version", "v4.channel.k8s.io"))
