@@ -70,7 +70,7 @@ object; the logs of the suite lie in --dir.`,
 	f.BoolVar(&c.discover, "discover", false, "run the skipped tests, with both kinds of nodes, and say which of them pass")
 	f.StringVar(&c.only, "only", "", "only tests whose names match this expression")
 	f.IntVar(&c.workers, "workers", 4, "tests at a time")
-	f.DurationVar(&c.limit, "limit", 2*time.Minute, "bound of one test")
+	f.DurationVar(&c.limit, "limit", 5*time.Minute, "bound of one test; those of CronJobs wait for up to three full minutes")
 	f.StringVar(&c.dir, "dir", filepath.Join("bin", "conformance"), "folder of the logs")
 	f.StringVar(&c.record, "record", "", "write the result to this file")
 	return command
