@@ -3,13 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -177,11 +175,10 @@ func (r *applyRecord) print() error {
 
 // applyPage writes the tables of all recorded runs.
 func applyPage(page *bytes.Buffer, dir string) error {
-	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
-	if err != nil || len(files) == 0 {
+	records, err := readRecords[applyRecord](dir)
+	if err != nil || len(records) == 0 {
 		return err
 	}
-	slices.Sort(files)
 	page.WriteString(`
 ## apply
 
@@ -192,15 +189,7 @@ Flux's fetching, building, status and inventory are left out, so that it costs
 more than this. An upgrade of ours begins with the push, and waits for the polls
 of repository (5 s) and agent (10 s); Flux's begins with the manifests on disk.
 `)
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		var r applyRecord
-		if err := json.Unmarshal(text, &r); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
+	for _, r := range records {
 		m := r.Machine
 		fmt.Fprintf(page, "\n### %s\n\n%d services of 4 objects, %d unused CRDs, %d chatty resources; %s, commit %.12s; %s, %d cores, load %s.\n\n| measured | value | budget | beside |\n|---|---|---|---|\n",
 			r.Name, r.Result.Services, r.CRDs, r.Chatty, r.Date, r.Commit, m.CPU, m.Cores, m.Load)

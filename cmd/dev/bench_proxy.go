@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -173,11 +172,10 @@ func (r *proxyRecord) fleet(of func(string, string, func(*scale.Carried) float64
 
 // proxyPage writes the tables of all recorded runs.
 func proxyPage(page *bytes.Buffer, dir string) error {
-	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
-	if err != nil || len(files) == 0 {
+	records, err := readRecords[proxyRecord](dir)
+	if err != nil || len(records) == 0 {
 		return err
 	}
-	slices.Sort(files)
 	page.WriteString(`
 ## proxy
 
@@ -194,15 +192,7 @@ reverse proxy that checks one token, and behind it their tunnel
 authorises, impersonates, audits and bounds as well. Idle agents are played: they
 have a tunnel that nobody uses and poll nothing.
 `)
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		var r proxyRecord
-		if err := json.Unmarshal(text, &r); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
+	for _, r := range records {
 		m := r.Machine
 		fmt.Fprintf(page, "\n### %s\n\n%s, commit %.12s; %s, %d cores, load %s.\n\n| measured | value | budget | beside |\n|---|---|---|---|\n",
 			r.Name, r.Date, r.Commit, m.CPU, m.Cores, m.Load)

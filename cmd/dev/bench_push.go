@@ -3,12 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -107,11 +105,10 @@ func (r *pushRecord) values() (all []value) {
 
 // pushPage writes the tables of all recorded runs.
 func pushPage(page *bytes.Buffer, dir string) error {
-	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
-	if err != nil || len(files) == 0 {
+	records, err := readRecords[pushRecord](dir)
+	if err != nil || len(records) == 0 {
 		return err
 	}
-	slices.Sort(files)
 	page.WriteString(`
 ## push
 
@@ -121,15 +118,7 @@ to the hub included. Nobody polls. The pushes go over as many repositories as it
 takes for none to wait: the hub looks at one repository four times at once and
 then every 15 s.
 `)
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		var r pushRecord
-		if err := json.Unmarshal(text, &r); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
+	for _, r := range records {
 		m := r.Machine
 		fmt.Fprintf(page, "\n### %s\n\n%d pushes over %d repositories, %d API servers, %d played agents; %s, commit %.12s; %s, %d cores, load %s.\n\n| measured | value | budget |\n|---|---|---|\n",
 			r.Name, r.Result.All.Count, r.Result.Repositories, r.Result.Clusters, r.Result.Agents, r.Date, r.Commit, m.CPU, m.Cores, m.Load)

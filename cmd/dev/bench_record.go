@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -171,6 +172,26 @@ func (r *record) section(page *bytes.Buffer) {
 	for _, v := range r.Values {
 		fmt.Fprintf(page, "| %s | %s | %s | %s |\n", strings.ReplaceAll(v.What, "|", "\\|"), v.number(), v.budget(), strings.ReplaceAll(v.Reference, "|", "\\|"))
 	}
+}
+
+// readRecords reads all recorded runs of one benchmark, in order of their names.
+func readRecords[T any](dir string) ([]T, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(files)
+	records := make([]T, len(files))
+	for i, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(text, &records[i]); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	return records, nil
 }
 
 // thisMachine reads /proc; what cannot be read stays empty.
