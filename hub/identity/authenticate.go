@@ -26,14 +26,16 @@ var (
 	errNoBearer = errcode.New(errcode.Unauthorized, "no token was sent; log in, or send Authorization: Bearer <token>")
 	errUnknown  = errcode.New(errcode.Unauthorized, "the token is not known, was revoked, or has expired; log in again")
 	errLoading  = errcode.New(errcode.Unavailable, "the hub is loading its tokens; try again in a second").After(time.Second)
+	errUnasked  = errcode.New(errcode.Unavailable, "this hub has not heard of the token yet, and its database does not answer; try again in a second").After(time.Second)
 	errBlind    = errcode.New(errcode.Unavailable, "the hub has not reached its database for an hour and cannot tell whether the token was revoked").After(30 * time.Second)
 )
 
 // Authenticate returns the caller of a bearer, from memory. Unauthorized when
-// nobody knows it; Unavailable while tokens are not loaded, or the database
-// has been away for more than 1 h. Only an unknown bearer may cost a look-up,
-// at most 20 a second: another replica may have made it a moment ago. A
-// session's bearer is a cookie's value and is nobody here.
+// nobody knows it; Unavailable while tokens are not loaded, the database has
+// been away for more than 1 h, or cannot be asked for one that is unknown here.
+// Only an unknown bearer may cost a look-up, at most 20 a second: another
+// replica may have made it a moment ago. A session's bearer is a cookie's value
+// and is nobody here.
 func (d *Directory) Authenticate(ctx context.Context, bearer string) (Principal, error) {
 	t, err := d.known(ctx, bearer)
 	if err != nil {
@@ -91,25 +93,38 @@ func (d *Directory) lookUp(ctx context.Context, hash []byte, now int64) (Token, 
 		return Token{}, errUnknown
 	}
 	if err != nil {
-		d.log.Warn("an unknown token cannot be looked up", logkey.Error, err)
-		return Token{}, errUnknown
+		return Token{}, d.unasked(err)
 	}
 	if t.expired(now) {
 		return Token{}, errUnknown
 	}
 	if _, known := d.access.person(t.OwnerID); !known && t.OwnerID != "" {
 		if err := d.reloadAccess(ctx, []string{t.OwnerID}, nil); err != nil {
-			return Token{}, errUnknown
+			return Token{}, d.unasked(err)
 		}
 	}
 	d.tokens.put(t)
 	// Had it been revoked between the read and the put, the feed's row may have
 	// come before the put, and nothing would take it out again.
-	if _, err := d.store.TokenByHash(ctx, hash); err != nil {
-		d.tokens.remove(t.ID)
-		return Token{}, errUnknown
+	_, err = d.store.TokenByHash(ctx, hash)
+	switch {
+	case err == nil:
+		return t, nil
+	case errcode.Is(err, errcode.NotFound):
+		err = errUnknown
+	default:
+		err = d.unasked(err)
 	}
-	return t, nil
+	d.tokens.remove(t.ID)
+	return Token{}, err
+}
+
+// unasked is the answer to who has a token that the database could not be asked
+// for. It may be a good one that another replica just made: whoever has it
+// tries again, and neither logs in nor gives it up.
+func (d *Directory) unasked(err error) error {
+	d.log.Warn("an unknown token cannot be looked up", logkey.Error, err)
+	return errUnasked
 }
 
 func (t Token) expired(now int64) bool { return t.ExpiresAt != 0 && now >= t.ExpiresAt }

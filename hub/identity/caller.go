@@ -43,7 +43,10 @@ func (d *Directory) lookUpID(ctx context.Context, tokenID string, now int64) (To
 	if errcode.Is(err, errcode.NotFound) {
 		return Token{}, errUnknown
 	}
-	return t, err
+	if err != nil {
+		return Token{}, d.unasked(err)
+	}
+	return t, nil
 }
 
 // find is get by a token's id.

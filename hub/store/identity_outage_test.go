@@ -37,6 +37,13 @@ func (f *flaky) TokenByHash(ctx context.Context, hash []byte) (identity.Token, e
 	return f.Store.TokenByHash(ctx, hash)
 }
 
+func (f *flaky) Token(ctx context.Context, id string) (identity.Token, error) {
+	if f.away.Load() {
+		return identity.Token{}, errAway
+	}
+	return f.Store.Token(ctx, id)
+}
+
 func (f *flaky) DeleteAgentKey(ctx context.Context, clusterID string) error {
 	if f.away.Load() {
 		return errAway
@@ -128,5 +135,34 @@ func TestKnownTokensWorkAnHourWithoutDatabase(t *testing.T) {
 		g.yard.clock.Advance(time.Second)
 		_, err = d.Authenticate(t.Context(), made.Secret)
 		wantCode(t, err, errcode.Unavailable)
+	})
+}
+
+// While the database cannot be asked, a token that another replica made a
+// moment ago is not called unknown: its agent would take it for revoked.
+func TestTokenThatCannotBeLookedUpIsNotRefused(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		g := newGate(t, p)
+		db := &flaky{Store: g.yard.store}
+		d, err := identity.New(identity.Config{Store: db, Writer: g.yard.store, Clusters: g.yard.Fleet, Sealer: g.yard.sealer, Clock: g.yard.clock})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Rebuild(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		made := g.token(identity.TokenRequest{Name: "ci"})
+		db.away.Store(true)
+		_, err = d.Authenticate(t.Context(), made.Secret)
+		wantCode(t, err, errcode.Unavailable)
+		if errcode.RetryAfter(err) == 0 {
+			t.Error("nobody is told when to come back")
+		}
+		_, err = d.Caller(t.Context(), made.ID)
+		wantCode(t, err, errcode.Unavailable)
+		db.away.Store(false)
+		if _, err := d.Authenticate(t.Context(), made.Secret); err != nil {
+			t.Errorf("once the database answers: %v", err)
+		}
 	})
 }
