@@ -327,7 +327,9 @@ func TestDriftIsHealedOrReported(t *testing.T) {
 
 	// In a strict service it goes.
 	s.Strict, s.SpecDigest = true, "s1:2"
-	p.pass(s, web)
+	if result := p.pass(s, web); result.Sync != apply.SyncSynced {
+		t.Errorf("the strict pass: %+v", result)
+	}
 	d, err = deployments.Get(t.Context(), "web", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

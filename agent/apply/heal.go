@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/axle-cd/axle/internal/errcode"
@@ -144,8 +143,7 @@ func (w *writer) heal(ctx context.Context, it *item, had entry) (entry, error) {
 	var err error
 	for try := 0; ; try++ {
 		meta, err = w.healOnce(ctx, it, had)
-		// Somebody changed it meanwhile: look again, a few times.
-		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) || try == 3 {
+		if !raced(ctx, err, try) {
 			break
 		}
 	}

@@ -35,6 +35,13 @@ const (
 	goneLimit = 20 * time.Second
 	// serveLimit bounds the wait for a new kind to be served.
 	serveLimit = 10 * time.Second
+	// raceTries writes are lost to somebody else's before it is a refusal: a
+	// controller that brings up pods writes an object's status many times a
+	// second, and each of these makes what was read old. The rest after a try
+	// has full jitter, doubles from raceRest, and is at most raceRestMost.
+	raceTries    = 8
+	raceRest     = 25 * time.Millisecond
+	raceRestMost = time.Second
 )
 
 // writer applies single objects for one service.
@@ -66,13 +73,21 @@ func (w *writer) write(ctx context.Context, it *item, had *entry) (entry, error)
 			}
 			return w.done(it, answer), nil
 		}
-		// Somebody made or changed it meanwhile: look again, a few times.
-		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) || try == 3 {
+		if !raced(ctx, err, try) {
 			break
 		}
 		v, why, meta, err = w.engine.look(ctx, w.client, w.service, it, had)
 	}
 	return entry{}, w.explain(it, err)
+}
+
+// raced reports whether somebody made or changed an object between the look at
+// it and the write, and it is time to look again.
+func raced(ctx context.Context, err error, try int) bool {
+	if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) || try+1 >= raceTries {
+		return false
+	}
+	return try == 0 || jitter.Wait(ctx, jitter.Full(min(raceRest<<try, raceRestMost))) == nil
 }
 
 // judge decides from the watches when they know, else it tries to create: an
@@ -208,7 +223,8 @@ func (w *writer) explain(it *item, err error) error {
 		w.engine.kinds.forget(it.kind)
 		return &refusal{message: fmt.Sprintf("apply %s: the cluster does not serve %s any more: install its CustomResourceDefinition", it.ref, it.kind)}
 	}
-	soon := apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+	// A race that was lost is over in a moment.
+	soon := apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
 	if missingNamespace(err) {
 		w.engine.namespaceLost(it.ref.Namespace)
 		soon = w.service.CreateNamespace && it.ref.Namespace == w.service.Namespace

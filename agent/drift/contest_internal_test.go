@@ -196,3 +196,31 @@ func TestJudge(t *testing.T) {
 		})
 	}
 }
+
+// What a person added is only shown. What is changed of ours meanwhile is put
+// back at once: there is no rest after a report, for nothing was written.
+func TestAReportHoldsNoHealBack(t *testing.T) {
+	c := newContest(t)
+	seen := func(print kubeobj.Fingerprint) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.kind.objects[name{"ns", "a"}] = kubeobj.Live{Service: "s", Tracked: true, Cluster: "c", Print: print}
+		c.dirtyLocked(c.keeper.want.Ref)
+	}
+	seen(kubeobj.Fingerprint{Own: 1, Foreign: 7, Human: "kubectl-edit"})
+	c.run(t)
+	if all := c.Findings("s"); c.keeper.heals != 0 || len(all) != 1 || !strings.Contains(all[0].Message, "kubectl-edit") {
+		t.Fatalf("an addition: %d heals, %+v", c.keeper.heals, all)
+	}
+	looks := c.looks
+	c.clock.now = c.clock.now.Add(time.Second)
+	c.run(t)
+	if c.looks > looks+1 {
+		t.Errorf("what is only shown was looked at %d times although nothing changed", c.looks-looks)
+	}
+	seen(kubeobj.Fingerprint{Own: 2, Foreign: 7, Human: "kubectl-edit"})
+	c.run(t)
+	if c.keeper.heals != 1 {
+		t.Errorf("%d heals of a field that was changed after an addition was reported", c.keeper.heals)
+	}
+}

@@ -78,6 +78,14 @@ type mark struct {
 	next    time.Time
 	backoff jitter.Backoff
 	queued  bool
+	// shown says that there is nothing to heal, only to report: the object is
+	// looked at when something changes, and then healed without any rest.
+	shown bool
+}
+
+// due reports whether an object that drifts is to be looked at again.
+func (m *mark) due(now time.Time) bool {
+	return m.state != "" && !m.shown && !m.queued && !m.next.After(now)
 }
 
 // decide judges what changed until the context ends.
@@ -103,7 +111,7 @@ func (w *Watcher) round(ctx context.Context) time.Duration {
 	if !now.Before(w.marksDue) {
 		for ref, m := range w.marks {
 			w.looks++
-			if !m.queued && m.state != "" && !m.next.After(now) {
+			if m.due(now) {
 				dirty[ref] = true
 			}
 		}
@@ -150,7 +158,7 @@ func (w *Watcher) nextLocked(now time.Time) time.Duration {
 
 // soonLocked makes sure that an object's mark is looked at when it is due.
 func (w *Watcher) soonLocked(m *mark) {
-	if m.next.Before(w.marksDue) {
+	if !m.shown && m.next.Before(w.marksDue) {
 		w.marksDue = m.next
 	}
 }
@@ -221,9 +229,8 @@ func (w *Watcher) concludeLocked(now time.Time, want kubeobj.Expected, live kube
 			m.state = Contested
 		}
 	}
-	if what == report {
-		// Only shown; looked at again when something changes.
-		m.state, m.next = Drifted, now.Add(time.Hour)
+	if m.shown = what == report; m.shown {
+		m.state = Drifted
 		return
 	}
 	if !m.queued && !m.next.After(now) {
