@@ -51,7 +51,10 @@ func serve(t *testing.T, dir string, args ...string) *process {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+	// Waited for, since what it still says or writes after the test's end would
+	// fail the test, or all of them.
+	p.cmd.WaitDelay = limit
+	t.Cleanup(func() { _, _ = p.cmd.Process.Kill(), p.cmd.Wait() })
 	p.out = bufio.NewReader(out)
 	line, err := p.out.ReadString('\n')
 	if err != nil {

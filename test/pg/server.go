@@ -216,17 +216,38 @@ func (s *Server) exec(ctx context.Context, statement string) error {
 // Clone makes a new database and returns its URL and a function that removes
 // it with all its connections.
 func (s *Server) Clone(ctx context.Context) (url string, drop func(), err error) {
+	name, err := s.cloneOf(ctx, "template0")
+	if err != nil {
+		return "", nil, err
+	}
+	return s.URL(name), s.dropping(ctx, name), nil
+}
+
+// cloneOf makes a database as another one is, to which nobody is connected.
+func (s *Server) cloneOf(ctx context.Context, template string) (name string, err error) {
 	s.mu.Lock()
 	s.clones++
-	name := fmt.Sprintf("clone_%d", s.clones)
+	name = fmt.Sprintf("clone_%d", s.clones)
 	s.mu.Unlock()
-	if err := s.exec(ctx, "CREATE DATABASE "+name+" TEMPLATE template0"); err != nil {
-		return "", nil, fmt.Errorf("make database %s: %w", name, err)
+	if err := s.exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+template); err != nil {
+		return "", fmt.Errorf("make database %s: %w", name, err)
 	}
-	return s.URL(name), func() {
+	return name, nil
+}
+
+func (s *Server) dropping(ctx context.Context, name string) func() {
+	return func() {
 		// The server may be stopped already, and then it goes with its folder.
 		_ = s.exec(context.WithoutCancel(ctx), "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
-	}, nil
+	}
+}
+
+// unused waits until nobody is connected to a database: the server hears of a
+// connection's end a moment after its client.
+func (s *Server) unused(ctx context.Context, name string) error {
+	return eventually.Wait(ctx, ready, func() error {
+		return s.exec(ctx, "SELECT 1 / (1 - sign(count(*))::int) FROM pg_stat_activity WHERE datname = '"+name+"'")
+	})
 }
 
 // Pause stops the server's processes where they are, as a machine that hangs,

@@ -58,6 +58,22 @@ func TestClonesAreEmptyAndApart(t *testing.T) {
 	}
 }
 
+func TestFilledDatabasesAreApart(t *testing.T) {
+	fills := 0
+	fill := func(url string) error {
+		fills++
+		return exec1(t.Context(), url, "CREATE TABLE x (i int)")
+	}
+	kind := fmt.Sprint(time.Now().UnixNano()) // a new one each time the test runs
+	a, b := pg.NewLike(t, kind, fill), pg.NewLike(t, kind, fill)
+	if err := exec1(t.Context(), a, "DROP TABLE x"); err != nil {
+		t.Fatal(err)
+	}
+	if err := exec1(t.Context(), b, "DROP TABLE x"); err != nil || fills != 1 {
+		t.Fatalf("the other one: %v; filled %d times", err, fills)
+	}
+}
+
 func TestRestartAndCrashKeepWhatWasCommitted(t *testing.T) {
 	s, err := pg.Start(t.Context())
 	if err != nil {

@@ -17,6 +17,8 @@ type TB interface {
 var shared struct {
 	sync.Mutex
 	server *Server
+	// filled are the databases that those of NewLike are copies of.
+	filled map[string]string
 }
 
 // New returns the URL of an empty database for one test, on the server of this
@@ -34,6 +36,50 @@ func New(tb TB) string {
 	}
 	tb.Cleanup(drop)
 	return url
+}
+
+// NewLike is New for a database that is not empty: the first caller of a kind
+// fills one, and all get copies of that, which take as long as an empty one.
+// fill leaves no connection open.
+func NewLike(tb TB, kind string, fill func(url string) error) string {
+	tb.Helper()
+	server, err := Shared()
+	if err != nil {
+		tb.Fatalf("%v", err)
+	}
+	template, err := filled(tb.Context(), server, kind, fill)
+	if err != nil {
+		tb.Fatalf("fill a database of kind %s: %v", kind, err)
+	}
+	name, err := server.cloneOf(tb.Context(), template)
+	if err != nil {
+		tb.Fatalf("%v", err)
+	}
+	tb.Cleanup(server.dropping(tb.Context(), name))
+	return server.URL(name)
+}
+
+func filled(ctx context.Context, server *Server, kind string, fill func(url string) error) (string, error) {
+	shared.Lock()
+	defer shared.Unlock()
+	if name := shared.filled[kind]; name != "" {
+		return name, nil
+	}
+	name, err := server.cloneOf(ctx, "template0")
+	if err != nil {
+		return "", err
+	}
+	if err := fill(server.URL(name)); err != nil {
+		return "", err
+	}
+	if err := server.unused(ctx, name); err != nil {
+		return "", err
+	}
+	if shared.filled == nil {
+		shared.filled = map[string]string{}
+	}
+	shared.filled[kind] = name
+	return name, nil
 }
 
 // Shared returns the server of this process, started when it is not yet.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache/shard"
@@ -103,6 +104,9 @@ func (o *owners) see(check func() error) func() error {
 	}
 }
 
+// run keeps leases until the test ends. It is called in a bubble: a lease that
+// is renewed every 20 ms, and work that must end within as much, would be
+// judged by how busy the machine is otherwise.
 func run(t *testing.T, leases *table) (*shard.Keeper, *owners, func()) {
 	t.Helper()
 	o := &owners{running: map[string]int64{}, ended: map[string]error{}}
@@ -123,108 +127,116 @@ func run(t *testing.T, leases *table) (*shard.Keeper, *owners, func()) {
 const patience = time.Minute
 
 func TestOwnsWhatIsWantedAndGivesItBack(t *testing.T) {
-	leases := newTable()
-	k, o, stop := run(t, leases)
-	k.Want([]string{"a", "b"})
-	eventually.For(t, patience, "both owned", o.see(func() error {
-		if o.running["a"] != 1 || o.running["b"] != 1 {
-			return fmt.Errorf("running %v", o.running)
+	synctest.Test(t, func(t *testing.T) {
+		leases := newTable()
+		k, o, stop := run(t, leases)
+		k.Want([]string{"a", "b"})
+		eventually.For(t, patience, "both owned", o.see(func() error {
+			if o.running["a"] != 1 || o.running["b"] != 1 {
+				return fmt.Errorf("running %v", o.running)
+			}
+			return nil
+		}))
+		k.Want([]string{"b"})
+		eventually.For(t, patience, "a given back", func() error {
+			leases.mu.Lock()
+			defer leases.mu.Unlock()
+			if len(leases.released) != 1 || leases.released[0] != "a1" {
+				return fmt.Errorf("released %v", leases.released)
+			}
+			// The keeper hears of it after the table.
+			if k.Owns("a") != 0 || k.Owns("b") != 1 {
+				return fmt.Errorf("owns a %d, b %d", k.Owns("a"), k.Owns("b"))
+			}
+			return nil
+		})
+		stop()
+		if len(leases.released) != 2 || len(leases.held) != 0 || len(o.running) != 0 {
+			t.Errorf("after the end: released %v, held %v, running %v", leases.released, leases.held, o.running)
 		}
-		return nil
-	}))
-	k.Want([]string{"b"})
-	eventually.For(t, patience, "a given back", func() error {
-		leases.mu.Lock()
-		defer leases.mu.Unlock()
-		if len(leases.released) != 1 || leases.released[0] != "a1" {
-			return fmt.Errorf("released %v", leases.released)
-		}
-		// The keeper hears of it after the table.
-		if k.Owns("a") != 0 || k.Owns("b") != 1 {
-			return fmt.Errorf("owns a %d, b %d", k.Owns("a"), k.Owns("b"))
-		}
-		return nil
 	})
-	stop()
-	if len(leases.released) != 2 || len(leases.held) != 0 || len(o.running) != 0 {
-		t.Errorf("after the end: released %v, held %v, running %v", leases.released, leases.held, o.running)
-	}
 }
 
 // TestFencesItself holds that work ends when the database does not answer,
 // although nobody said that the lease is lost.
 func TestFencesItself(t *testing.T) {
-	leases := newTable()
-	k, o, _ := run(t, leases)
-	k.Want([]string{"a"})
-	eventually.For(t, patience, "owned", o.see(func() error {
-		if o.running["a"] == 0 {
-			return errors.New("not yet")
+	synctest.Test(t, func(t *testing.T) {
+		leases := newTable()
+		k, o, _ := run(t, leases)
+		k.Want([]string{"a"})
+		eventually.For(t, patience, "owned", o.see(func() error {
+			if o.running["a"] == 0 {
+				return errors.New("not yet")
+			}
+			return nil
+		}))
+		leases.mu.Lock()
+		leases.hang = make(chan struct{})
+		hung := time.Now()
+		leases.mu.Unlock()
+		eventually.For(t, patience, "the fence", o.see(func() error {
+			if !errors.Is(o.ended["a1"], shard.ErrFenced) {
+				return fmt.Errorf("ended with %v", o.ended["a1"])
+			}
+			return nil
+		}))
+		if d := time.Since(hung); d < 480*time.Millisecond || d > 550*time.Millisecond {
+			t.Errorf("fenced after %v", d)
 		}
-		return nil
-	}))
-	leases.mu.Lock()
-	leases.hang = make(chan struct{})
-	hung := time.Now()
-	leases.mu.Unlock()
-	eventually.For(t, patience, "the fence", o.see(func() error {
-		if !errors.Is(o.ended["a1"], shard.ErrFenced) {
-			return fmt.Errorf("ended with %v", o.ended["a1"])
-		}
-		return nil
-	}))
-	if d := time.Since(hung); d < 300*time.Millisecond {
-		t.Errorf("fenced after %v already", d)
-	}
-	leases.mu.Lock()
-	close(leases.hang)
-	leases.hang = nil
-	leases.mu.Unlock()
-	eventually.For(t, patience, "owned again", o.see(func() error {
-		if o.running["a"] != 2 {
-			return fmt.Errorf("running %v", o.running)
-		}
-		return nil
-	}))
+		leases.mu.Lock()
+		close(leases.hang)
+		leases.hang = nil
+		leases.mu.Unlock()
+		eventually.For(t, patience, "owned again", o.see(func() error {
+			if o.running["a"] != 2 {
+				return fmt.Errorf("running %v", o.running)
+			}
+			return nil
+		}))
+	})
 }
 
 func TestEndsWhenTheLeaseIsAnothers(t *testing.T) {
-	leases := newTable()
-	k, o, _ := run(t, leases)
-	k.Want([]string{"a"})
-	eventually.For(t, patience, "owned", o.see(func() error {
-		if o.running["a"] == 0 {
-			return errors.New("not yet")
+	synctest.Test(t, func(t *testing.T) {
+		leases := newTable()
+		k, o, _ := run(t, leases)
+		k.Want([]string{"a"})
+		eventually.For(t, patience, "owned", o.see(func() error {
+			if o.running["a"] == 0 {
+				return errors.New("not yet")
+			}
+			return nil
+		}))
+		leases.lose("a")
+		eventually.For(t, patience, "the end", o.see(func() error {
+			if o.running["a"] != 0 {
+				return errors.New("it goes on")
+			}
+			return nil
+		}))
+		if o.most != 0 {
+			t.Error("one repository's work ran twice at once")
 		}
-		return nil
-	}))
-	leases.lose("a")
-	eventually.For(t, patience, "the end", o.see(func() error {
-		if o.running["a"] != 0 {
-			return errors.New("it goes on")
-		}
-		return nil
-	}))
-	if o.most != 0 {
-		t.Error("one repository's work ran twice at once")
-	}
+	})
 }
 
 // TestLeaseThatCameBackIsGivenBack holds that a lease which the database says
 // is ours again, after it lost the row that gave it back, is not renewed for
 // ever with nobody at work.
 func TestLeaseThatCameBackIsGivenBack(t *testing.T) {
-	leases := newTable()
-	run(t, leases)
-	leases.mu.Lock()
-	leases.held["r"], leases.epochs["r"] = 3, 3
-	leases.mu.Unlock()
-	eventually.For(t, time.Minute, "the lease is given back", func() error {
+	synctest.Test(t, func(t *testing.T) {
+		leases := newTable()
+		run(t, leases)
 		leases.mu.Lock()
-		defer leases.mu.Unlock()
-		if leases.held["r"] != 0 {
-			return errors.New("it is held")
-		}
-		return nil
+		leases.held["r"], leases.epochs["r"] = 3, 3
+		leases.mu.Unlock()
+		eventually.For(t, time.Minute, "the lease is given back", func() error {
+			leases.mu.Lock()
+			defer leases.mu.Unlock()
+			if leases.held["r"] != 0 {
+				return errors.New("it is held")
+			}
+			return nil
+		})
 	})
 }
