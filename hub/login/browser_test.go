@@ -1,6 +1,7 @@
 package login_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -131,7 +132,7 @@ func TestPasskey(t *testing.T) {
 		}
 		keys, err := b.identity().Passkeys(t.Context(), u.ID)
 		if err == nil && (len(keys) != 1 || keys[0].LastUsedAt == 0) {
-			t.Errorf("passkeys %+v", keys)
+			err = fmt.Errorf("passkeys %+v", keys)
 		}
 		return err
 	})
