@@ -216,7 +216,7 @@ func TestAuditChainDetectsEdit(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				here := p
 				if p.config.DatabaseURL == "" {
-					here = databases["sqlite"](t)
+					here = onFile(t)
 				}
 				j := newJournal(t, here)
 				if p.config.DatabaseURL != "" {

@@ -129,7 +129,7 @@ func TestBackupRestoresIntoEitherDatabase(t *testing.T) {
 }
 
 func TestRestoreReplacesWhatIsThere(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
+	onEmpty(t, func(t *testing.T, p place) {
 		s, err := store.Open(t.Context(), p.config)
 		if err != nil {
 			t.Fatal(err)
@@ -167,7 +167,7 @@ func TestRestoreReplacesWhatIsThere(t *testing.T) {
 }
 
 func TestDamagedBackupChangesNothing(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
+	onEmpty(t, func(t *testing.T, p place) {
 		s, err := store.Open(t.Context(), p.config)
 		if err != nil {
 			t.Fatal(err)
@@ -209,7 +209,7 @@ func TestDamagedBackupChangesNothing(t *testing.T) {
 }
 
 func TestRestoreRefusesAnotherKeyFile(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
+	onEmpty(t, func(t *testing.T, p place) {
 		fill(t, p.open(t))
 		var file bytes.Buffer
 		if err := store.Backup(t.Context(), p.config, &file); err != nil {
@@ -232,7 +232,7 @@ func TestRestoreRefusesAnotherKeyFile(t *testing.T) {
 // A backup that is taken while others write is one moment: pairs of settings
 // that are always written together are equal in it.
 func TestBackupIsOneMoment(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
+	onEmpty(t, func(t *testing.T, p place) {
 		s := p.open(t)
 		ctx, stop := context.WithCancel(t.Context())
 		var writing sync.WaitGroup

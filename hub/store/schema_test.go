@@ -38,7 +38,7 @@ func (p place) raw(t *testing.T) *sql.DB {
 // Drivers store a time as text that sorts wrongly and read other types in their
 // own ways, so there are two types of columns, and text is ordered by bytes.
 func TestColumnsAreTextOrWholeNumbers(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
+	onEmpty(t, func(t *testing.T, p place) {
 		p.open(t)
 		query := `SELECT m.name, c.name, c.type, 'C' FROM sqlite_master m JOIN pragma_table_info(m.name) c
 			WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name NOT LIKE 'goose_%'`
@@ -69,7 +69,7 @@ func TestColumnsAreTextOrWholeNumbers(t *testing.T) {
 }
 
 func TestTextIsOrderedByBytes(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
+	onEmpty(t, func(t *testing.T, p place) {
 		p.open(t)
 		db := p.raw(t)
 		for _, name := range []string{"b", "B", "a-b", "ab", "ä", "A"} {
@@ -97,7 +97,7 @@ func TestTextIsOrderedByBytes(t *testing.T) {
 }
 
 func TestSchemaOneMinorAheadStartsAndTwoAheadDoesNot(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
+	onEmpty(t, func(t *testing.T, p place) {
 		s, err := store.Open(t.Context(), p.config)
 		if err != nil {
 			t.Fatal(err)
@@ -143,7 +143,7 @@ func TestSecondHubOnOneFileIsRefused(t *testing.T) {
 }
 
 func TestWrongKeyFileIsRefused(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
+	onEmpty(t, func(t *testing.T, p place) {
 		s, err := store.Open(t.Context(), p.config)
 		if err != nil {
 			t.Fatal(err)
@@ -161,7 +161,7 @@ func TestWrongKeyFileIsRefused(t *testing.T) {
 }
 
 func TestMissingKeyFileIsNotMadeAnew(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
+	onEmpty(t, func(t *testing.T, p place) {
 		s, err := store.Open(t.Context(), p.config)
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,10 @@
 package store_test
 
 import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/axle-cd/axle/hub/store"
@@ -27,7 +31,8 @@ func (p place) open(t *testing.T) *store.Store {
 	return s
 }
 
-// databases is what every test of the contract runs on.
+// databases are empty; those that tests of the contract run on have the
+// schema, see onBoth.
 var databases = map[string]func(t *testing.T) place{
 	"sqlite": func(t *testing.T) place {
 		return place{store.Config{DataDir: t.TempDir()}}
@@ -37,9 +42,49 @@ var databases = map[string]func(t *testing.T) place{
 	},
 }
 
-// onBoth runs a test on a fresh, empty database of each kind.
-func onBoth(t *testing.T, test func(t *testing.T, p place)) {
+// onEmpty runs a test on an empty database of each kind.
+func onEmpty(t *testing.T, test func(t *testing.T, p place)) {
 	for name, make := range databases {
 		t.Run(name, func(t *testing.T) { test(t, make(t)) })
 	}
 }
+
+// onBoth runs a test on a fresh database of each kind, which a store finds as it
+// left it before its first life. To make the tables anew for each test takes
+// longer than most of them.
+func onBoth(t *testing.T, test func(t *testing.T, p place)) {
+	t.Run("sqlite", func(t *testing.T) { test(t, onFile(t)) })
+	t.Run("postgres", func(t *testing.T) {
+		url := pg.NewLike(t, "schema", func(url string) error {
+			return store.MakeSchema(t.Context(), store.Config{DatabaseURL: url})
+		})
+		test(t, place{store.Config{DatabaseURL: url, DataDir: t.TempDir()}})
+	})
+}
+
+// onFile is the SQLite database of onBoth.
+func onFile(t *testing.T) place {
+	t.Helper()
+	file, err := schemaFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := place{store.Config{DataDir: t.TempDir()}}
+	if err := os.WriteFile(filepath.Join(p.config.DataDir, "hub.db"), file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// schemaFile is SQLite's database with its tables.
+var schemaFile = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "axle-schema-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	if err := store.MakeSchema(context.Background(), store.Config{DataDir: dir}); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(filepath.Join(dir, "hub.db"))
+})

@@ -1,0 +1,25 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/axle-cd/axle/internal/clock"
+)
+
+// MakeSchema makes a database that has its tables and nothing else, neither a
+// key nor a life.
+func MakeSchema(ctx context.Context, c Config) error {
+	s := &Store{clock: clock.Real{}, log: slog.New(slog.DiscardHandler), url: c.DatabaseURL, announce: make(chan struct{}, 1), release: func() error { return nil }}
+	s.batch.store = s
+	open := s.openSQLite
+	if c.DatabaseURL != "" {
+		open = s.openPostgres
+	}
+	err := open(ctx, c)
+	if err == nil {
+		err = s.migrate(ctx)
+	}
+	return errors.Join(err, s.Close())
+}
