@@ -93,7 +93,8 @@ func TestSecretIsInNoArgumentAndNoEnvironment(t *testing.T) {
 	t.Parallel()
 	const secret = "only-the-pipe-knows-6481"
 	w := &world{t: t, git: newGit(t, gitserver.Config{Password: secret}), store: newStore(), dir: t.TempDir()}
-	w.commit("main", map[string]gitserver.Content{"a/cm.yaml": noise(200 << 10)})
+	// The fetch goes on for longer than it takes to look at every process.
+	w.commit("main", map[string]gitserver.Content{"a/cm.yaml": noise(4 << 20)})
 	w.git.SetFault(repoName, gitserver.Fault{Only: gitserver.Fetch, BytesPS: 100 << 10})
 	w.start(gitcache.ShortenGap)
 	w.repo = w.create(gitcache.Credentials{Password: secret})
