@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -30,7 +31,10 @@ type auditView struct {
 	Time   string          `json:"time"`
 	Hash   string          `json:"hash"`
 	Record json.RawMessage `json:"record"`
-	fields auditFields
+	// Cluster is the name that the record's cluster has now, for kubernetes
+	// calls and others about one.
+	Cluster string `json:"cluster,omitempty"`
+	fields  auditFields
 }
 
 type auditFields struct {
@@ -43,6 +47,7 @@ type auditFields struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
+	ClusterID string `json:"cluster_id"`
 	Result    string `json:"result"`
 }
 
@@ -66,7 +71,8 @@ func (a *app) auditList() *cobra.Command {
 		Use: "list", Aliases: []string{"ls"}, Short: "List what was done, newest first", Args: noArgs,
 		Example: `  axle audit list --since 24h --actor ann@example.com
   axle audit list --object service/edge-1/web -o json
-  axle audit list --cluster edge-1 --action kubernetes --result forbidden`,
+  axle audit list --cluster edge-1 --action kubernetes --result forbidden
+  axle audit list --object pods/exec --since 24h`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -87,13 +93,15 @@ func (a *app) auditList() *cobra.Command {
 				}
 				views = append(views, v)
 			}
+			nameClusters(c.Context(), client, views)
 			return printList(a, views, func(v auditView) string { return strconv.FormatInt(v.Seq, 10) },
 				column[auditView]{"SEQ", func(v auditView) string { return strconv.FormatInt(v.Seq, 10) }},
 				column[auditView]{"TIME", func(v auditView) string { return v.Time }},
 				column[auditView]{"ACTOR", func(v auditView) string { return v.fields.Actor }},
 				column[auditView]{"ACTION", func(v auditView) string {
-					return strings.TrimSpace(strings.TrimPrefix(v.fields.Action, "/axle.hub.v1.") + " " + v.verb())
+					return strings.TrimSpace(shortCall(v.fields.Action) + " " + v.verb())
 				}},
+				column[auditView]{"CLUSTER", func(v auditView) string { return v.Cluster }},
 				column[auditView]{"OBJECT", func(v auditView) string { return v.object() }},
 				column[auditView]{"RESULT", func(v auditView) string { return v.fields.Result }},
 				column[auditView]{"SOURCE", func(v auditView) string { return v.fields.Source }},
@@ -110,6 +118,34 @@ func (a *app) auditList() *cobra.Command {
 	flags.Int32Var(&request.Limit, "limit", 0, "at most so many (default 100, at most 1000)")
 	flags.Int64Var(&request.Before, "before", 0, "only those below this seq, for the next page")
 	return c
+}
+
+// nameClusters puts names in place of ids. One that was deleted is known by its
+// id alone, and without the list so are all.
+func nameClusters(ctx context.Context, client *sdk.Client, views []auditView) {
+	about := slices.ContainsFunc(views, func(v auditView) bool { return v.fields.ClusterID != "" })
+	if !about {
+		return
+	}
+	names := map[string]string{}
+	if all, err := client.Clusters.List(ctx, connect.NewRequest(&hubv1.ListClustersRequest{})); err == nil {
+		for _, c := range all.Msg.GetClusters() {
+			names[c.GetId()] = c.GetName()
+		}
+	}
+	for i := range views {
+		views[i].Cluster = first(names[views[i].fields.ClusterID], views[i].fields.ClusterID)
+	}
+}
+
+// shortCall leaves the package of a call away: Services/Update.
+func shortCall(action string) string {
+	if path, ok := strings.CutPrefix(action, "/axle."); ok {
+		if _, call, ok := strings.Cut(path, ".v1."); ok {
+			return call
+		}
+	}
+	return action
 }
 
 // verb is a Kubernetes verb; that of a hub's call is in its name.
@@ -172,6 +208,23 @@ works without a hub.`,
 	return c
 }
 
+// verifiedView is a chain that holds; one that does not is an error.
+type verifiedView struct {
+	Holds   bool   `json:"holds"`
+	Records int64  `json:"records,omitempty"`
+	From    int64  `json:"from,omitempty"`
+	To      int64  `json:"to"`
+	Hash    string `json:"hash"`
+}
+
+func (a *app) printVerified(v verifiedView, sentence string) error {
+	if a.output == "json" || a.output == "yaml" {
+		return a.encode(v)
+	}
+	_, err := fmt.Fprintln(a.Out, sentence)
+	return err
+}
+
 func (a *app) verifyHub(ctx context.Context) error {
 	client, err := a.client()
 	if err != nil {
@@ -192,8 +245,8 @@ func (a *app) verifyHub(ctx context.Context) error {
 			return errcode.New(errcode.Conflict, "the audit log was changed at record %d: %s", v.Msg.GetBroken(), v.Msg.GetReason())
 		}
 		if v.Msg.GetDone() {
-			fmt.Fprintf(a.Out, "the audit log holds: %d records after %d, up to %d, hash %s\n", records, from, v.Msg.GetSeq(), v.Msg.GetHash())
-			return nil
+			return a.printVerified(verifiedView{Holds: true, Records: records, From: from, To: v.Msg.GetSeq(), Hash: v.Msg.GetHash()},
+				fmt.Sprintf("the audit log holds: %d records after %d, up to %d, hash %s", records, from, v.Msg.GetSeq(), v.Msg.GetHash()))
 		}
 		if v.Msg.GetSeq() == at.GetSeq() {
 			return errcode.New(errcode.Unavailable, "the hub came no further than record %d; try again", at.GetSeq())
@@ -233,8 +286,7 @@ func (a *app) verifyFile(ctx context.Context, file string, given map[string]stri
 	if len(result.Gaps) > 0 {
 		return errcode.New(errcode.Conflict, "the export has gaps; what there is holds: %s", result)
 	}
-	fmt.Fprintf(a.Out, "the export holds: %s; last hash %s\n", result, result.Last.Hash)
-	return nil
+	return a.printVerified(verifiedView{Holds: true, To: result.Last.Sequence, Hash: result.Last.Hash}, fmt.Sprintf("the export holds: %s; last hash %s", result, result.Last.Hash))
 }
 
 // checkpointKeys reads the keys that were given, or asks the hub when one is

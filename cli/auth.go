@@ -211,6 +211,9 @@ func (a *app) bind() *cobra.Command {
 			}
 			if len(made.Msg.GetBindings()) == 0 {
 				fmt.Fprintf(a.Err, "%s has that already\n", name)
+				if a.output == "table" {
+					return nil
+				}
 			}
 			return a.printBindings(made.Msg.GetBindings())
 		},

@@ -109,7 +109,7 @@ func (a *app) printCluster(c *hubv1.Cluster) error {
 		column[clusterView]{"Last poll", func(v clusterView) string { return ago(v.PolledAge) }},
 		column[clusterView]{"Message", func(v clusterView) string { return v.Message }},
 		column[clusterView]{"Tags", func(v clusterView) string { return joinMap(v.Tags) }},
-		column[clusterView]{"Kubernetes", func(v clusterView) string { return v.KubernetesVersion + " " + v.Distro }},
+		column[clusterView]{"Kubernetes", func(v clusterView) string { return strings.TrimSpace(v.KubernetesVersion + " " + v.Distro) }},
 		column[clusterView]{"Nodes", func(v clusterView) string { return strconv.Itoa(int(v.Nodes)) }},
 		column[clusterView]{"Agent", func(v clusterView) string { return v.AgentVersion }},
 		column[clusterView]{"Tunnel", clusterView.tunnel},
@@ -193,7 +193,11 @@ agent too.`,
 				return printOne(a, map[string]string{"name": made.Msg.GetCluster().GetName(), "bootstrapToken": made.Msg.GetBootstrapToken(), "expiresAt": stamp(made.Msg.GetBootstrapExpiresAt()), "hubUrl": made.Msg.GetHubUrl()},
 					func(m map[string]string) string { return m["bootstrapToken"] })
 			}
-			fmt.Fprintf(a.Err, "cluster %s made; its agent can register until %s with the bootstrap token:\n", made.Msg.GetCluster().GetName(), stamp(made.Msg.GetBootstrapExpiresAt()))
+			said := "made"
+			if request.GetRenewToken() {
+				said = "has a new token"
+			}
+			fmt.Fprintf(a.Err, "cluster %s %s; its agent can register until %s with the bootstrap token:\n", made.Msg.GetCluster().GetName(), said, stamp(made.Msg.GetBootstrapExpiresAt()))
 			_, err = fmt.Fprintln(a.Out, made.Msg.GetBootstrapToken())
 			return err
 		},
@@ -222,6 +226,9 @@ func (a *app) clustersUpdate() *cobra.Command {
 			}
 			request.Name = args[0]
 			request.SetTags, request.SetMetadata = c.Flags().Changed("tag"), c.Flags().Changed("metadata")
+			if !request.GetSetTags() && !request.GetSetMetadata() && request.GetHandle() == "" {
+				return usagef("name what to change: --handle, --tag or --metadata")
+			}
 			cluster, err := client.Clusters.Update(c.Context(), connect.NewRequest(request))
 			if err != nil {
 				return err

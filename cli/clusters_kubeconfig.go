@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -16,6 +17,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
 )
 
 // execVersion is the version of the exec plugins' protocol.
@@ -92,6 +94,15 @@ func (a *app) credential(ctx context.Context, cluster string, lifetime time.Dura
 	return made.Msg, nil
 }
 
+// overTLS is why kubectl cannot use a hub: it sends no credential over plain
+// HTTP, and says of the answer only that one must be logged in.
+func overTLS(server string) error {
+	if !strings.HasPrefix(server, "http://") {
+		return nil
+	}
+	return errcode.New(errcode.Invalid, "kubectl sends no credential over plain HTTP, and the hub says that it is at %s; run axle-hub serve with --dev-ca, with --tls-cert and --tls-key, or with an https --external-url behind a proxy that ends TLS, and log in to that address", server)
+}
+
 func (a *app) kubeconfig(ctx context.Context, r kubeconfigRequest) error {
 	made, err := a.credential(ctx, r.cluster, r.lifetime)
 	if err != nil {
@@ -100,6 +111,9 @@ func (a *app) kubeconfig(ctx context.Context, r kubeconfigRequest) error {
 	config, err := a.kubeconfigOf(r, made)
 	if err != nil {
 		return err
+	}
+	if err := overTLS(made.GetServer()); err != nil {
+		fmt.Fprintf(a.Err, "Warning: %s\n", err) // other programs may send one
 	}
 	switch r.output {
 	case "-":

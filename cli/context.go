@@ -99,7 +99,7 @@ func (a *app) target() (target, error) {
 		}
 		name := first(a.contextName, a.getenv("AXLE_CONTEXT"), s.Current)
 		if name == "" {
-			return target{}, errcode.New(errcode.Unauthorized, "not logged in to a hub")
+			return target{}, errcode.New(errcode.Unauthorized, "you are not logged in to a hub")
 		}
 		var ok bool
 		if chosen, ok = s.Contexts[name]; !ok {

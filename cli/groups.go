@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
@@ -39,16 +41,29 @@ func (a *app) groupView(g *hubv1.Group) groupView {
 	return v
 }
 
+// who are the members by name, with the login provider that put each there.
+func (v groupView) who() string {
+	var lines []string
+	for _, m := range v.Member {
+		line := m.Name
+		if by := slices.DeleteFunc(slices.Clone(m.Sources), func(s string) bool { return s == "" }); len(by) > 0 {
+			line += " (by " + strings.Join(by, ", ") + ")"
+		}
+		lines = append(lines, line)
+	}
+	if len(lines) == 0 {
+		return strconv.Itoa(int(v.Members))
+	}
+	return strings.Join(lines, "\n")
+}
+
 // printGroup shows a group and who is in it.
 func (a *app) printGroup(g *hubv1.Group) error {
 	v := a.groupView(g)
 	rows := []column[groupView]{
 		{"Name", func(v groupView) string { return v.Name }},
 		{"Description", func(v groupView) string { return v.Description }},
-		{"Members", func(v groupView) string { return strconv.Itoa(int(v.Members)) }},
-	}
-	for _, m := range v.Member {
-		rows = append(rows, column[groupView]{"", func(groupView) string { return m.Name }})
+		{"Members", groupView.who},
 	}
 	return printOne(a, v, func(v groupView) string { return v.Name }, rows...)
 }

@@ -228,6 +228,13 @@ func (a *app) events() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if request.GetService() != "" {
+				ref, err := serviceRef(request.GetService(), request.GetCluster())
+				if err != nil {
+					return err
+				}
+				request.Cluster, request.Service = ref.GetCluster(), ref.GetName()
+			}
 			for {
 				list, err := client.Events.List(c.Context(), connect.NewRequest(request))
 				if err != nil {
@@ -253,7 +260,7 @@ func (a *app) events() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&request.Cluster, "cluster", "", "only of this cluster")
-	c.Flags().StringVar(&request.Service, "service", "", "only of this service (with --cluster)")
+	c.Flags().StringVar(&request.Service, "service", "", "only of this service, CLUSTER/NAME or NAME with --cluster")
 	c.Flags().Int32Var(&request.Limit, "limit", 0, "how many (default 100, at most 1000)")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with new ones")
 	return c

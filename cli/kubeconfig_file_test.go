@@ -243,3 +243,21 @@ func TestKubeconfigIsWrittenWhole(t *testing.T) {
 		t.Errorf("standard output: exit %d, %s", code, out)
 	}
 }
+
+// kubectl sends no credential over plain HTTP: who asks for a kubeconfig there
+// hears so, and what to do.
+func TestPlainHTTPIsNoWayForKubectl(t *testing.T) {
+	h := &credentialHub{}
+	h.start(t)
+	for server, warned := range map[string]bool{"http://127.0.0.1:8080": true, "https://127.0.0.1:8080": false} {
+		h.server = server
+		for name, args := range map[string][]string{
+			"a credential": {"clusters", "kubeconfig", "edge"},
+			"a plugin":     {"clusters", "kubeconfig", "edge", "--exec-plugin"},
+		} {
+			if code, out, errs := axle(t, args...); code != 0 || out == "" || strings.Contains(errs, "--dev-ca") != warned {
+				t.Errorf("%s over %s: exit %d: %s%s", name, server, code, out, errs)
+			}
+		}
+	}
+}

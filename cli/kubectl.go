@@ -195,6 +195,9 @@ func (a *app) onCluster(ctx context.Context, program, dir, name string, width in
 
 func (a *app) runKubectl(ctx context.Context, program, dir, name string, args []string, out, errs io.Writer) error {
 	made, err := a.credential(ctx, name, 0)
+	if err == nil {
+		err = overTLS(made.GetServer())
+	}
 	if err != nil {
 		return err
 	}

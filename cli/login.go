@@ -2,6 +2,8 @@ package cli
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -164,7 +166,7 @@ func (a *app) secret(what, file string) (string, error) {
 	}
 	line, err := bufio.NewReader(a.In).ReadString('\n')
 	if strings.TrimSpace(line) == "" {
-		return "", usagef("no %s: pass a file, or give it on standard input (%v)", what, err)
+		return "", usagef("no %s on standard input (%v); name its file, or log in with --browser or --device", what, err)
 	}
 	return strings.TrimSpace(line), nil
 }
@@ -188,8 +190,11 @@ sessions and command line logins end, in browsers too.`,
 				name = args[0]
 			}
 			t, ok := s.Contexts[name]
-			if !ok {
-				return errcode.New(errcode.NotFound, "not logged in as context %q", name)
+			switch {
+			case name == "":
+				return errcode.New(errcode.NotFound, "you are not logged in to a hub; there is nothing to forget")
+			case !ok:
+				return errcode.New(errcode.NotFound, "no context %q; there are: %s", name, strings.Join(sortedKeys(s.Contexts), ", "))
 			}
 			said := "the token stays valid until axle tokens revoke"
 			if t.Session || everywhere {
@@ -263,6 +268,29 @@ func yesNo(b bool) string {
 	return "no"
 }
 
+type versionView struct {
+	Version    string `json:"version"`
+	Commit     string `json:"commit"`
+	Go         string `json:"go"`
+	HubVersion string `json:"hubVersion"`
+}
+
+// hubVersion asks the hub; empty when this command is logged in to none.
+func (a *app) hubVersion(ctx context.Context) (string, error) {
+	hub, err := a.client()
+	if errcode.Is(err, errcode.Unauthorized) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	who, err := hub.Sessions.WhoAmI(ctx, connect.NewRequest(&hubv1.WhoAmIRequest{}))
+	if err != nil {
+		return "", err
+	}
+	return who.Msg.GetHubVersion(), nil
+}
+
 func (a *app) version() *cobra.Command {
 	var client bool
 	c := &cobra.Command{
@@ -270,22 +298,18 @@ func (a *app) version() *cobra.Command {
 		Short: "Show the versions of this command and of the hub",
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			fmt.Fprintf(a.Out, "axle %s (%s, %s)\n", buildinfo.Version, buildinfo.Commit(), buildinfo.Go())
-			if client {
-				return nil
+			view := versionView{Version: buildinfo.Version, Commit: buildinfo.Commit(), Go: buildinfo.Go()}
+			var err error
+			if !client {
+				view.HubVersion, err = a.hubVersion(c.Context())
 			}
-			hub, err := a.client()
-			if errcode.Is(err, errcode.Unauthorized) {
-				return nil // not logged in: only this command's version is known
+			if a.output == "json" || a.output == "yaml" {
+				return errors.Join(a.encode(view), err)
 			}
-			if err != nil {
-				return err
+			fmt.Fprintf(a.Out, "axle %s (%s, %s)\n", view.Version, view.Commit, view.Go)
+			if view.HubVersion != "" {
+				fmt.Fprintf(a.Out, "hub  %s\n", view.HubVersion)
 			}
-			status, err := hub.Hub.Status(c.Context(), connect.NewRequest(&hubv1.HubStatusRequest{}))
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(a.Out, "hub  %s\n", status.Msg.GetVersion())
 			return err
 		},
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -65,18 +66,19 @@ func printOne[T any](a *app, item T, name func(T) string, rows ...column[T]) err
 }
 
 func (a *app) encode(v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
+	var text bytes.Buffer
+	to := json.NewEncoder(&text)
+	to.SetEscapeHTML(false) // people read it: Ann <ann@example.com>
+	to.SetIndent("", "  ")
+	err := to.Encode(v)
+	data := text.Bytes()
+	if err == nil && a.output == "yaml" {
+		data, err = yaml.JSONToYAML(data)
+	}
 	if err != nil {
 		return err
 	}
-	if a.output == "yaml" {
-		if data, err = yaml.JSONToYAML(data); err != nil {
-			return err
-		}
-		_, err = a.Out.Write(data)
-		return err
-	}
-	_, err = fmt.Fprintf(a.Out, "%s\n", data)
+	_, err = a.Out.Write(data)
 	return err
 }
 

@@ -32,7 +32,12 @@ func (a *app) printProject(p *hubv1.Project) error {
 		{"Description", func(v projectView) string { return v.Description }},
 		{"Clusters", func(v projectView) string { return strconv.Itoa(int(v.Clusters)) }},
 		{"Services", func(v projectView) string { return strconv.Itoa(int(v.Services)) }},
-		{"Created", func(v projectView) string { return ago(v.CreatedAge) }},
+		{"Created", func(v projectView) string {
+			if v.CreatedAge == "" {
+				return "with the hub"
+			}
+			return ago(v.CreatedAge)
+		}},
 	}
 	return printOne(a, a.projectView(p), func(v projectView) string { return v.Name }, append(rows, limitColumns(p.GetLimits())...)...)
 }

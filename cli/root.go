@@ -74,7 +74,7 @@ func Run(ctx context.Context, args []string, streams Streams) int {
 		return exitFailed
 	}
 	fmt.Fprintf(streams.Err, "Error: %s\n", err)
-	if hint := hint(err); hint != "" {
+	if hint := a.hint(command, err); hint != "" {
 		fmt.Fprintf(streams.Err, "%s\n", hint)
 	}
 	return exitFailed
@@ -87,12 +87,18 @@ func isCobraUsage(err error) bool {
 }
 
 // hint says what to do next where the hub's sentence cannot know.
-func hint(err error) string {
-	switch errcode.Of(err) {
-	case errcode.Unauthorized:
-		return "Log in again with: axle login URL"
+func (a *app) hint(command *cobra.Command, err error) string {
+	if errcode.Of(err) != errcode.Unauthorized || command.Name() == "login" {
+		return ""
 	}
-	return ""
+	t, targetErr := a.target()
+	switch {
+	case targetErr != nil:
+		return "Log in with: axle login URL"
+	case first(a.tokenFile, a.getenv("AXLE_TOKEN_FILE"), a.getenv("AXLE_TOKEN")) != "":
+		return "The token came from --token-file or the environment; give another one, or log in with: axle login " + t.URL
+	}
+	return "Log in again with: axle login " + t.URL
 }
 
 func (a *app) root() *cobra.Command {
@@ -108,10 +114,10 @@ services to clusters, and shows what runs where, with the age of each fact.`,
   axle services list`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          noArgs,
+		Args:          knownVerb,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError{likelyFlag(c, err)} })
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.contextName, "context", "", "hub to talk to, by the name it was logged in under (env AXLE_CONTEXT)")
 	flags.StringVarP(&a.output, "output", "o", "table", "table, json, yaml or name")
@@ -132,12 +138,7 @@ services to clusters, and shows what runs where, with the age of each fact.`,
 func noun(use, short string, aliases []string, verbs ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
 		Use: use, Short: short, Aliases: aliases,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("unknown command %q for %q", args[0], c.CommandPath())
-			}
-			return nil
-		},
+		Args: knownVerb,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(verbs...)

@@ -181,6 +181,9 @@ applied as it is.`,
 			if err != nil {
 				return err
 			}
+			if spec.GetGit() == nil && spec.GetHelm().GetChart() == "" && len(spec.GetSources()) == 0 {
+				return usagef("say what to deliver: --repo NAME --ref REF --folder FOLDER, or a chart with --chart-url URL --chart NAME, or --source")
+			}
 			client, err := a.client()
 			if err != nil {
 				return err

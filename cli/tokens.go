@@ -107,6 +107,9 @@ than one use leaves each cluster waiting for axle clusters approve.`,
 			if err != nil {
 				return err
 			}
+			if err := fitting(c, bootstrap, args); err != nil {
+				return err
+			}
 			var made *connect.Response[hubv1.CreatedToken]
 			if bootstrap {
 				boot.LifetimeMicros = expires.Microseconds()
@@ -141,4 +144,22 @@ than one use leaves each cluster waiting for axle clusters approve.`,
 	f.Int32Var(&boot.MaxUses, "max-uses", 1, "how many clusters (with --bootstrap)")
 	f.BoolVar(&boot.Approved, "approved", false, "clusters need no approval (with --bootstrap)")
 	return c
+}
+
+// fitting refuses what says nothing of the kind of token that is made: who asks
+// for a bound would not get it.
+func fitting(c *cobra.Command, bootstrap bool, args []string) error {
+	if bootstrap && len(args) > 0 {
+		return usagef("a bootstrap token has no name; --name-pattern says which clusters may use it")
+	}
+	wrong, kind := []string{"project", "name-pattern", "allow-tag", "max-uses", "approved"}, "without --bootstrap"
+	if bootstrap {
+		wrong, kind = []string{"scope"}, "with --bootstrap"
+	}
+	for _, name := range wrong {
+		if c.Flags().Changed(name) {
+			return usagef("--%s says nothing %s", name, kind)
+		}
+	}
+	return nil
 }

@@ -323,6 +323,10 @@ func (a *app) outputsPut() *cobra.Command {
 		Example: `  terraform output -json | jq 'map_values(.value)' | axle outputs put network -f -
   axle outputs put database host=db.internal --secret password=env:DB_PASSWORD`,
 		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 1 && v.file == "" && len(v.secrets) == 0 {
+				// Nothing would take the place of everything.
+				return usagef("name what to store: KEY=VALUE, --secret or --file; to have none: axle outputs delete %s", args[0])
+			}
 			outputs, err := a.context(v, args[0], args[1:])
 			if err != nil {
 				return err

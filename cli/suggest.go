@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// likely is how many letters a word may be off for another to be meant.
+const likely = 2
+
+// knownVerb is for commands that only group others: a word that is none of
+// them is refused with those that may be meant.
+func knownVerb(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	c.SuggestionsMinimumDistance = likely
+	meant := ""
+	if all := c.SuggestionsFor(args[0]); len(all) > 0 {
+		meant = "; is " + strings.Join(all, " or ") + " meant?"
+	}
+	return usagef("unknown command %q for %q%s", args[0], c.CommandPath(), meant)
+}
+
+// likelyFlag adds to the error about an unknown flag the one that may be meant.
+func likelyFlag(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+		return err
+	}
+	word, best, meant := unknown.GetSpecifiedName(), likely+1, ""
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		d := distance(word, f.Name)
+		if strings.HasPrefix(f.Name, word) {
+			d = 1
+		}
+		if d < best && !f.Hidden {
+			best, meant = d, f.Name
+		}
+	})
+	if meant == "" {
+		return err
+	}
+	return fmt.Errorf("%w; is --%s meant?", err, meant)
+}
+
+// distance is how many letters must be put in, left out or changed to make one
+// word of another.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := before
+			if a[i] != b[j] {
+				change++
+			}
+			before = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
