@@ -15,6 +15,7 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/hubtest"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/pg"
 )
 
@@ -45,24 +46,36 @@ func TestWhatWasWrittenIsReadOnEveryReplica(t *testing.T) {
 	one := hubtest.New(t, hubtest.Config{Hub: config})
 	two := hubtest.New(t, hubtest.Config{Hub: config, AdminToken: one.AdminToken})
 	hubs := []*hubtest.Hub{one, two}
+	// A replica that has not caught up within 2 s asks to come back.
+	patient := func(h *hubtest.Hub, procedure, body, bearer, seen string) (status int, header http.Header, text string) {
+		t.Helper()
+		eventually.For(t, limit, "an answer to "+procedure, func() error {
+			status, header, text = post(t, h.URL, procedure, body, "Authorization", "Bearer "+bearer, "Axle-Seen", seen)
+			if status == http.StatusServiceUnavailable {
+				return fmt.Errorf("%d: %s", status, text)
+			}
+			return nil
+		})
+		return status, header, text
+	}
 	seen, bearer := "", one.AdminToken
 	for i := range 10 {
 		name := fmt.Sprintf("project-%d", i)
 		writer, reader := hubs[i%2], hubs[(i+1)%2]
-		status, header, text := post(t, writer.URL, hubv1connect.ProjectsCreateProcedure, `{"name": "`+name+`"}`, "Authorization", "Bearer "+bearer, "Axle-Seen", seen)
+		status, header, text := patient(writer, hubv1connect.ProjectsCreateProcedure, `{"name": "`+name+`"}`, bearer, seen)
 		if status != http.StatusOK {
 			t.Fatalf("%d: %s", status, text)
 		}
 		seen = header.Get("Axle-Position")
 		// A token works everywhere as soon as its maker has it.
-		status, header, text = post(t, writer.URL, hubv1connect.TokensCreateProcedure, `{"name": "next"}`, "Authorization", "Bearer "+bearer, "Axle-Seen", seen)
+		status, header, text = patient(writer, hubv1connect.TokensCreateProcedure, `{"name": "next"}`, bearer, seen)
 		var made struct{ Secret string }
 		if err := json.Unmarshal([]byte(text), &made); status != http.StatusOK || err != nil {
 			t.Fatalf("%d: %s: %v", status, text, err)
 		}
 		bearer = made.Secret
 		before := header.Get("Axle-Position")
-		status, header, text = post(t, reader.URL, hubv1connect.ProjectsListProcedure, "{}", "Authorization", "Bearer "+bearer, "Axle-Seen", before)
+		status, header, text = patient(reader, hubv1connect.ProjectsListProcedure, "{}", bearer, before)
 		if status != http.StatusOK || !strings.Contains(text, name) {
 			t.Fatalf("%s was not read: %d: %s", name, status, text)
 		}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -129,7 +131,9 @@ func New(t testing.TB, c Config) *Hub {
 		c.DataDir = t.TempDir()
 	}
 	if c.Hub.Log == nil {
-		c.Hub.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
+		said := &output{to: t.Output()}
+		t.Cleanup(said.end)
+		c.Hub.Log = slog.New(slog.NewTextHandler(said, nil))
 	}
 	h, err := Start(t.Context(), c)
 	if err != nil {
@@ -141,4 +145,24 @@ func New(t testing.TB, c Config) *Hub {
 		}
 	})
 	return h
+}
+
+// output is a test's own until its end. A line that the last goroutine of a
+// connection logs after that would end all tests of the binary.
+type output struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.to.Write(p)
+}
+
+func (o *output) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.to = io.Discard
 }
