@@ -15,6 +15,8 @@
 // known here by their text alone, see Expressions: the render child judges by
 // them, and agent/drift asks it.
 //
+// The rules of built-in kinds are in internal/kubehealth, which the hub has, too.
+//
 // It sends no request; its only state is the rules and the compiled scripts.
 // Callers are the watches in agent/drift, the loop in agent/poll, and
 // `axle-agent health`. Package agent reads the rules of users from the cluster.

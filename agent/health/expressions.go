@@ -24,7 +24,7 @@ type Expressions struct {
 
 // Judge implements the interface for callers that cannot ask the child.
 func (e *Expressions) Judge(*unstructured.Unstructured) Result {
-	return Result{Unknown, short("rule "+e.Name+" is written in CEL and was not asked", maxMessage)}
+	return Result{Status: Unknown, Message: short("rule "+e.Name+" is written in CEL and was not asked", maxMessage)}
 }
 
 // Digest is another for other expressions.
@@ -42,7 +42,7 @@ func (r *Rules) Expressions(kind schema.GroupVersionKind) *Expressions {
 		found, _ := judge.(*Expressions)
 		return found
 	}
-	if gk := kind.GroupKind(); !HasRule(gk) || rules[gk] != nil {
+	if gk := kind.GroupKind(); !HasRule(gk) || builtIn(gk) {
 		return nil
 	}
 	found, _ := custom.rest.(*Expressions)

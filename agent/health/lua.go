@@ -154,7 +154,7 @@ func (l *Lua) read(answer lua.LValue) Result {
 	case *lua.LNilType:
 		return Result{Status: status}
 	case lua.LString, lua.LNumber, lua.LBool:
-		return Result{status, short(message.String(), maxLuaMessage)}
+		return Result{Status: status, Message: short(message.String(), maxLuaMessage)}
 	default:
 		return l.unknown("message is %s in place of text", message.Type())
 	}
@@ -168,7 +168,7 @@ var words = map[string]Status{
 
 func (l *Lua) unknown(format string, args ...any) Result {
 	text := fmt.Errorf(format, args...).Error()
-	return Result{Unknown, short("script "+l.name+": "+text, maxLuaMessage)}
+	return Result{Status: Unknown, Message: short("script "+l.name+": "+text, maxLuaMessage)}
 }
 
 func short(text string, limit int) string {

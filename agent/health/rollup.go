@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/kubehealth"
 )
 
 // The limits of a packed list: what one status may carry to the hub.
@@ -78,7 +79,7 @@ func Pack(components []*agentv1.Component) (blob []byte, counts *agentv1.Compone
 	list := slices.Clone(components)
 	slices.SortFunc(list, func(a, b *agentv1.Component) int {
 		return cmp.Or(
-			cmp.Compare(rank[Status(b.GetHealth())], rank[Status(a.GetHealth())]),
+			kubehealth.Compare(Status(b.GetHealth()), Status(a.GetHealth())),
 			cmp.Compare(a.GetGroup(), b.GetGroup()), cmp.Compare(a.GetKind(), b.GetKind()),
 			cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})

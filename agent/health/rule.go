@@ -1,79 +1,59 @@
 package health
 
 import (
+	"strings"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/axle-cd/axle/internal/kubehealth"
 )
 
-// rule judges one kind.
-type rule func(object *unstructured.Unstructured) Result
+// budget is a kind of Kubernetes' own that kstatus judges.
+var budget = schema.GroupKind{Group: "policy", Kind: "PodDisruptionBudget"}
 
-var rules = map[schema.GroupKind]rule{
-	{Group: "apps", Kind: "Deployment"}:                               deployment,
-	{Group: "apps", Kind: "StatefulSet"}:                              statefulSet,
-	{Group: "apps", Kind: "DaemonSet"}:                                daemonSet,
-	{Group: "apps", Kind: "ReplicaSet"}:                               replicaSet,
-	{Kind: "Pod"}:                                                     pod,
-	{Group: "batch", Kind: "Job"}:                                     job,
-	{Group: "batch", Kind: "CronJob"}:                                 cronJob,
-	{Kind: "PersistentVolumeClaim"}:                                   claim,
-	{Kind: "Service"}:                                                 service,
-	{Group: "networking.k8s.io", Kind: "Ingress"}:                     ingress,
-	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}:           autoscaler,
-	{Group: "apiregistration.k8s.io", Kind: "APIService"}:             apiService,
-	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: definition,
-	{Kind: "Namespace"}:                                               namespace,
-	{Group: "policy", Kind: "PodDisruptionBudget"}:                    generic,
-}
-
-// plain are the groups whose other kinds have no health: to exist is to be
-// well.
-var plain = map[string]bool{
-	"": true, "apps": true, "batch": true, "autoscaling": true, "policy": true, "networking.k8s.io": true,
-	"rbac.authorization.k8s.io": true, "storage.k8s.io": true, "scheduling.k8s.io": true,
-	"admissionregistration.k8s.io": true, "coordination.k8s.io": true, "node.k8s.io": true,
-	"discovery.k8s.io": true, "events.k8s.io": true, "certificates.k8s.io": true,
-	"apiextensions.k8s.io": true, "apiregistration.k8s.io": true, "flowcontrol.apiserver.k8s.io": true,
-}
+// builtIn reports whether the kind has a rule of its own.
+func builtIn(kind schema.GroupKind) bool { return kubehealth.HasRule(kind) || kind == budget }
 
 // HasRule reports whether the kind's health can be other than "it exists", so
 // that whole objects of it must be read.
-func HasRule(kind schema.GroupKind) bool { return rules[kind] != nil || !plain[kind.Group] }
+func HasRule(kind schema.GroupKind) bool { return builtIn(kind) || !kubehealth.Plain(kind.Group) }
 
 // Of judges one object by the built-in rules.
 func Of(object *unstructured.Unstructured) Result { return (*Rules)(nil).Of(object) }
 
-// integral turns the numbers of a plain YAML or JSON decoder into integers, as
-// Kubernetes' own decoders leave them. Objects of those are returned as is.
-func integral(object *unstructured.Unstructured) *unstructured.Unstructured {
-	for _, path := range [][]string{{"metadata", "generation"}, {"status", "observedGeneration"}} {
-		value, _, _ := unstructured.NestedFieldNoCopy(object.Object, path...)
-		if _, float := value.(float64); float {
-			fixed, _ := integers(object.Object).(map[string]any)
-			return &unstructured.Unstructured{Object: fixed}
-		}
+// generic asks kstatus: conditions Ready, Reconciling and Stalled, and whether
+// the generation was observed.
+func generic(object *unstructured.Unstructured) Result {
+	res, err := status.Compute(object)
+	if err != nil {
+		return Result{Status: Unknown, Message: err.Error()}
 	}
-	return object
+	switch res.Status {
+	case status.CurrentStatus:
+		return Result{Status: Healthy}
+	case status.FailedStatus:
+		return Result{Status: Degraded, Message: res.Message}
+	case status.InProgressStatus, status.TerminatingStatus:
+		return failedReady(object, Result{Status: Progressing, Message: res.Message})
+	case status.NotFoundStatus:
+		return Result{Status: Missing, Message: res.Message}
+	}
+	return Result{Status: Unknown, Message: res.Message}
 }
 
-func integers(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key, inner := range v {
-			out[key] = integers(inner)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for n, inner := range v {
-			out[n] = integers(inner)
-		}
-		return out
-	case float64:
-		if v == float64(int64(v)) {
-			return int64(v)
+// failedReady tells a resource that says why it failed from one that is on its
+// way: a Ready condition that is False with a reason that says so.
+func failedReady(object *unstructured.Unstructured, otherwise Result) Result {
+	is, reason, message := kubehealth.Condition(object, "Ready")
+	if is != "False" || !kubehealth.Observed(object) {
+		return otherwise
+	}
+	for _, word := range []string{"Fail", "Error", "Invalid", "Denied", "NotFound"} {
+		if strings.Contains(reason, word) {
+			return Result{Status: Degraded, Message: message}
 		}
 	}
-	return value
+	return otherwise
 }

@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/axle-cd/axle/internal/kubehealth"
 )
 
 // Judge says how well an object is. It may be asked by many goroutines.
@@ -84,7 +86,7 @@ func (r *Rules) HasRule(kind schema.GroupKind) bool {
 // Custom reports whether a rule of a user may judge objects of the kind.
 func (r *Rules) Custom(kind schema.GroupKind) bool {
 	custom := r.now()
-	return custom.groupKind[kind] || custom.rest != nil && rules[kind] == nil && HasRule(kind)
+	return custom.groupKind[kind] || custom.rest != nil && !builtIn(kind) && HasRule(kind)
 }
 
 // Of judges one object. What is being deleted is Progressing by every rule.
@@ -92,7 +94,7 @@ func (r *Rules) Of(object *unstructured.Unstructured) Result {
 	if object == nil || len(object.Object) == 0 {
 		return Result{Status: Missing}
 	}
-	object = integral(object)
+	object = kubehealth.Integral(object)
 	kind := object.GroupVersionKind()
 	if kind.Kind == "" {
 		return Result{Status: Unknown, Message: "the object has no kind"}
@@ -107,10 +109,10 @@ func (r *Rules) Of(object *unstructured.Unstructured) Result {
 	if !HasRule(kind.GroupKind()) {
 		return Result{Status: Healthy}
 	}
-	if judge := rules[kind.GroupKind()]; judge != nil {
-		return judge(object)
+	if kubehealth.HasRule(kind.GroupKind()) {
+		return kubehealth.Of(object)
 	}
-	if custom.rest != nil {
+	if custom.rest != nil && !builtIn(kind.GroupKind()) {
 		return custom.rest.Judge(object)
 	}
 	return generic(object)

@@ -1,30 +1,22 @@
 package health
 
+import "github.com/axle-cd/axle/internal/kubehealth"
+
 // Status is one of six words.
-type Status string
+type Status = kubehealth.Status
 
 // The words, from best to worst as Worst compares them.
 const (
-	Healthy     Status = "Healthy"
-	Suspended   Status = "Suspended"
-	Progressing Status = "Progressing"
-	Missing     Status = "Missing"
-	Unknown     Status = "Unknown"
-	Degraded    Status = "Degraded"
+	Healthy     = kubehealth.Healthy
+	Suspended   = kubehealth.Suspended
+	Progressing = kubehealth.Progressing
+	Missing     = kubehealth.Missing
+	Unknown     = kubehealth.Unknown
+	Degraded    = kubehealth.Degraded
 )
 
-var rank = map[Status]int{Healthy: 0, Suspended: 1, Progressing: 2, Missing: 3, Unknown: 4, Degraded: 5}
-
 // Worst returns the worse of two.
-func Worst(a, b Status) Status {
-	if rank[b] > rank[a] {
-		return b
-	}
-	return a
-}
+func Worst(a, b Status) Status { return kubehealth.Worst(a, b) }
 
 // Result is what a rule says of one object.
-type Result struct {
-	Status  Status `json:"status"`
-	Message string `json:"message"`
-}
+type Result = kubehealth.Result

@@ -1,11 +1,9 @@
-package health
+package kubehealth
 
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
-	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -86,46 +84,17 @@ func namespace(object *unstructured.Unstructured) Result {
 	return Result{Status: Healthy}
 }
 
-// generic asks kstatus: conditions Ready, Reconciling and Stalled, and whether
-// the generation was observed.
-func generic(object *unstructured.Unstructured) Result {
-	res, err := status.Compute(object)
-	if err != nil {
-		return Result{Unknown, err.Error()}
-	}
-	switch res.Status {
-	case status.CurrentStatus:
-		return Result{Status: Healthy}
-	case status.FailedStatus:
-		return Result{Degraded, res.Message}
-	case status.InProgressStatus, status.TerminatingStatus:
-		return failedReady(object, Result{Progressing, res.Message})
-	case status.NotFoundStatus:
-		return Result{Missing, res.Message}
-	}
-	return Result{Unknown, res.Message}
-}
-
-// failedReady tells a resource that says why it failed from one that is on its
-// way: a Ready condition that is False with a reason that says so.
-func failedReady(object *unstructured.Unstructured, otherwise Result) Result {
-	c := condition(object, "Ready")
-	if c.status != "False" || !observed(object) {
-		return otherwise
-	}
-	for _, word := range []string{"Fail", "Error", "Invalid", "Denied", "NotFound"} {
-		if strings.Contains(c.reason, word) {
-			return Result{Degraded, c.message}
-		}
-	}
-	return otherwise
-}
-
 func waiting(format string, args ...any) Result {
 	return Result{Progressing, fmt.Sprintf(format, args...)}
 }
 
 type cond struct{ kind, status, reason, message string }
+
+// Condition returns a condition's parts, empty when there is none of the type.
+func Condition(object *unstructured.Unstructured, kind string) (status, reason, message string) {
+	c := condition(object, kind)
+	return c.status, c.reason, c.message
+}
 
 func conditions(object *unstructured.Unstructured) []cond {
 	list, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
@@ -149,6 +118,9 @@ func condition(object *unstructured.Unstructured, kind string) cond {
 	}
 	return cond{}
 }
+
+// Observed reports whether the status is of the present specification.
+func Observed(object *unstructured.Unstructured) bool { return observed(object) }
 
 // observed is true for objects that do not say what they observed.
 func observed(object *unstructured.Unstructured) bool {
