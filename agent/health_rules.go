@@ -45,6 +45,8 @@ type healthRules struct {
 	changed func()
 	apis    chan struct{}
 	seen    string
+	// comes: the API server says that it serves the kind, and does not find it.
+	comes bool
 	// unchecked are rules in CEL that could not be checked, by their object.
 	unchecked map[string]uncheckedRule
 }
@@ -84,10 +86,10 @@ func (h *healthRules) run(ctx context.Context) error {
 		case err != nil:
 			h.kube.log.Warn("the rules of health cannot be read; those known stay", logkey.Error, err)
 			retry = h.kube.clock.After(max(backoff.Next(), time.Second))
-		case !served && again > 0:
+		case !served && (again > 0 || h.comes):
 			// A kind that has just been defined is served a moment later, and
 			// nothing tells when.
-			again--
+			again = max(0, again-1)
 			retry = h.kube.clock.After(time.Second)
 		case len(h.unchecked) > 0:
 			retry = h.kube.clock.After(max(backoff.Next(), time.Second))
@@ -124,12 +126,17 @@ func (h *healthRules) run(ctx context.Context) error {
 func (h *healthRules) read(ctx context.Context) (served bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
+	h.comes = false
 	list, err := h.kube.dynamic.Resource(customHealths).List(ctx, metav1.ListOptions{Limit: maxRules})
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		h.take(ctx, nil, "")
-		// What is served must be known for its changes to be told.
-		_, _, err := h.kube.Capabilities(ctx)
-		return false, err
+		// What is served must be known for its changes to be told. The kind may
+		// be there by now, and then no change of it is.
+		s, serveErr := h.kube.serves(ctx)
+		if serveErr == nil && apierrors.IsNotFound(err) {
+			_, h.comes = s.kinds[customHealths.GroupVersion().WithKind("CustomHealth")]
+		}
+		return false, serveErr
 	}
 	if err != nil {
 		return false, err

@@ -47,7 +47,7 @@ func TestRulesOfUsersActAtOnce(t *testing.T) {
 		"status": map[string]any{"phase": "Failed", "reason": "no quota"}}}
 	is := func(want health.Result) {
 		t.Helper()
-		eventually.For(t, time.Minute, string(want.Status), func() error {
+		eventually.For(t, 2*time.Minute, string(want.Status), func() error {
 			if got := rules.Of(topic); got != want {
 				return fmt.Errorf("it is %+v", got)
 			}
@@ -73,7 +73,7 @@ func TestRulesOfUsersActAtOnce(t *testing.T) {
 	is(health.Result{Status: health.Degraded, Message: "no quota"})
 	says := func(status, reason, message string) {
 		t.Helper()
-		eventually.For(t, time.Minute, "the rule says "+reason, func() error {
+		eventually.For(t, 2*time.Minute, "the rule says "+reason, func() error {
 			got, err := all.Get(t.Context(), "topics", metav1.GetOptions{})
 			if err != nil {
 				return err

@@ -1,14 +1,12 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,6 +39,8 @@ type kube struct {
 	mu     sync.Mutex
 	served *served // nil until it is read
 	stale  bool
+	// told is what run's caller knows to be served.
+	told render.Capabilities
 	// accounts ask in the name of services' accounts.
 	accounts map[string]dynamic.Interface
 }
@@ -126,6 +126,9 @@ func (k *kube) serves(ctx context.Context) (*served, error) {
 	s, err := k.discover(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if k.served == nil {
+		k.told = s.caps
 	}
 	// A broken aggregated API is looked at again with the next pass.
 	k.served, k.stale = s, s.partial != ""
@@ -288,56 +291,4 @@ func rounded(n int) int {
 		step *= 10
 	}
 	return (n + step/2) / step * step
-}
-
-// run watches the kinds that say what is served, by metadata alone, and calls
-// changed when the set is another.
-func (k *kube) run(ctx context.Context, changed func()) error {
-	events := make(chan struct{}, 1)
-	var watches sync.WaitGroup
-	defer watches.Wait()
-	for _, r := range []schema.GroupVersionResource{
-		{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
-		{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
-	} {
-		watches.Go(func() { k.watch(ctx, r, events) })
-	}
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-events:
-		}
-		// A CRD's own events and its APIService's come together, and the API
-		// server needs a moment to serve it; a busy one needs more.
-		for _, wait := range []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second} {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-k.clock.After(wait):
-			}
-			select {
-			case <-events:
-			default:
-			}
-			if k.servesOther(ctx) {
-				changed()
-				break
-			}
-		}
-	}
-}
-
-// servesOther reads what is served again, if it was read before, and reports
-// whether it is another set.
-func (k *kube) servesOther(ctx context.Context) bool {
-	k.mu.Lock()
-	before := k.served
-	k.stale = true
-	k.mu.Unlock()
-	if before == nil {
-		return false
-	}
-	now, err := k.serves(ctx)
-	return err == nil && (!slices.Equal(before.caps.APIVersions, now.caps.APIVersions) || cmp.Compare(before.caps.KubernetesVersion, now.caps.KubernetesVersion) != 0)
 }

@@ -2,23 +2,109 @@ package agent
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
+// What is served is read this long after an event for the first time, then
+// after twice as long, up to the last.
+const (
+	servedMin = 2 * time.Second
+	servedMax = 32 * time.Second
+)
+
+// run watches the kinds that say what is served, by metadata alone, and calls
+// changed when the set is another.
+func (k *kube) run(ctx context.Context, changed func()) error {
+	events := make(chan struct{}, 1)
+	var watches sync.WaitGroup
+	defer watches.Wait()
+	for _, r := range []schema.GroupVersionResource{
+		{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+		{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
+	} {
+		watches.Go(func() { k.watch(ctx, r, events) })
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-events:
+		}
+		k.look(ctx, events, changed)
+	}
+}
+
+// look reads what is served after an event until it is another set than before,
+// or has been the same for long enough. A CRD's own events and its APIService's
+// come together, and the API server needs a moment to serve it; a busy one needs
+// more. One that comes while another is waited for is waited for as long.
+func (k *kube) look(ctx context.Context, events <-chan struct{}, changed func()) {
+	for wait := servedMin; wait <= servedMax; wait *= 2 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-k.clock.After(wait):
+		}
+		more := false
+		select {
+		case <-events:
+			more = true
+		default:
+		}
+		other, err := k.servesOther(ctx)
+		if other {
+			changed()
+		}
+		switch {
+		case more:
+			wait = servedMin / 2
+		case other:
+			return
+		case err != nil:
+			wait /= 2 // nothing is known by this
+		}
+	}
+}
+
+// servesOther reads what is served again, if it was read before, and reports
+// whether it is another set than was told: others who read it meanwhile tell
+// nobody.
+func (k *kube) servesOther(ctx context.Context) (bool, error) {
+	k.mu.Lock()
+	known := k.served != nil
+	k.stale = true
+	k.mu.Unlock()
+	if !known {
+		return false, nil
+	}
+	now, err := k.serves(ctx)
+	if err != nil {
+		return false, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	before := k.told
+	k.told = now.caps
+	return !slices.Equal(before.APIVersions, now.caps.APIVersions) || before.KubernetesVersion != now.caps.KubernetesVersion, nil
+}
+
 // watch pokes events when objects of one kind come, change their generation or
 // go. It opens the watch again where it ended, so an idle cluster costs an open
 // connection and nothing else.
 func (k *kube) watch(ctx context.Context, r schema.GroupVersionResource, events chan<- struct{}) {
 	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
-	state := &watchState{generations: map[string]int64{}}
+	state := &watchState{known: map[string]incarnation{}}
 	for {
 		start := k.clock.Now()
 		err := k.watchOnce(ctx, r, state, events)
@@ -41,8 +127,14 @@ func (k *kube) watch(ctx context.Context, r schema.GroupVersionResource, events 
 }
 
 type watchState struct {
-	version     string
-	generations map[string]int64
+	version string
+	known   map[string]incarnation
+}
+
+// incarnation is an object as it was made and specified.
+type incarnation struct {
+	uid        types.UID
+	generation int64
 }
 
 func (k *kube) watchOnce(ctx context.Context, r schema.GroupVersionResource, state *watchState, events chan<- struct{}) error {
@@ -74,11 +166,11 @@ func (k *kube) watchOnce(ctx context.Context, r schema.GroupVersionResource, sta
 
 // news leaves status updates out: an APIService has several a minute.
 func (s *watchState) news(kind watch.EventType, object metav1.Object) bool {
-	known, seen := s.generations[object.GetName()]
 	if kind == watch.Deleted {
-		delete(s.generations, object.GetName())
+		delete(s.known, object.GetName())
 		return true
 	}
-	s.generations[object.GetName()] = object.GetGeneration()
-	return !seen || known != object.GetGeneration()
+	known, now := s.known[object.GetName()], incarnation{object.GetUID(), object.GetGeneration()}
+	s.known[object.GetName()] = now
+	return known != now
 }
