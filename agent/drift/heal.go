@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
 	"github.com/axle-cd/axle/internal/logkey"
@@ -119,6 +121,7 @@ func (w *Watcher) compareUnknown(ctx context.Context, now time.Time) {
 			}
 			live, found, err := w.read(ctx, k, want.Ref)
 			if err != nil {
+				w.compareAgain(k, now, err)
 				break
 			}
 			w.mu.Lock()
@@ -126,4 +129,15 @@ func (w *Watcher) compareUnknown(ctx context.Context, now time.Time) {
 			w.mu.Unlock()
 		}
 	}
+}
+
+// compareAgain is called when a comparison broke off: what the API server has
+// no time for now is no reason to know nothing for as long as after a whole one.
+func (w *Watcher) compareAgain(k *kindWatch, now time.Time, err error) {
+	if apierrors.IsForbidden(err) {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k.compareAt = now.Add(idle)
 }
