@@ -187,6 +187,7 @@ func TestContestedObjectIsWrittenAtMostTenTimesInTenMinutes(t *testing.T) {
 		return d.Spec.Template.Spec.Containers[0].Image
 	}
 	object := p.engine.Objects(s.ID)[0]
+	heals, theirs := -1, 0 // the heals so far, and for how many ticks it is theirs
 	for tick := range 120 {
 		if image() == "example.org/app:1" {
 			p.patch(s, "web", patched, `{"spec":{"template":{"spec":{"containers":[{"name":"app","image":"example.org/theirs:1"}]}}}}`)
@@ -197,8 +198,19 @@ func TestContestedObjectIsWrittenAtMostTenTimesInTenMinutes(t *testing.T) {
 				}
 				return nil
 			})
+			heals, theirs = heals+1, 0
 		}
 		now.Advance(5 * time.Second)
+		if theirs++; heals < 5 && theirs == 4 {
+			// The first heals wait for less than this; a busy machine takes
+			// longer for them than for the clock.
+			eventually.For(t, patience, "it is healed", func() error {
+				if got := image(); got != "example.org/app:1" {
+					return fmt.Errorf("its image is %s after %d heals", got, heals)
+				}
+				return nil
+			})
+		}
 		if tick%60 == 40 {
 			// A pass that has another reason finds the object too.
 			p.pass(s, manifest)

@@ -1,12 +1,15 @@
 package agent_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +20,7 @@ import (
 	"github.com/axle-cd/axle/agent"
 	"github.com/axle-cd/axle/agent/poll"
 	"github.com/axle-cd/axle/agent/render"
+	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/bin"
 	"github.com/axle-cd/axle/test/kube"
 )
@@ -54,6 +58,16 @@ func newLookups(t *testing.T) *lookups {
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "reader"},
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "tenant", Namespace: lookupNamespace}}}, metav1.CreateOptions{})
 	needs(t, ignoreExisting(err))
+	// The API server decides by caches of its own.
+	eventually.For(t, time.Minute, "the account's rights are known", func() error {
+		review, err := admin.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:               "system:serviceaccount:" + lookupNamespace + ":tenant",
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: lookupNamespace, Verb: "list", Resource: "secrets"}}}, metav1.CreateOptions{})
+		if err == nil && !review.Status.Allowed {
+			err = errors.New("it may not list Secrets yet")
+		}
+		return err
+	})
 	config, err := cluster.KubeconfigFor(lookupUser, "system:masters")
 	needs(t, err)
 	binary, err := bin.Path(ctx, "axle-render", bin.Options{})

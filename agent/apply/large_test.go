@@ -154,7 +154,7 @@ func TestKindThatSomebodyElseBrings(t *testing.T) {
 	if _, err := crds.Create(t.Context(), objects(t, crd("strangers"+number, "Stranger"+number))[0], metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually.For(t, 30*time.Second, "the kind is served", func() error {
+	eventually.For(t, time.Minute, "the kind is served", func() error {
 		b.engine.APIsChanged()
 		if result := b.pass(service, docs...); result.Phase != apply.PhaseApplied || len(result.Missing) > 0 {
 			return fmt.Errorf("%+v", result)

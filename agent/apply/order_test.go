@@ -29,12 +29,14 @@ spec:
 func TestDefinitionAndItsObjectsInOnePass(t *testing.T) {
 	b := newBed(t, nil)
 	service := newService("d1")
-	object := "apiVersion: example.org/v1\nkind: Gadget\nmetadata: {name: g}\nspec: {size: 1}"
-	result := b.pass(service, object, crd("gadgets", "Gadget"), "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+service.Namespace+"}")
+	// The API server is shared with the test's other runs.
+	number := strings.TrimPrefix(service.ID, "svc-")
+	object := "apiVersion: example.org/v1\nkind: Gadget" + number + "\nmetadata: {name: g}\nspec: {size: 1}"
+	result := b.pass(service, object, crd("gadgets"+number, "Gadget"+number), "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+service.Namespace+"}")
 	if result.Phase != apply.PhaseApplied || result.Applied != 3 {
 		t.Fatalf("%+v", result)
 	}
-	gadgets := b.dynamic.Resource(schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "gadgets"}).Namespace(service.Namespace)
+	gadgets := b.dynamic.Resource(schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "gadgets" + number}).Namespace(service.Namespace)
 	if _, err := gadgets.Get(t.Context(), "g", metav1.GetOptions{}); err != nil {
 		t.Error(err)
 	}

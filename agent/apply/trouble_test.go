@@ -14,6 +14,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,14 +24,18 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
-// webhook puts an admission webhook before ConfigMaps of one namespace.
-func (b *bed) webhook(namespace string, mutating bool, answer func(w http.ResponseWriter, r *admissionv1.AdmissionReview)) (remove func()) {
+// webhook puts an admission webhook before ConfigMaps of one namespace, which
+// has some seconds to answer, and waits until it is asked: until then what it
+// would reject passes.
+func (b *bed) webhook(namespace string, mutating bool, seconds int32, answer func(w http.ResponseWriter, r *admissionv1.AdmissionReview)) (remove func()) {
 	b.t.Helper()
+	var asked atomic.Bool
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review admissionv1.AdmissionReview
 		if err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(&review); err != nil {
 			return
 		}
+		asked.Store(true)
 		answer(w, &review)
 	}))
 	b.t.Cleanup(server.Close)
@@ -38,7 +43,7 @@ func (b *bed) webhook(namespace string, mutating bool, answer func(w http.Respon
 	if _, err := b.admin.CoreV1().Namespaces().Patch(b.t.Context(), namespace, "application/merge-patch+json", []byte(`{"metadata":{"labels":{"hooked":"`+namespace+`"}}}`), metav1.PatchOptions{}); err != nil {
 		b.t.Fatal(err)
 	}
-	fail, none, seconds, name := admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone, int32(1), "hook."+namespace+".example.org"
+	fail, none, name := admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone, "hook."+namespace+".example.org"
 	client := admissionregistrationv1.WebhookClientConfig{URL: &server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})}
 	rules := []admissionregistrationv1.RuleWithOperations{{Operations: []admissionregistrationv1.OperationType{"CREATE", "UPDATE"},
 		Rule: admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}}}}
@@ -63,6 +68,14 @@ func (b *bed) webhook(namespace string, mutating bool, answer func(w http.Respon
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}
+	eventually.For(b.t, time.Minute, "the webhook is in force", func() error {
+		_, err := b.admin.CoreV1().ConfigMaps(namespace).Create(b.t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if !asked.Load() {
+			return fmt.Errorf("it was not asked: %v", err)
+		}
+		return nil
+	})
 	return remove
 }
 
@@ -92,8 +105,9 @@ func TestWebhookThatRejectsOrHangsIsToldAndOvercome(t *testing.T) {
 			if result := b.pass(service, configMap("kept", "old"), configMap("stays", "v")); result.Phase != apply.PhaseApplied {
 				t.Fatalf("%+v", result)
 			}
-			answer := test.answer
+			answer, seconds := test.answer, int32(30)
 			if answer == nil {
+				seconds = 1
 				hold := t.Context().Done()
 				answer = func(http.ResponseWriter, *admissionv1.AdmissionReview) {
 					select {
@@ -102,17 +116,12 @@ func TestWebhookThatRejectsOrHangsIsToldAndOvercome(t *testing.T) {
 					}
 				}
 			}
-			remove := b.webhook(service.Namespace, false, answer)
+			remove := b.webhook(service.Namespace, false, seconds, answer)
 			service.TarballDigest = "d2"
 			docs := []string{configMap("kept", "new"), "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: other}"}
-			eventually.For(t, 30*time.Second, "the webhook is asked", func() error {
-				result := b.pass(service, docs...)
-				if result.Sync != apply.SyncFailed || !strings.Contains(result.Message, test.want) || !strings.Contains(result.Message, "ConfigMap") {
-					docs[0] = configMap("kept", "newer "+time.Now().Format("150405.000"))
-					return fmt.Errorf("%+v", result)
-				}
-				return nil
-			})
+			if result := b.pass(service, docs...); result.Sync != apply.SyncFailed || !strings.Contains(result.Message, test.want) || !strings.Contains(result.Message, "ConfigMap") {
+				t.Errorf("%+v", result)
+			}
 			// What does not pass the webhook goes on, and nothing is deleted.
 			if _, err := b.admin.CoreV1().ServiceAccounts(service.Namespace).Get(t.Context(), "other", metav1.GetOptions{}); err != nil {
 				t.Error(err)
@@ -121,7 +130,7 @@ func TestWebhookThatRejectsOrHangsIsToldAndOvercome(t *testing.T) {
 				t.Errorf("pruned by a pass that failed: %v", err)
 			}
 			remove()
-			eventually.For(t, 30*time.Second, "it converges once the webhook is gone", func() error {
+			eventually.For(t, time.Minute, "it converges once the webhook is gone", func() error {
 				if result := b.pass(service, docs...); result.Phase != apply.PhaseApplied {
 					return fmt.Errorf("%+v", result)
 				}
@@ -138,17 +147,13 @@ func TestWebhookThatChangesEveryObjectIsNoDrift(t *testing.T) {
 	b := newBed(t, nil)
 	service := newService("d1")
 	kind := admissionv1.PatchTypeJSONPatch
-	b.webhook(service.Namespace, true, func(w http.ResponseWriter, r *admissionv1.AdmissionReview) {
+	b.webhook(service.Namespace, true, 30, func(w http.ResponseWriter, r *admissionv1.AdmissionReview) {
 		respond(w, r, admissionv1.AdmissionResponse{Allowed: true, PatchType: &kind, Patch: []byte(`[{"op":"add","path":"/data/injected","value":"yes"}]`)})
 	})
-	eventually.For(t, 30*time.Second, "the webhook is asked", func() error {
-		b.pass(service, configMap("a", time.Now().Format("v150405.000")), configMap("b", "v"))
-		m, err := b.configMap(service.Namespace, "a")
-		if err == nil && m.Data["injected"] != "yes" {
-			return fmt.Errorf("%v", m.Data)
-		}
-		return err
-	})
+	b.pass(service, configMap("a", "old"), configMap("b", "v"))
+	if m, err := b.configMap(service.Namespace, "a"); err != nil || m.Data["injected"] != "yes" {
+		t.Fatalf("the webhook did not act: %v %v", m, err)
+	}
 	service.TarballDigest = "d2"
 	if result := b.pass(service, configMap("a", "v"), configMap("b", "v")); result.Phase != apply.PhaseApplied {
 		t.Fatalf("%+v", result)
@@ -286,7 +291,7 @@ func TestDefinitionThatComesLateOrGoes(t *testing.T) {
 	if err := crds.Delete(t.Context(), "latecomers"+number+".example.org", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually.For(t, 30*time.Second, "the kind is not served any more", func() error {
+	eventually.For(t, time.Minute, "the kind is not served any more", func() error {
 		now.Advance(time.Minute)
 		if result := b.pass(service, docs...); result.Sync != apply.SyncFailed || !strings.Contains(result.Message, "Latecomer") {
 			return fmt.Errorf("%+v", result)
@@ -296,7 +301,7 @@ func TestDefinitionThatComesLateOrGoes(t *testing.T) {
 	if _, err := b.configMap(service.Namespace, "a"); err != nil {
 		t.Errorf("pruned while a kind is gone: %v", err)
 	}
-	eventually.For(t, 30*time.Second, "the definition is made again", func() error {
+	eventually.For(t, time.Minute, "the definition is made again", func() error {
 		if result := b.pass(owner, definition); result.Phase != apply.PhaseApplied {
 			return fmt.Errorf("%+v", result)
 		}

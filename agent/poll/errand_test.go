@@ -2,6 +2,7 @@ package poll_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -66,6 +67,12 @@ func TestDryRunServiceIsNeverApplied(t *testing.T) {
 	h.put("web", "one", func(_ *agentv1.DesiredService, s *agentv1.ServiceSpec) { s.DryRun = true })
 	start(t, h, c, t.TempDir(), func(cfg *poll.Config) { cfg.Errands, cfg.Diffs = k, k })
 	h.says("web", "Held", "DryRun")
+	eventually.For(t, within, "the diff is sent", func() error {
+		if k.answered() == 0 {
+			return errors.New("it is not")
+		}
+		return nil
+	})
 	h.polled(5)
 	if n := c.count(c.passes, "web"); n != 0 || k.answered() != 1 {
 		t.Errorf("%d passes, %d diffs", n, k.answered())

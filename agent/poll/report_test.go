@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/axle-cd/axle/agent/poll"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
@@ -45,8 +46,8 @@ var losses = map[string]func(h *hub){
 }
 
 // resyncing loses something in every way and returns an error when the hub is
-// not right again after some polls.
-func resyncing(t *testing.T, wrap func(h *hub) poll.Hub) error {
+// not right again within some time.
+func resyncing(t *testing.T, limit time.Duration, wrap func(h *hub) poll.Hub) error {
 	for name, lose := range losses {
 		h, c := newHub(t), newCluster()
 		h.put("web", "one")
@@ -58,7 +59,7 @@ func resyncing(t *testing.T, wrap func(h *hub) poll.Hub) error {
 		lose(h)
 		h.mu.Unlock()
 		h.put("web", "two")
-		err := eventually.Wait(t.Context(), within/4, func() error {
+		err := eventually.Wait(t.Context(), limit, func() error {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			status := h.status["web"]
@@ -76,7 +77,7 @@ func resyncing(t *testing.T, wrap func(h *hub) poll.Hub) error {
 }
 
 func TestLostReportResyncs(t *testing.T) {
-	if err := resyncing(t, func(h *hub) poll.Hub { return h }); err != nil {
+	if err := resyncing(t, within, func(h *hub) poll.Hub { return h }); err != nil {
 		t.Error(err)
 	}
 }
@@ -91,7 +92,7 @@ func TestWholeReportOfManyServicesDropsWhatIsNobodys(t *testing.T) {
 	start(t, h, c, t.TempDir())
 	counted := func(what string, want int) {
 		t.Helper()
-		eventually.For(t, 6*within, what, func() error {
+		eventually.For(t, 2*within, what, func() error {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			synced := 0
@@ -129,7 +130,7 @@ func (d deaf) Report(ctx context.Context, r *agentv1.ReportRequest) (*agentv1.Re
 }
 
 func TestLostReportResyncsCatchesADeafAgent(t *testing.T) {
-	if err := resyncing(t, func(h *hub) poll.Hub { return deaf{h} }); err == nil {
+	if err := resyncing(t, 5*time.Second, func(h *hub) poll.Hub { return deaf{h} }); err == nil {
 		t.Error("an agent that notices no loss was not caught")
 	}
 }

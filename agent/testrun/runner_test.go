@@ -117,6 +117,11 @@ func newStage(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	s := &stage{bed: b, t: t, hub: &hub{}, namespace: b.Namespace(t), state: t.TempDir(), file: filepath.Join(t.TempDir(), "tests.json"), ready: true}
+	// Until its account is there a new namespace takes no pods.
+	eventually.For(t, within, "the namespace has its account", func() error {
+		_, err := s.client.CoreV1().ServiceAccounts(s.namespace).Get(t.Context(), "default", metav1.GetOptions{})
+		return err
+	})
 	s.start()
 	t.Cleanup(func() { s.stop() })
 	return s

@@ -51,7 +51,7 @@ func TestChildrenEndWithAKilledParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = parent.Wait()
-	eventually.For(t, 10*time.Second, "the grandchild ends", func() error {
+	eventually.For(t, time.Minute, "the grandchild ends", func() error {
 		// A zombie still has a pid; it is as ended as can be.
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		if err != nil || strings.Contains(string(stat), ") Z ") {
