@@ -348,3 +348,63 @@ func TestRefsOfAMirror(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
+
+// TestPacksAreJoinedAgain joins packs whose joined one is there already, and
+// none is older than the new one, as when all come in one second: the joined one
+// stays alone all the same.
+func TestPacksAreJoinedAgain(t *testing.T) {
+	t.Parallel()
+	s := newGit(t, gitserver.Config{})
+	g := newUpstream(t, upstream.Config{})
+	srv, m := server(t, g, upstream.Access{URL: s.URL(repo)}), newMirror(t, g, "sha1")
+	last := ""
+	for i := range 25 {
+		last = commit(t, s, "main", fmt.Sprint("change ", i))
+		if err := srv.Fetch(t.Context(), m, []string{last}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := filepath.Join(m.Dir(), "objects/pack")
+	kept := filepath.Join(t.TempDir(), "packs")
+	if err := os.CopyFS(kept, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	written := time.Now().Add(time.Hour)
+	for round := range 3 {
+		if err := m.Tidy(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(packs(t, m)); n != 1 {
+			t.Fatalf("round %d: %d packs after joining", round, n)
+		}
+		if err := os.Remove(filepath.Join(dir, "multi-pack-index")); err != nil {
+			t.Fatal(err)
+		}
+		// Those that were joined come back.
+		found, err := os.ReadDir(kept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			raw, err := os.ReadFile(filepath.Join(kept, f.Name()))
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, f.Name()), raw, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		all, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range all {
+			if err := os.Chtimes(filepath.Join(dir, f.Name()), written, written); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if missing, err := m.Missing(t.Context(), []string{last}); err != nil || len(missing) > 0 {
+		t.Errorf("missing %v, %v", missing, err)
+	}
+}

@@ -52,20 +52,23 @@ func (m *Mirror) Tidy(ctx context.Context, all bool) error {
 // The new pack is written first; then the index over all packs prefers it, and
 // packs of which the index needs nothing go.
 func (m *Mirror) joinPacks(ctx context.Context) error {
-	before, err := m.packFiles()
+	before, err := m.packTimes()
 	if err != nil {
 		return err
 	}
 	if _, err := m.local(ctx, "", "repack", "-q", "--geometric=2"); err != nil {
 		return err
 	}
-	after, err := m.packFiles()
+	after, err := m.packTimes()
 	if err != nil {
 		return err
 	}
 	args := []string{"multi-pack-index", "write", "--no-progress"}
-	for _, p := range after {
-		if !slices.Contains(before, p) {
+	for p, written := range after {
+		// A pack is named by its bytes, so the new one may have taken the place of
+		// one that was there. Were none preferred, an object would be taken from
+		// any of the packs that came in the newest one's second.
+		if was, there := before[p]; !there || !was.Equal(written) {
 			args = append(args, "--preferred-pack="+strings.TrimSuffix(p, ".pack")+".idx")
 			break
 		}
@@ -145,6 +148,23 @@ func (m *Mirror) packFiles() ([]string, error) {
 		found[i] = filepath.Base(found[i])
 	}
 	return found, err
+}
+
+// packTimes returns when each of the mirror's packs was written.
+func (m *Mirror) packTimes() (map[string]time.Time, error) {
+	names, err := m.packFiles()
+	if err != nil {
+		return nil, err
+	}
+	times := make(map[string]time.Time, len(names))
+	for _, name := range names {
+		info, err := os.Stat(filepath.Join(m.Dir(), "objects/pack", name))
+		if err != nil {
+			return nil, err
+		}
+		times[name] = info.ModTime()
+	}
+	return times, nil
 }
 
 // clean removes temporary files and stale locks older than age. With age zero
