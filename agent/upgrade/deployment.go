@@ -81,6 +81,8 @@ func (k *Keeper) begin(ctx context.Context, wanted appsv1.Deployment, key string
 	if err != nil {
 		return Wanted{}, err
 	}
+	k.together.Lock()
+	defer k.together.Unlock()
 	var r record
 	var w word
 	err = k.change(ctx, func(now *record, said *word) bool {
@@ -211,6 +213,13 @@ func (k *Keeper) install(ctx context.Context, text json.RawMessage) error {
 // removeCandidate deletes the candidate and waits until its pods are gone, so
 // that two agents never work.
 func (k *Keeper) removeCandidate(ctx context.Context) error {
+	if err := k.deleteCandidate(ctx); err != nil {
+		return err
+	}
+	return k.candidateGone(ctx)
+}
+
+func (k *Keeper) deleteCandidate(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	background := metav1.DeletePropagationBackground
@@ -218,6 +227,10 @@ func (k *Keeper) removeCandidate(ctx context.Context) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return errcode.New(errcode.Unavailable, "delete Deployment %s/%s: %w", k.Namespace, candidateName, err)
 	}
+	return nil
+}
+
+func (k *Keeper) candidateGone(ctx context.Context) error {
 	since := k.Clock.Now()
 	for {
 		pods, err := k.candidatePods(ctx)

@@ -18,6 +18,8 @@ func (k *Keeper) lookAtShadow(ctx context.Context) (bool, error) {
 	}
 	k.active.Store(r.Phase == shadow)
 	switch {
+	case r.Phase == none && r.Key != "":
+		return false, k.removeGivenUp(ctx)
 	case r.Phase != shadow:
 		return false, nil
 	case w.State == failed:
@@ -130,18 +132,36 @@ func (k *Keeper) revert(ctx context.Context, r record) error {
 func (k *Keeper) giveUp(ctx context.Context, r record, reason string) error {
 	reason = fmt.Sprintf("the agent stays as it is, because version %s did not work here: %s", r.Version, reason)
 	k.Log.Error("the agent's upgrade is taken back", logkey.Version, r.Version, logkey.Reason, reason)
+	k.together.Lock()
+	mine := false
 	err := k.change(ctx, func(now *record, _ *word) bool {
-		if now.Key != r.Key {
-			return false
+		if mine = now.Key == r.Key; mine {
+			now.Phase, now.FailedKey, now.Failure, now.Deployment = none, r.Key, reason, nil
 		}
-		now.Phase, now.FailedKey, now.Failure, now.Deployment = none, r.Key, reason, nil
-		return true
+		return mine
 	})
-	if err != nil {
+	k.together.Unlock()
+	if err != nil || !mine {
+		return err
+	}
+	return k.removeGivenUp(ctx)
+}
+
+// removeGivenUp removes the candidate of an upgrade that was given up, unless
+// another one has begun. Until it could, the record is looked at again.
+func (k *Keeper) removeGivenUp(ctx context.Context) error {
+	k.active.Store(true)
+	k.together.Lock()
+	r, _, err := k.read(ctx)
+	if err == nil && r.Phase == none {
+		err = k.deleteCandidate(ctx)
+	}
+	k.together.Unlock()
+	if err != nil || r.Phase != none {
 		return err
 	}
 	k.active.Store(false)
-	return k.removeCandidate(ctx)
+	return k.candidateGone(ctx)
 }
 
 // takeBack is the new version, installed: it asks the candidate for the work,

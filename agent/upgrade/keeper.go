@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -51,8 +52,12 @@ type Config struct {
 type Keeper struct {
 	Config
 	begun chan struct{}
-	// active: a candidate renders in shadow and must be looked at.
+	// active: a candidate renders in shadow, or was given up and is not removed
+	// yet, and must be looked at.
 	active atomic.Bool
+	// together is held while the record and the candidate's Deployment are
+	// brought into step: an offer and its end come from two goroutines.
+	together sync.Mutex
 }
 
 // New returns a Keeper that did nothing yet.

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/axle-cd/axle/agent/upgrade"
+	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/kube"
 )
@@ -36,9 +37,21 @@ type stage struct {
 	working atomic.Int32
 	twice   atomic.Bool
 	running sync.WaitGroup
-	// within is the patience of candidates, the default when zero.
-	within time.Duration
+	clock   ahead
 }
+
+// ahead is the machine's clock, moved on: patience ends when a test says so,
+// however long a busy machine takes for what comes before.
+type ahead struct {
+	clock.Real
+	by atomic.Int64
+}
+
+// Now is later by what was moved.
+func (a *ahead) Now() time.Time { return a.Real.Now().Add(time.Duration(a.by.Load())) }
+
+// move ends every patience that began before.
+func (a *ahead) move() { a.by.Add(int64(2 * upgrade.DefaultWithin)) }
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
@@ -105,7 +118,7 @@ type agent struct {
 func (s *stage) keeper(change func(*upgrade.Config)) *upgrade.Keeper {
 	s.t.Helper()
 	c := upgrade.Config{
-		Client: s.client, Namespace: s.namespace, Version: "one", Pod: "agent-one", Tick: 20 * time.Millisecond,
+		Client: s.client, Namespace: s.namespace, Version: "one", Pod: "agent-one", Tick: 20 * time.Millisecond, Clock: &s.clock,
 		Log: slog.New(slog.NewTextHandler(s.t.Output(), nil)),
 	}
 	change(&c)
@@ -158,7 +171,7 @@ func (s *stage) candidate(work upgrade.Work) agent {
 		}
 		return err
 	})
-	k := s.keeper(func(c *upgrade.Config) { c.Version, c.Pod, c.Candidate, c.Within = "two", "", key, s.within })
+	k := s.keeper(func(c *upgrade.Config) { c.Version, c.Pod, c.Candidate = "two", "", key })
 	if work.Run == nil {
 		work.Run = s.work
 	}
@@ -254,6 +267,8 @@ func TestBadAgentIsTakenBack(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		work upgrade.Work
+		// late is the state in which the patience with it ends, if it does.
+		late string
 		says string
 	}{
 		"renders otherwise": {upgrade.Work{
@@ -261,22 +276,26 @@ func TestBadAgentIsTakenBack(t *testing.T) {
 				return upgrade.Shadow{Services: 100, Compared: 100, Different: 2, First: "web (ConfigMap a would be changed)"}, nil
 			},
 			Good: well.Good,
-		}, "would change 2 of 100 services that nobody changed, such as web"},
+		}, "", "would change 2 of 100 services that nobody changed, such as web"},
 		"never renders": {upgrade.Work{
 			Shadow: func(context.Context) (upgrade.Shadow, error) { return upgrade.Shadow{}, errors.New("no hub") }, Good: well.Good,
-		}, "not rendered everything within"},
-		"is never well": {upgrade.Work{Shadow: well.Shadow, Good: func() error { return errors.New("the hub was not asked yet") }}, "not well within"},
+		}, "Shadowing", "not rendered everything within"},
+		"is never well": {upgrade.Work{Shadow: well.Shadow, Good: func() error { return errors.New("the hub was not asked yet") }}, "Working", "not well within"},
 		"ends its work": {upgrade.Work{Shadow: well.Shadow, Good: func() error { return errors.New("not yet") }, Run: func(context.Context) error {
 			return errors.New("cannot open its data folder")
-		}}, "cannot open its data folder"},
+		}}, "", "cannot open its data folder"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
-			old := s.installed(func(c *upgrade.Config) { c.Within = 2 * time.Second })
+			old := s.installed(func(*upgrade.Config) {})
 			s.works()
 			s.offer(old.Keeper, "two", "k", begun)
 			s.candidate(test.work)
+			if test.late != "" {
+				eventually.For(t, patience, "the candidate is "+test.late, func() error { return s.said(test.late) })
+				s.clock.move()
+			}
 			s.offer(old.Keeper, "two", "k", failed)
 			eventually.For(t, patience, "the candidate goes", s.noCandidate)
 			s.works()
@@ -304,7 +323,6 @@ func TestBadAgentIsTakenBack(t *testing.T) {
 func TestAgentThatCannotBeInstalledIsTakenBack(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.within = time.Second
 	old := s.installed(func(*upgrade.Config) {})
 	s.works()
 	s.offer(old.Keeper, "two", "k", begun)
@@ -316,6 +334,7 @@ func TestAgentThatCannotBeInstalledIsTakenBack(t *testing.T) {
 		return nil
 	})
 	old.stop() // and no pod of the new version ever runs
+	s.clock.move()
 	eventually.For(t, patience, "the version before is installed again", func() error {
 		if image := s.image(); image != "agent:one" {
 			return errors.New(image)
@@ -333,7 +352,7 @@ func TestAgentThatCannotBeInstalledIsTakenBack(t *testing.T) {
 	eventually.For(t, patience, "the candidate goes", s.noCandidate)
 	s.works()
 	got, err := next.Offer(t.Context(), s.offered("two"), "k")
-	if err != nil || !got.Failed || !strings.Contains(got.Message, "did not start as the installed agent within 1s") {
+	if err != nil || !got.Failed || !strings.Contains(got.Message, "did not start as the installed agent within 15m0s") {
 		t.Errorf("it came to %+v, %v", got, err)
 	}
 	s.offer(next.Keeper, "two", "another", begun)
