@@ -98,7 +98,7 @@ func TestVaultTakesANewTokenFromItsFile(t *testing.T) {
 
 func TestKubernetesKeepsTheContract(t *testing.T) {
 	t.Parallel()
-	cluster := kube.New(t, kube.ClusterConfig{Name: "management"})
+	cluster := kube.New(t, kube.ClusterConfig{})
 	k, err := backend.NewKubernetes(backend.KubernetesConfig{Namespace: "default", Kubeconfig: cluster.Kubeconfig()})
 	if err != nil {
 		t.Fatal(err)
