@@ -16,8 +16,10 @@ import (
 	"github.com/axle-cd/axle/test/world"
 )
 
-// takeOverWithin is how soon what a dead replica owned has an owner again.
-const takeOverWithin = 40 * time.Second
+// takeOverWithin is how soon what a dead replica owned has an owner again: 30 s,
+// and as much again for a machine that plays eight such stories at a time. What
+// makes the 30 s up is judged by a clock of its own in hub/peer.
+const takeOverWithin = time.Minute
 
 // settle waits until every named repository is where it should be and its
 // follower has a copy.
