@@ -29,7 +29,7 @@ func (a *app) services() *cobra.Command {
 			func(ctx context.Context, c *sdk.Client, ref *hubv1.ServiceRef) (*connect.Response[hubv1.Service], error) {
 				return c.Services.ApprovePrune(ctx, connect.NewRequest(&hubv1.ApprovePruneRequest{Ref: ref}))
 			}),
-		a.servicesConfig(), a.servicesDiff(), a.servicesRollback(), a.servicesRevisions(), a.servicesTests(), a.servicesWait(), a.servicesDelete())
+		a.servicesConfig(), a.servicesDiff(), a.servicesRollback(), a.servicesRevisions(), a.servicesTests(), a.servicesTree(), a.servicesWait(), a.servicesDelete())
 }
 
 func (a *app) servicesSync() *cobra.Command {

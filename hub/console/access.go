@@ -71,6 +71,7 @@ var access = map[string]identity.Action{
 	hubv1connect.ServicesDiffProcedure:               identity.ActionWrite,
 	hubv1connect.ServicesDeleteProcedure:             identity.ActionWrite,
 	hubv1connect.ServicesConfigProcedure:             identity.ActionRead,
+	hubv1connect.ServicesGetTreeProcedure:            identity.ActionRead,
 	hubv1connect.ContextsListProcedure:               identity.ActionRead,
 	hubv1connect.ContextsGetProcedure:                identity.ActionRead,
 	hubv1connect.ContextsCreateProcedure:             identity.ActionCreate,

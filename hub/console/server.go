@@ -101,6 +101,8 @@ type Config struct {
 type Server struct {
 	Config
 	startedAt time.Time
+	// trees holds a place for each tree that is being looked for.
+	trees chan struct{}
 }
 
 // New checks that nothing is missing.
@@ -114,7 +116,7 @@ func New(c Config) (*Server, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Server{Config: c, startedAt: c.Clock.Now()}, nil
+	return &Server{Config: c, startedAt: c.Clock.Now(), trees: make(chan struct{}, treesAtOnce)}, nil
 }
 
 // Register adds the routes of every service to mux.

@@ -65,6 +65,7 @@ var where = map[string]finder{
 	hubv1connect.ServicesDiffProcedure:          ofService,
 	hubv1connect.ServicesDeleteProcedure:        ofService,
 	hubv1connect.ServicesConfigProcedure:        ofService,
+	hubv1connect.ServicesGetTreeProcedure:       ofServiceTree,
 
 	hubv1connect.ContextsListProcedure:   anywhere,
 	hubv1connect.ContextsGetProcedure:    ofContext,

@@ -431,4 +431,5 @@ func TestPeopleInAClusterOfProcesses(t *testing.T) {
 		r.must(holder.Start(t.Context()))
 		r.works()
 	})
+	r.run("the tree of a service", r.tree)
 }

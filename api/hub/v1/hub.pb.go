@@ -3796,6 +3796,194 @@ func (x *ComponentCounts) GetOther() int32 {
 	return 0
 }
 
+type GetServiceTreeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ref           *ServiceRef            `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetServiceTreeRequest) Reset() {
+	*x = GetServiceTreeRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetServiceTreeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetServiceTreeRequest) ProtoMessage() {}
+
+func (x *GetServiceTreeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetServiceTreeRequest.ProtoReflect.Descriptor instead.
+func (*GetServiceTreeRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *GetServiceTreeRequest) GetRef() *ServiceRef {
+	if x != nil {
+		return x.Ref
+	}
+	return nil
+}
+
+type ServiceTree struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The service's objects as its agent reported them last, each with what it
+	// owns now.
+	Objects []*TreeNode `protobuf:"bytes,1,rep,name=objects,proto3" json:"objects,omitempty"`
+	// Which object fails first and why, by the way to it; empty when all are well.
+	Failing string `protobuf:"bytes,2,opt,name=failing,proto3" json:"failing,omitempty"`
+	// What was not looked at, and why.
+	Notes []string `protobuf:"bytes,3,rep,name=notes,proto3" json:"notes,omitempty"`
+	// When the agent reported the service.
+	ReportedAt    int64 `protobuf:"varint,4,opt,name=reported_at,json=reportedAt,proto3" json:"reported_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ServiceTree) Reset() {
+	*x = ServiceTree{}
+	mi := &file_hub_v1_hub_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ServiceTree) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ServiceTree) ProtoMessage() {}
+
+func (x *ServiceTree) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ServiceTree.ProtoReflect.Descriptor instead.
+func (*ServiceTree) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *ServiceTree) GetObjects() []*TreeNode {
+	if x != nil {
+		return x.Objects
+	}
+	return nil
+}
+
+func (x *ServiceTree) GetFailing() string {
+	if x != nil {
+		return x.Failing
+	}
+	return ""
+}
+
+func (x *ServiceTree) GetNotes() []string {
+	if x != nil {
+		return x.Notes
+	}
+	return nil
+}
+
+func (x *ServiceTree) GetReportedAt() int64 {
+	if x != nil {
+		return x.ReportedAt
+	}
+	return 0
+}
+
+type TreeNode struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether it is synced is known of the service's own objects alone.
+	Object *Component `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
+	// Zero when it is not known.
+	CreatedAt int64 `protobuf:"varint,2,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	// It is on the way to the object that fails first.
+	Failing       bool        `protobuf:"varint,3,opt,name=failing,proto3" json:"failing,omitempty"`
+	Children      []*TreeNode `protobuf:"bytes,4,rep,name=children,proto3" json:"children,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TreeNode) Reset() {
+	*x = TreeNode{}
+	mi := &file_hub_v1_hub_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TreeNode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TreeNode) ProtoMessage() {}
+
+func (x *TreeNode) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TreeNode.ProtoReflect.Descriptor instead.
+func (*TreeNode) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *TreeNode) GetObject() *Component {
+	if x != nil {
+		return x.Object
+	}
+	return nil
+}
+
+func (x *TreeNode) GetCreatedAt() int64 {
+	if x != nil {
+		return x.CreatedAt
+	}
+	return 0
+}
+
+func (x *TreeNode) GetFailing() bool {
+	if x != nil {
+		return x.Failing
+	}
+	return false
+}
+
+func (x *TreeNode) GetChildren() []*TreeNode {
+	if x != nil {
+		return x.Children
+	}
+	return nil
+}
+
 type ServiceRef struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Cluster       string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
@@ -3806,7 +3994,7 @@ type ServiceRef struct {
 
 func (x *ServiceRef) Reset() {
 	*x = ServiceRef{}
-	mi := &file_hub_v1_hub_proto_msgTypes[49]
+	mi := &file_hub_v1_hub_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3818,7 +4006,7 @@ func (x *ServiceRef) String() string {
 func (*ServiceRef) ProtoMessage() {}
 
 func (x *ServiceRef) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[49]
+	mi := &file_hub_v1_hub_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3831,7 +4019,7 @@ func (x *ServiceRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceRef.ProtoReflect.Descriptor instead.
 func (*ServiceRef) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{49}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ServiceRef) GetCluster() string {
@@ -3861,7 +4049,7 @@ type ListServicesRequest struct {
 
 func (x *ListServicesRequest) Reset() {
 	*x = ListServicesRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[50]
+	mi := &file_hub_v1_hub_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3873,7 +4061,7 @@ func (x *ListServicesRequest) String() string {
 func (*ListServicesRequest) ProtoMessage() {}
 
 func (x *ListServicesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[50]
+	mi := &file_hub_v1_hub_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3886,7 +4074,7 @@ func (x *ListServicesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServicesRequest.ProtoReflect.Descriptor instead.
 func (*ListServicesRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{50}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ListServicesRequest) GetCluster() string {
@@ -3934,7 +4122,7 @@ type ListServicesResponse struct {
 
 func (x *ListServicesResponse) Reset() {
 	*x = ListServicesResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[51]
+	mi := &file_hub_v1_hub_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3946,7 +4134,7 @@ func (x *ListServicesResponse) String() string {
 func (*ListServicesResponse) ProtoMessage() {}
 
 func (x *ListServicesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[51]
+	mi := &file_hub_v1_hub_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3959,7 +4147,7 @@ func (x *ListServicesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServicesResponse.ProtoReflect.Descriptor instead.
 func (*ListServicesResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{51}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ListServicesResponse) GetServices() []*Service {
@@ -3985,7 +4173,7 @@ type GetServiceRequest struct {
 
 func (x *GetServiceRequest) Reset() {
 	*x = GetServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[52]
+	mi := &file_hub_v1_hub_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3997,7 +4185,7 @@ func (x *GetServiceRequest) String() string {
 func (*GetServiceRequest) ProtoMessage() {}
 
 func (x *GetServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[52]
+	mi := &file_hub_v1_hub_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4010,7 +4198,7 @@ func (x *GetServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServiceRequest.ProtoReflect.Descriptor instead.
 func (*GetServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{52}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *GetServiceRequest) GetRef() *ServiceRef {
@@ -4033,7 +4221,7 @@ type CreateServiceRequest struct {
 
 func (x *CreateServiceRequest) Reset() {
 	*x = CreateServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[53]
+	mi := &file_hub_v1_hub_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4045,7 +4233,7 @@ func (x *CreateServiceRequest) String() string {
 func (*CreateServiceRequest) ProtoMessage() {}
 
 func (x *CreateServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[53]
+	mi := &file_hub_v1_hub_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4058,7 +4246,7 @@ func (x *CreateServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateServiceRequest.ProtoReflect.Descriptor instead.
 func (*CreateServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{53}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *CreateServiceRequest) GetRef() *ServiceRef {
@@ -4102,7 +4290,7 @@ type UpdateServiceRequest struct {
 
 func (x *UpdateServiceRequest) Reset() {
 	*x = UpdateServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[54]
+	mi := &file_hub_v1_hub_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4114,7 +4302,7 @@ func (x *UpdateServiceRequest) String() string {
 func (*UpdateServiceRequest) ProtoMessage() {}
 
 func (x *UpdateServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[54]
+	mi := &file_hub_v1_hub_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4127,7 +4315,7 @@ func (x *UpdateServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateServiceRequest.ProtoReflect.Descriptor instead.
 func (*UpdateServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{54}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *UpdateServiceRequest) GetRef() *ServiceRef {
@@ -4171,7 +4359,7 @@ type ApplyServiceRequest struct {
 
 func (x *ApplyServiceRequest) Reset() {
 	*x = ApplyServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[55]
+	mi := &file_hub_v1_hub_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4183,7 +4371,7 @@ func (x *ApplyServiceRequest) String() string {
 func (*ApplyServiceRequest) ProtoMessage() {}
 
 func (x *ApplyServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[55]
+	mi := &file_hub_v1_hub_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4196,7 +4384,7 @@ func (x *ApplyServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyServiceRequest.ProtoReflect.Descriptor instead.
 func (*ApplyServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{55}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ApplyServiceRequest) GetRef() *ServiceRef {
@@ -4245,7 +4433,7 @@ type ApplyServiceResponse struct {
 
 func (x *ApplyServiceResponse) Reset() {
 	*x = ApplyServiceResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[56]
+	mi := &file_hub_v1_hub_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4257,7 +4445,7 @@ func (x *ApplyServiceResponse) String() string {
 func (*ApplyServiceResponse) ProtoMessage() {}
 
 func (x *ApplyServiceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[56]
+	mi := &file_hub_v1_hub_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4270,7 +4458,7 @@ func (x *ApplyServiceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyServiceResponse.ProtoReflect.Descriptor instead.
 func (*ApplyServiceResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{56}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ApplyServiceResponse) GetService() *Service {
@@ -4298,7 +4486,7 @@ type SyncServiceRequest struct {
 
 func (x *SyncServiceRequest) Reset() {
 	*x = SyncServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[57]
+	mi := &file_hub_v1_hub_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4310,7 +4498,7 @@ func (x *SyncServiceRequest) String() string {
 func (*SyncServiceRequest) ProtoMessage() {}
 
 func (x *SyncServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[57]
+	mi := &file_hub_v1_hub_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4323,7 +4511,7 @@ func (x *SyncServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncServiceRequest.ProtoReflect.Descriptor instead.
 func (*SyncServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{57}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *SyncServiceRequest) GetRef() *ServiceRef {
@@ -4351,7 +4539,7 @@ type DiffServiceRequest struct {
 
 func (x *DiffServiceRequest) Reset() {
 	*x = DiffServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[58]
+	mi := &file_hub_v1_hub_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4363,7 +4551,7 @@ func (x *DiffServiceRequest) String() string {
 func (*DiffServiceRequest) ProtoMessage() {}
 
 func (x *DiffServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[58]
+	mi := &file_hub_v1_hub_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4376,7 +4564,7 @@ func (x *DiffServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffServiceRequest.ProtoReflect.Descriptor instead.
 func (*DiffServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{58}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *DiffServiceRequest) GetRef() *ServiceRef {
@@ -4412,7 +4600,7 @@ type ServiceDiff struct {
 
 func (x *ServiceDiff) Reset() {
 	*x = ServiceDiff{}
-	mi := &file_hub_v1_hub_proto_msgTypes[59]
+	mi := &file_hub_v1_hub_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4424,7 +4612,7 @@ func (x *ServiceDiff) String() string {
 func (*ServiceDiff) ProtoMessage() {}
 
 func (x *ServiceDiff) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[59]
+	mi := &file_hub_v1_hub_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4437,7 +4625,7 @@ func (x *ServiceDiff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceDiff.ProtoReflect.Descriptor instead.
 func (*ServiceDiff) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{59}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ServiceDiff) GetRequested() int64 {
@@ -4515,7 +4703,7 @@ type ServiceDifferenceList struct {
 
 func (x *ServiceDifferenceList) Reset() {
 	*x = ServiceDifferenceList{}
-	mi := &file_hub_v1_hub_proto_msgTypes[60]
+	mi := &file_hub_v1_hub_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4527,7 +4715,7 @@ func (x *ServiceDifferenceList) String() string {
 func (*ServiceDifferenceList) ProtoMessage() {}
 
 func (x *ServiceDifferenceList) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[60]
+	mi := &file_hub_v1_hub_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4540,7 +4728,7 @@ func (x *ServiceDifferenceList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceDifferenceList.ProtoReflect.Descriptor instead.
 func (*ServiceDifferenceList) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{60}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ServiceDifferenceList) GetDifferences() []*ServiceDifference {
@@ -4582,7 +4770,7 @@ type ServiceDifference struct {
 
 func (x *ServiceDifference) Reset() {
 	*x = ServiceDifference{}
-	mi := &file_hub_v1_hub_proto_msgTypes[61]
+	mi := &file_hub_v1_hub_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4594,7 +4782,7 @@ func (x *ServiceDifference) String() string {
 func (*ServiceDifference) ProtoMessage() {}
 
 func (x *ServiceDifference) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[61]
+	mi := &file_hub_v1_hub_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4607,7 +4795,7 @@ func (x *ServiceDifference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceDifference.ProtoReflect.Descriptor instead.
 func (*ServiceDifference) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{61}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ServiceDifference) GetGroup() string {
@@ -4682,7 +4870,7 @@ type PauseServiceRequest struct {
 
 func (x *PauseServiceRequest) Reset() {
 	*x = PauseServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[62]
+	mi := &file_hub_v1_hub_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4694,7 +4882,7 @@ func (x *PauseServiceRequest) String() string {
 func (*PauseServiceRequest) ProtoMessage() {}
 
 func (x *PauseServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[62]
+	mi := &file_hub_v1_hub_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4707,7 +4895,7 @@ func (x *PauseServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseServiceRequest.ProtoReflect.Descriptor instead.
 func (*PauseServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{62}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *PauseServiceRequest) GetRef() *ServiceRef {
@@ -4726,7 +4914,7 @@ type ResumeServiceRequest struct {
 
 func (x *ResumeServiceRequest) Reset() {
 	*x = ResumeServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[63]
+	mi := &file_hub_v1_hub_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4738,7 +4926,7 @@ func (x *ResumeServiceRequest) String() string {
 func (*ResumeServiceRequest) ProtoMessage() {}
 
 func (x *ResumeServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[63]
+	mi := &file_hub_v1_hub_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4751,7 +4939,7 @@ func (x *ResumeServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeServiceRequest.ProtoReflect.Descriptor instead.
 func (*ResumeServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{63}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ResumeServiceRequest) GetRef() *ServiceRef {
@@ -4772,7 +4960,7 @@ type RollbackServiceRequest struct {
 
 func (x *RollbackServiceRequest) Reset() {
 	*x = RollbackServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[64]
+	mi := &file_hub_v1_hub_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4784,7 +4972,7 @@ func (x *RollbackServiceRequest) String() string {
 func (*RollbackServiceRequest) ProtoMessage() {}
 
 func (x *RollbackServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[64]
+	mi := &file_hub_v1_hub_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4797,7 +4985,7 @@ func (x *RollbackServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackServiceRequest.ProtoReflect.Descriptor instead.
 func (*RollbackServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{64}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *RollbackServiceRequest) GetRef() *ServiceRef {
@@ -4823,7 +5011,7 @@ type ListRevisionsRequest struct {
 
 func (x *ListRevisionsRequest) Reset() {
 	*x = ListRevisionsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[65]
+	mi := &file_hub_v1_hub_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4835,7 +5023,7 @@ func (x *ListRevisionsRequest) String() string {
 func (*ListRevisionsRequest) ProtoMessage() {}
 
 func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[65]
+	mi := &file_hub_v1_hub_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4848,7 +5036,7 @@ func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListRevisionsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{65}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ListRevisionsRequest) GetRef() *ServiceRef {
@@ -4867,7 +5055,7 @@ type ListRevisionsResponse struct {
 
 func (x *ListRevisionsResponse) Reset() {
 	*x = ListRevisionsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[66]
+	mi := &file_hub_v1_hub_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4879,7 +5067,7 @@ func (x *ListRevisionsResponse) String() string {
 func (*ListRevisionsResponse) ProtoMessage() {}
 
 func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[66]
+	mi := &file_hub_v1_hub_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4892,7 +5080,7 @@ func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListRevisionsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{66}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ListRevisionsResponse) GetRevisions() []*Revision {
@@ -4924,7 +5112,7 @@ type Revision struct {
 
 func (x *Revision) Reset() {
 	*x = Revision{}
-	mi := &file_hub_v1_hub_proto_msgTypes[67]
+	mi := &file_hub_v1_hub_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4936,7 +5124,7 @@ func (x *Revision) String() string {
 func (*Revision) ProtoMessage() {}
 
 func (x *Revision) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[67]
+	mi := &file_hub_v1_hub_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4949,7 +5137,7 @@ func (x *Revision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revision.ProtoReflect.Descriptor instead.
 func (*Revision) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{67}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Revision) GetNumber() int64 {
@@ -5045,7 +5233,7 @@ type ApprovePruneRequest struct {
 
 func (x *ApprovePruneRequest) Reset() {
 	*x = ApprovePruneRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[68]
+	mi := &file_hub_v1_hub_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5057,7 +5245,7 @@ func (x *ApprovePruneRequest) String() string {
 func (*ApprovePruneRequest) ProtoMessage() {}
 
 func (x *ApprovePruneRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[68]
+	mi := &file_hub_v1_hub_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5070,7 +5258,7 @@ func (x *ApprovePruneRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovePruneRequest.ProtoReflect.Descriptor instead.
 func (*ApprovePruneRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{68}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ApprovePruneRequest) GetRef() *ServiceRef {
@@ -5091,7 +5279,7 @@ type DeleteServiceRequest struct {
 
 func (x *DeleteServiceRequest) Reset() {
 	*x = DeleteServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[69]
+	mi := &file_hub_v1_hub_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5103,7 +5291,7 @@ func (x *DeleteServiceRequest) String() string {
 func (*DeleteServiceRequest) ProtoMessage() {}
 
 func (x *DeleteServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[69]
+	mi := &file_hub_v1_hub_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5116,7 +5304,7 @@ func (x *DeleteServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteServiceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{69}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *DeleteServiceRequest) GetRef() *ServiceRef {
@@ -5153,7 +5341,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_hub_v1_hub_proto_msgTypes[70]
+	mi := &file_hub_v1_hub_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5165,7 +5353,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[70]
+	mi := &file_hub_v1_hub_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5178,7 +5366,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{70}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Token) GetId() string {
@@ -5269,7 +5457,7 @@ type CreatedToken struct {
 
 func (x *CreatedToken) Reset() {
 	*x = CreatedToken{}
-	mi := &file_hub_v1_hub_proto_msgTypes[71]
+	mi := &file_hub_v1_hub_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5281,7 +5469,7 @@ func (x *CreatedToken) String() string {
 func (*CreatedToken) ProtoMessage() {}
 
 func (x *CreatedToken) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[71]
+	mi := &file_hub_v1_hub_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5294,7 +5482,7 @@ func (x *CreatedToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreatedToken.ProtoReflect.Descriptor instead.
 func (*CreatedToken) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{71}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *CreatedToken) GetToken() *Token {
@@ -5319,7 +5507,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[72]
+	mi := &file_hub_v1_hub_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5331,7 +5519,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[72]
+	mi := &file_hub_v1_hub_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5344,7 +5532,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{72}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{75}
 }
 
 type ListTokensResponse struct {
@@ -5356,7 +5544,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[73]
+	mi := &file_hub_v1_hub_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5368,7 +5556,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[73]
+	mi := &file_hub_v1_hub_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5381,7 +5569,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{73}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ListTokensResponse) GetTokens() []*Token {
@@ -5404,7 +5592,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[74]
+	mi := &file_hub_v1_hub_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5416,7 +5604,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[74]
+	mi := &file_hub_v1_hub_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5429,7 +5617,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{74}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *CreateTokenRequest) GetName() string {
@@ -5471,7 +5659,7 @@ type CreateBootstrapTokenRequest struct {
 
 func (x *CreateBootstrapTokenRequest) Reset() {
 	*x = CreateBootstrapTokenRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[75]
+	mi := &file_hub_v1_hub_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5483,7 +5671,7 @@ func (x *CreateBootstrapTokenRequest) String() string {
 func (*CreateBootstrapTokenRequest) ProtoMessage() {}
 
 func (x *CreateBootstrapTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[75]
+	mi := &file_hub_v1_hub_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5496,7 +5684,7 @@ func (x *CreateBootstrapTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateBootstrapTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateBootstrapTokenRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{75}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *CreateBootstrapTokenRequest) GetProject() string {
@@ -5550,7 +5738,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[76]
+	mi := &file_hub_v1_hub_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5562,7 +5750,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[76]
+	mi := &file_hub_v1_hub_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5575,7 +5763,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{76}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *RevokeTokenRequest) GetId() string {
@@ -5593,7 +5781,7 @@ type RevokeTokenResponse struct {
 
 func (x *RevokeTokenResponse) Reset() {
 	*x = RevokeTokenResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[77]
+	mi := &file_hub_v1_hub_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5605,7 +5793,7 @@ func (x *RevokeTokenResponse) String() string {
 func (*RevokeTokenResponse) ProtoMessage() {}
 
 func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[77]
+	mi := &file_hub_v1_hub_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5618,7 +5806,7 @@ func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenResponse.ProtoReflect.Descriptor instead.
 func (*RevokeTokenResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{77}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{80}
 }
 
 type Event struct {
@@ -5638,7 +5826,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_hub_v1_hub_proto_msgTypes[78]
+	mi := &file_hub_v1_hub_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5650,7 +5838,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[78]
+	mi := &file_hub_v1_hub_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5663,7 +5851,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{78}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *Event) GetAt() int64 {
@@ -5736,7 +5924,7 @@ type ListEventsRequest struct {
 
 func (x *ListEventsRequest) Reset() {
 	*x = ListEventsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[79]
+	mi := &file_hub_v1_hub_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5748,7 +5936,7 @@ func (x *ListEventsRequest) String() string {
 func (*ListEventsRequest) ProtoMessage() {}
 
 func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[79]
+	mi := &file_hub_v1_hub_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5761,7 +5949,7 @@ func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
 func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{79}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ListEventsRequest) GetCluster() string {
@@ -5801,7 +5989,7 @@ type ListEventsResponse struct {
 
 func (x *ListEventsResponse) Reset() {
 	*x = ListEventsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[80]
+	mi := &file_hub_v1_hub_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5813,7 +6001,7 @@ func (x *ListEventsResponse) String() string {
 func (*ListEventsResponse) ProtoMessage() {}
 
 func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[80]
+	mi := &file_hub_v1_hub_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5826,7 +6014,7 @@ func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
 func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{80}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ListEventsResponse) GetEvents() []*Event {
@@ -5844,7 +6032,7 @@ type GetSyncWindowsRequest struct {
 
 func (x *GetSyncWindowsRequest) Reset() {
 	*x = GetSyncWindowsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[81]
+	mi := &file_hub_v1_hub_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5856,7 +6044,7 @@ func (x *GetSyncWindowsRequest) String() string {
 func (*GetSyncWindowsRequest) ProtoMessage() {}
 
 func (x *GetSyncWindowsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[81]
+	mi := &file_hub_v1_hub_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5869,7 +6057,7 @@ func (x *GetSyncWindowsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSyncWindowsRequest.ProtoReflect.Descriptor instead.
 func (*GetSyncWindowsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{81}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{84}
 }
 
 type SyncWindowList struct {
@@ -5881,7 +6069,7 @@ type SyncWindowList struct {
 
 func (x *SyncWindowList) Reset() {
 	*x = SyncWindowList{}
-	mi := &file_hub_v1_hub_proto_msgTypes[82]
+	mi := &file_hub_v1_hub_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5893,7 +6081,7 @@ func (x *SyncWindowList) String() string {
 func (*SyncWindowList) ProtoMessage() {}
 
 func (x *SyncWindowList) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[82]
+	mi := &file_hub_v1_hub_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5906,7 +6094,7 @@ func (x *SyncWindowList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncWindowList.ProtoReflect.Descriptor instead.
 func (*SyncWindowList) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{82}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *SyncWindowList) GetSyncWindows() []*SyncWindow {
@@ -5924,7 +6112,7 @@ type HubStatusRequest struct {
 
 func (x *HubStatusRequest) Reset() {
 	*x = HubStatusRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[83]
+	mi := &file_hub_v1_hub_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5936,7 +6124,7 @@ func (x *HubStatusRequest) String() string {
 func (*HubStatusRequest) ProtoMessage() {}
 
 func (x *HubStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[83]
+	mi := &file_hub_v1_hub_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5949,7 +6137,7 @@ func (x *HubStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HubStatusRequest.ProtoReflect.Descriptor instead.
 func (*HubStatusRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{83}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{86}
 }
 
 type HubStatus struct {
@@ -5971,7 +6159,7 @@ type HubStatus struct {
 
 func (x *HubStatus) Reset() {
 	*x = HubStatus{}
-	mi := &file_hub_v1_hub_proto_msgTypes[84]
+	mi := &file_hub_v1_hub_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5983,7 +6171,7 @@ func (x *HubStatus) String() string {
 func (*HubStatus) ProtoMessage() {}
 
 func (x *HubStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[84]
+	mi := &file_hub_v1_hub_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5996,7 +6184,7 @@ func (x *HubStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HubStatus.ProtoReflect.Descriptor instead.
 func (*HubStatus) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{84}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *HubStatus) GetVersion() string {
@@ -6091,7 +6279,7 @@ type Replica struct {
 
 func (x *Replica) Reset() {
 	*x = Replica{}
-	mi := &file_hub_v1_hub_proto_msgTypes[85]
+	mi := &file_hub_v1_hub_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6103,7 +6291,7 @@ func (x *Replica) String() string {
 func (*Replica) ProtoMessage() {}
 
 func (x *Replica) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[85]
+	mi := &file_hub_v1_hub_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6116,7 +6304,7 @@ func (x *Replica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replica.ProtoReflect.Descriptor instead.
 func (*Replica) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{85}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *Replica) GetName() string {
@@ -6235,7 +6423,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[86]
+	mi := &file_hub_v1_hub_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6247,7 +6435,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[86]
+	mi := &file_hub_v1_hub_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6260,7 +6448,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{86}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *DrainRequest) GetReplica() string {
@@ -6285,7 +6473,7 @@ type DrainResponse struct {
 
 func (x *DrainResponse) Reset() {
 	*x = DrainResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[87]
+	mi := &file_hub_v1_hub_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6297,7 +6485,7 @@ func (x *DrainResponse) String() string {
 func (*DrainResponse) ProtoMessage() {}
 
 func (x *DrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[87]
+	mi := &file_hub_v1_hub_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6310,7 +6498,7 @@ func (x *DrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
 func (*DrainResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{87}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{90}
 }
 
 type RotateSigningKeyRequest struct {
@@ -6321,7 +6509,7 @@ type RotateSigningKeyRequest struct {
 
 func (x *RotateSigningKeyRequest) Reset() {
 	*x = RotateSigningKeyRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[88]
+	mi := &file_hub_v1_hub_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6333,7 +6521,7 @@ func (x *RotateSigningKeyRequest) String() string {
 func (*RotateSigningKeyRequest) ProtoMessage() {}
 
 func (x *RotateSigningKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[88]
+	mi := &file_hub_v1_hub_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6346,7 +6534,7 @@ func (x *RotateSigningKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateSigningKeyRequest.ProtoReflect.Descriptor instead.
 func (*RotateSigningKeyRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{88}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{91}
 }
 
 type RotateSigningKeyResponse struct {
@@ -6360,7 +6548,7 @@ type RotateSigningKeyResponse struct {
 
 func (x *RotateSigningKeyResponse) Reset() {
 	*x = RotateSigningKeyResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[89]
+	mi := &file_hub_v1_hub_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6372,7 +6560,7 @@ func (x *RotateSigningKeyResponse) String() string {
 func (*RotateSigningKeyResponse) ProtoMessage() {}
 
 func (x *RotateSigningKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[89]
+	mi := &file_hub_v1_hub_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6385,7 +6573,7 @@ func (x *RotateSigningKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateSigningKeyResponse.ProtoReflect.Descriptor instead.
 func (*RotateSigningKeyResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{89}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *RotateSigningKeyResponse) GetKeyId() string {
@@ -6410,7 +6598,7 @@ type ConfirmRestoreRequest struct {
 
 func (x *ConfirmRestoreRequest) Reset() {
 	*x = ConfirmRestoreRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[90]
+	mi := &file_hub_v1_hub_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6422,7 +6610,7 @@ func (x *ConfirmRestoreRequest) String() string {
 func (*ConfirmRestoreRequest) ProtoMessage() {}
 
 func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[90]
+	mi := &file_hub_v1_hub_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6435,7 +6623,7 @@ func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{90}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{93}
 }
 
 type ConfirmRestoreResponse struct {
@@ -6447,7 +6635,7 @@ type ConfirmRestoreResponse struct {
 
 func (x *ConfirmRestoreResponse) Reset() {
 	*x = ConfirmRestoreResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[91]
+	mi := &file_hub_v1_hub_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6459,7 +6647,7 @@ func (x *ConfirmRestoreResponse) String() string {
 func (*ConfirmRestoreResponse) ProtoMessage() {}
 
 func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[91]
+	mi := &file_hub_v1_hub_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6472,7 +6660,7 @@ func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{91}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *ConfirmRestoreResponse) GetIncarnation() string {
@@ -6490,7 +6678,7 @@ type UpgradeStatusRequest struct {
 
 func (x *UpgradeStatusRequest) Reset() {
 	*x = UpgradeStatusRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[92]
+	mi := &file_hub_v1_hub_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6502,7 +6690,7 @@ func (x *UpgradeStatusRequest) String() string {
 func (*UpgradeStatusRequest) ProtoMessage() {}
 
 func (x *UpgradeStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[92]
+	mi := &file_hub_v1_hub_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6515,7 +6703,7 @@ func (x *UpgradeStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeStatusRequest.ProtoReflect.Descriptor instead.
 func (*UpgradeStatusRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{92}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{95}
 }
 
 type StartUpgradeRequest struct {
@@ -6538,7 +6726,7 @@ type StartUpgradeRequest struct {
 
 func (x *StartUpgradeRequest) Reset() {
 	*x = StartUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[93]
+	mi := &file_hub_v1_hub_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6550,7 +6738,7 @@ func (x *StartUpgradeRequest) String() string {
 func (*StartUpgradeRequest) ProtoMessage() {}
 
 func (x *StartUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[93]
+	mi := &file_hub_v1_hub_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6563,7 +6751,7 @@ func (x *StartUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*StartUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{93}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *StartUpgradeRequest) GetVersion() string {
@@ -6609,7 +6797,7 @@ type PauseUpgradeRequest struct {
 
 func (x *PauseUpgradeRequest) Reset() {
 	*x = PauseUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[94]
+	mi := &file_hub_v1_hub_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6621,7 +6809,7 @@ func (x *PauseUpgradeRequest) String() string {
 func (*PauseUpgradeRequest) ProtoMessage() {}
 
 func (x *PauseUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[94]
+	mi := &file_hub_v1_hub_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6634,7 +6822,7 @@ func (x *PauseUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*PauseUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{94}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{97}
 }
 
 type ResumeUpgradeRequest struct {
@@ -6645,7 +6833,7 @@ type ResumeUpgradeRequest struct {
 
 func (x *ResumeUpgradeRequest) Reset() {
 	*x = ResumeUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[95]
+	mi := &file_hub_v1_hub_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6657,7 +6845,7 @@ func (x *ResumeUpgradeRequest) String() string {
 func (*ResumeUpgradeRequest) ProtoMessage() {}
 
 func (x *ResumeUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[95]
+	mi := &file_hub_v1_hub_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6670,7 +6858,7 @@ func (x *ResumeUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{95}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{98}
 }
 
 type AbortUpgradeRequest struct {
@@ -6681,7 +6869,7 @@ type AbortUpgradeRequest struct {
 
 func (x *AbortUpgradeRequest) Reset() {
 	*x = AbortUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[96]
+	mi := &file_hub_v1_hub_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6693,7 +6881,7 @@ func (x *AbortUpgradeRequest) String() string {
 func (*AbortUpgradeRequest) ProtoMessage() {}
 
 func (x *AbortUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[96]
+	mi := &file_hub_v1_hub_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6706,7 +6894,7 @@ func (x *AbortUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*AbortUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{96}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{99}
 }
 
 type AgentUpgrade struct {
@@ -6732,7 +6920,7 @@ type AgentUpgrade struct {
 
 func (x *AgentUpgrade) Reset() {
 	*x = AgentUpgrade{}
-	mi := &file_hub_v1_hub_proto_msgTypes[97]
+	mi := &file_hub_v1_hub_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6744,7 +6932,7 @@ func (x *AgentUpgrade) String() string {
 func (*AgentUpgrade) ProtoMessage() {}
 
 func (x *AgentUpgrade) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[97]
+	mi := &file_hub_v1_hub_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6757,7 +6945,7 @@ func (x *AgentUpgrade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentUpgrade.ProtoReflect.Descriptor instead.
 func (*AgentUpgrade) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{97}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *AgentUpgrade) GetId() string {
@@ -6860,7 +7048,7 @@ type AgentUpgradeTarget struct {
 
 func (x *AgentUpgradeTarget) Reset() {
 	*x = AgentUpgradeTarget{}
-	mi := &file_hub_v1_hub_proto_msgTypes[98]
+	mi := &file_hub_v1_hub_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6872,7 +7060,7 @@ func (x *AgentUpgradeTarget) String() string {
 func (*AgentUpgradeTarget) ProtoMessage() {}
 
 func (x *AgentUpgradeTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[98]
+	mi := &file_hub_v1_hub_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6885,7 +7073,7 @@ func (x *AgentUpgradeTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentUpgradeTarget.ProtoReflect.Descriptor instead.
 func (*AgentUpgradeTarget) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{98}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *AgentUpgradeTarget) GetCluster() string {
@@ -6946,7 +7134,7 @@ type GetServiceConfigRequest struct {
 
 func (x *GetServiceConfigRequest) Reset() {
 	*x = GetServiceConfigRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[99]
+	mi := &file_hub_v1_hub_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6958,7 +7146,7 @@ func (x *GetServiceConfigRequest) String() string {
 func (*GetServiceConfigRequest) ProtoMessage() {}
 
 func (x *GetServiceConfigRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[99]
+	mi := &file_hub_v1_hub_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6971,7 +7159,7 @@ func (x *GetServiceConfigRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServiceConfigRequest.ProtoReflect.Descriptor instead.
 func (*GetServiceConfigRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{99}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *GetServiceConfigRequest) GetRef() *ServiceRef {
@@ -6991,7 +7179,7 @@ type ServiceConfig struct {
 
 func (x *ServiceConfig) Reset() {
 	*x = ServiceConfig{}
-	mi := &file_hub_v1_hub_proto_msgTypes[100]
+	mi := &file_hub_v1_hub_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7003,7 +7191,7 @@ func (x *ServiceConfig) String() string {
 func (*ServiceConfig) ProtoMessage() {}
 
 func (x *ServiceConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[100]
+	mi := &file_hub_v1_hub_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7016,7 +7204,7 @@ func (x *ServiceConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceConfig.ProtoReflect.Descriptor instead.
 func (*ServiceConfig) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{100}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *ServiceConfig) GetRevision() int64 {
@@ -7045,7 +7233,7 @@ type ConfigValue struct {
 
 func (x *ConfigValue) Reset() {
 	*x = ConfigValue{}
-	mi := &file_hub_v1_hub_proto_msgTypes[101]
+	mi := &file_hub_v1_hub_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7057,7 +7245,7 @@ func (x *ConfigValue) String() string {
 func (*ConfigValue) ProtoMessage() {}
 
 func (x *ConfigValue) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[101]
+	mi := &file_hub_v1_hub_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7070,7 +7258,7 @@ func (x *ConfigValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigValue.ProtoReflect.Descriptor instead.
 func (*ConfigValue) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{101}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *ConfigValue) GetKey() string {
@@ -7104,7 +7292,7 @@ type ConfigLayer struct {
 
 func (x *ConfigLayer) Reset() {
 	*x = ConfigLayer{}
-	mi := &file_hub_v1_hub_proto_msgTypes[102]
+	mi := &file_hub_v1_hub_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7116,7 +7304,7 @@ func (x *ConfigLayer) String() string {
 func (*ConfigLayer) ProtoMessage() {}
 
 func (x *ConfigLayer) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[102]
+	mi := &file_hub_v1_hub_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7129,7 +7317,7 @@ func (x *ConfigLayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigLayer.ProtoReflect.Descriptor instead.
 func (*ConfigLayer) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{102}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *ConfigLayer) GetLayer() string {
@@ -7187,7 +7375,7 @@ type Context struct {
 
 func (x *Context) Reset() {
 	*x = Context{}
-	mi := &file_hub_v1_hub_proto_msgTypes[103]
+	mi := &file_hub_v1_hub_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7199,7 +7387,7 @@ func (x *Context) String() string {
 func (*Context) ProtoMessage() {}
 
 func (x *Context) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[103]
+	mi := &file_hub_v1_hub_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7212,7 +7400,7 @@ func (x *Context) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Context.ProtoReflect.Descriptor instead.
 func (*Context) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{103}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *Context) GetName() string {
@@ -7279,7 +7467,7 @@ type ListContextsRequest struct {
 
 func (x *ListContextsRequest) Reset() {
 	*x = ListContextsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	mi := &file_hub_v1_hub_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7291,7 +7479,7 @@ func (x *ListContextsRequest) String() string {
 func (*ListContextsRequest) ProtoMessage() {}
 
 func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	mi := &file_hub_v1_hub_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7304,7 +7492,7 @@ func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsRequest.ProtoReflect.Descriptor instead.
 func (*ListContextsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{104}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{107}
 }
 
 type ListContextsResponse struct {
@@ -7316,7 +7504,7 @@ type ListContextsResponse struct {
 
 func (x *ListContextsResponse) Reset() {
 	*x = ListContextsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	mi := &file_hub_v1_hub_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7328,7 +7516,7 @@ func (x *ListContextsResponse) String() string {
 func (*ListContextsResponse) ProtoMessage() {}
 
 func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	mi := &file_hub_v1_hub_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7341,7 +7529,7 @@ func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsResponse.ProtoReflect.Descriptor instead.
 func (*ListContextsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{105}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *ListContextsResponse) GetContexts() []*Context {
@@ -7360,7 +7548,7 @@ type GetContextRequest struct {
 
 func (x *GetContextRequest) Reset() {
 	*x = GetContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	mi := &file_hub_v1_hub_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7372,7 +7560,7 @@ func (x *GetContextRequest) String() string {
 func (*GetContextRequest) ProtoMessage() {}
 
 func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	mi := &file_hub_v1_hub_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7385,7 +7573,7 @@ func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextRequest.ProtoReflect.Descriptor instead.
 func (*GetContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{106}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *GetContextRequest) GetName() string {
@@ -7404,7 +7592,7 @@ type CreateContextRequest struct {
 
 func (x *CreateContextRequest) Reset() {
 	*x = CreateContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[107]
+	mi := &file_hub_v1_hub_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7416,7 +7604,7 @@ func (x *CreateContextRequest) String() string {
 func (*CreateContextRequest) ProtoMessage() {}
 
 func (x *CreateContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[107]
+	mi := &file_hub_v1_hub_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7429,7 +7617,7 @@ func (x *CreateContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateContextRequest.ProtoReflect.Descriptor instead.
 func (*CreateContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{107}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *CreateContextRequest) GetContext() *Context {
@@ -7451,7 +7639,7 @@ type UpdateContextRequest struct {
 
 func (x *UpdateContextRequest) Reset() {
 	*x = UpdateContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[108]
+	mi := &file_hub_v1_hub_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7463,7 +7651,7 @@ func (x *UpdateContextRequest) String() string {
 func (*UpdateContextRequest) ProtoMessage() {}
 
 func (x *UpdateContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[108]
+	mi := &file_hub_v1_hub_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7476,7 +7664,7 @@ func (x *UpdateContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateContextRequest.ProtoReflect.Descriptor instead.
 func (*UpdateContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{108}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *UpdateContextRequest) GetContext() *Context {
@@ -7509,7 +7697,7 @@ type DeleteContextRequest struct {
 
 func (x *DeleteContextRequest) Reset() {
 	*x = DeleteContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[109]
+	mi := &file_hub_v1_hub_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7521,7 +7709,7 @@ func (x *DeleteContextRequest) String() string {
 func (*DeleteContextRequest) ProtoMessage() {}
 
 func (x *DeleteContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[109]
+	mi := &file_hub_v1_hub_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7534,7 +7722,7 @@ func (x *DeleteContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteContextRequest.ProtoReflect.Descriptor instead.
 func (*DeleteContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{109}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *DeleteContextRequest) GetName() string {
@@ -7552,7 +7740,7 @@ type DeleteContextResponse struct {
 
 func (x *DeleteContextResponse) Reset() {
 	*x = DeleteContextResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[110]
+	mi := &file_hub_v1_hub_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7564,7 +7752,7 @@ func (x *DeleteContextResponse) String() string {
 func (*DeleteContextResponse) ProtoMessage() {}
 
 func (x *DeleteContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[110]
+	mi := &file_hub_v1_hub_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7577,7 +7765,7 @@ func (x *DeleteContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteContextResponse.ProtoReflect.Descriptor instead.
 func (*DeleteContextResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{110}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{113}
 }
 
 type ListOutputsRequest struct {
@@ -7588,7 +7776,7 @@ type ListOutputsRequest struct {
 
 func (x *ListOutputsRequest) Reset() {
 	*x = ListOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[111]
+	mi := &file_hub_v1_hub_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7600,7 +7788,7 @@ func (x *ListOutputsRequest) String() string {
 func (*ListOutputsRequest) ProtoMessage() {}
 
 func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[111]
+	mi := &file_hub_v1_hub_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7613,7 +7801,7 @@ func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsRequest.ProtoReflect.Descriptor instead.
 func (*ListOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{111}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{114}
 }
 
 type ListOutputsResponse struct {
@@ -7625,7 +7813,7 @@ type ListOutputsResponse struct {
 
 func (x *ListOutputsResponse) Reset() {
 	*x = ListOutputsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[112]
+	mi := &file_hub_v1_hub_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7637,7 +7825,7 @@ func (x *ListOutputsResponse) String() string {
 func (*ListOutputsResponse) ProtoMessage() {}
 
 func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[112]
+	mi := &file_hub_v1_hub_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7650,7 +7838,7 @@ func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsResponse.ProtoReflect.Descriptor instead.
 func (*ListOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{112}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *ListOutputsResponse) GetOutputs() []*Context {
@@ -7669,7 +7857,7 @@ type PutOutputsRequest struct {
 
 func (x *PutOutputsRequest) Reset() {
 	*x = PutOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[113]
+	mi := &file_hub_v1_hub_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7681,7 +7869,7 @@ func (x *PutOutputsRequest) String() string {
 func (*PutOutputsRequest) ProtoMessage() {}
 
 func (x *PutOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[113]
+	mi := &file_hub_v1_hub_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7694,7 +7882,7 @@ func (x *PutOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOutputsRequest.ProtoReflect.Descriptor instead.
 func (*PutOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{113}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *PutOutputsRequest) GetOutputs() *Context {
@@ -7713,7 +7901,7 @@ type DeleteOutputsRequest struct {
 
 func (x *DeleteOutputsRequest) Reset() {
 	*x = DeleteOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[114]
+	mi := &file_hub_v1_hub_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7725,7 +7913,7 @@ func (x *DeleteOutputsRequest) String() string {
 func (*DeleteOutputsRequest) ProtoMessage() {}
 
 func (x *DeleteOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[114]
+	mi := &file_hub_v1_hub_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7738,7 +7926,7 @@ func (x *DeleteOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOutputsRequest.ProtoReflect.Descriptor instead.
 func (*DeleteOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{114}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *DeleteOutputsRequest) GetName() string {
@@ -7756,7 +7944,7 @@ type DeleteOutputsResponse struct {
 
 func (x *DeleteOutputsResponse) Reset() {
 	*x = DeleteOutputsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[115]
+	mi := &file_hub_v1_hub_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7768,7 +7956,7 @@ func (x *DeleteOutputsResponse) String() string {
 func (*DeleteOutputsResponse) ProtoMessage() {}
 
 func (x *DeleteOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[115]
+	mi := &file_hub_v1_hub_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7781,7 +7969,7 @@ func (x *DeleteOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOutputsResponse.ProtoReflect.Descriptor instead.
 func (*DeleteOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{115}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{118}
 }
 
 type Backend struct {
@@ -7800,7 +7988,7 @@ type Backend struct {
 
 func (x *Backend) Reset() {
 	*x = Backend{}
-	mi := &file_hub_v1_hub_proto_msgTypes[116]
+	mi := &file_hub_v1_hub_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7812,7 +8000,7 @@ func (x *Backend) String() string {
 func (*Backend) ProtoMessage() {}
 
 func (x *Backend) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[116]
+	mi := &file_hub_v1_hub_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7825,7 +8013,7 @@ func (x *Backend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backend.ProtoReflect.Descriptor instead.
 func (*Backend) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{116}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *Backend) GetName() string {
@@ -7878,7 +8066,7 @@ type ListBackendsRequest struct {
 
 func (x *ListBackendsRequest) Reset() {
 	*x = ListBackendsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[117]
+	mi := &file_hub_v1_hub_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7890,7 +8078,7 @@ func (x *ListBackendsRequest) String() string {
 func (*ListBackendsRequest) ProtoMessage() {}
 
 func (x *ListBackendsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[117]
+	mi := &file_hub_v1_hub_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7903,7 +8091,7 @@ func (x *ListBackendsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBackendsRequest.ProtoReflect.Descriptor instead.
 func (*ListBackendsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{117}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{120}
 }
 
 type ListBackendsResponse struct {
@@ -7915,7 +8103,7 @@ type ListBackendsResponse struct {
 
 func (x *ListBackendsResponse) Reset() {
 	*x = ListBackendsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[118]
+	mi := &file_hub_v1_hub_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7927,7 +8115,7 @@ func (x *ListBackendsResponse) String() string {
 func (*ListBackendsResponse) ProtoMessage() {}
 
 func (x *ListBackendsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[118]
+	mi := &file_hub_v1_hub_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7940,7 +8128,7 @@ func (x *ListBackendsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBackendsResponse.ProtoReflect.Descriptor instead.
 func (*ListBackendsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{118}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *ListBackendsResponse) GetBackends() []*Backend {
@@ -7960,7 +8148,7 @@ type MigrateRequest struct {
 
 func (x *MigrateRequest) Reset() {
 	*x = MigrateRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[119]
+	mi := &file_hub_v1_hub_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7972,7 +8160,7 @@ func (x *MigrateRequest) String() string {
 func (*MigrateRequest) ProtoMessage() {}
 
 func (x *MigrateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[119]
+	mi := &file_hub_v1_hub_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7985,7 +8173,7 @@ func (x *MigrateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MigrateRequest.ProtoReflect.Descriptor instead.
 func (*MigrateRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{119}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *MigrateRequest) GetFrom() string {
@@ -8010,7 +8198,7 @@ type GetMigrationRequest struct {
 
 func (x *GetMigrationRequest) Reset() {
 	*x = GetMigrationRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[120]
+	mi := &file_hub_v1_hub_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8022,7 +8210,7 @@ func (x *GetMigrationRequest) String() string {
 func (*GetMigrationRequest) ProtoMessage() {}
 
 func (x *GetMigrationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[120]
+	mi := &file_hub_v1_hub_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8035,7 +8223,7 @@ func (x *GetMigrationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMigrationRequest.ProtoReflect.Descriptor instead.
 func (*GetMigrationRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{120}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{123}
 }
 
 type Migration struct {
@@ -8056,7 +8244,7 @@ type Migration struct {
 
 func (x *Migration) Reset() {
 	*x = Migration{}
-	mi := &file_hub_v1_hub_proto_msgTypes[121]
+	mi := &file_hub_v1_hub_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8068,7 +8256,7 @@ func (x *Migration) String() string {
 func (*Migration) ProtoMessage() {}
 
 func (x *Migration) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[121]
+	mi := &file_hub_v1_hub_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8081,7 +8269,7 @@ func (x *Migration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Migration.ProtoReflect.Descriptor instead.
 func (*Migration) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{121}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *Migration) GetFrom() string {
@@ -8155,7 +8343,7 @@ type RotateKeyRequest struct {
 
 func (x *RotateKeyRequest) Reset() {
 	*x = RotateKeyRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[122]
+	mi := &file_hub_v1_hub_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8167,7 +8355,7 @@ func (x *RotateKeyRequest) String() string {
 func (*RotateKeyRequest) ProtoMessage() {}
 
 func (x *RotateKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[122]
+	mi := &file_hub_v1_hub_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8180,7 +8368,7 @@ func (x *RotateKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKeyRequest.ProtoReflect.Descriptor instead.
 func (*RotateKeyRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{122}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{125}
 }
 
 type RotateKeyResponse struct {
@@ -8193,7 +8381,7 @@ type RotateKeyResponse struct {
 
 func (x *RotateKeyResponse) Reset() {
 	*x = RotateKeyResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[123]
+	mi := &file_hub_v1_hub_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8205,7 +8393,7 @@ func (x *RotateKeyResponse) String() string {
 func (*RotateKeyResponse) ProtoMessage() {}
 
 func (x *RotateKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[123]
+	mi := &file_hub_v1_hub_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8218,7 +8406,7 @@ func (x *RotateKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKeyResponse.ProtoReflect.Descriptor instead.
 func (*RotateKeyResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{123}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *RotateKeyResponse) GetValues() int64 {
@@ -8246,7 +8434,7 @@ type ListTestsRequest struct {
 
 func (x *ListTestsRequest) Reset() {
 	*x = ListTestsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[124]
+	mi := &file_hub_v1_hub_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8258,7 +8446,7 @@ func (x *ListTestsRequest) String() string {
 func (*ListTestsRequest) ProtoMessage() {}
 
 func (x *ListTestsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[124]
+	mi := &file_hub_v1_hub_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8271,7 +8459,7 @@ func (x *ListTestsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTestsRequest.ProtoReflect.Descriptor instead.
 func (*ListTestsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{124}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *ListTestsRequest) GetRef() *ServiceRef {
@@ -8297,7 +8485,7 @@ type ListTestsResponse struct {
 
 func (x *ListTestsResponse) Reset() {
 	*x = ListTestsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[125]
+	mi := &file_hub_v1_hub_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8309,7 +8497,7 @@ func (x *ListTestsResponse) String() string {
 func (*ListTestsResponse) ProtoMessage() {}
 
 func (x *ListTestsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[125]
+	mi := &file_hub_v1_hub_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8322,7 +8510,7 @@ func (x *ListTestsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTestsResponse.ProtoReflect.Descriptor instead.
 func (*ListTestsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{125}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *ListTestsResponse) GetRuns() []*TestRun {
@@ -8355,7 +8543,7 @@ type TestRun struct {
 
 func (x *TestRun) Reset() {
 	*x = TestRun{}
-	mi := &file_hub_v1_hub_proto_msgTypes[126]
+	mi := &file_hub_v1_hub_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8367,7 +8555,7 @@ func (x *TestRun) String() string {
 func (*TestRun) ProtoMessage() {}
 
 func (x *TestRun) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[126]
+	mi := &file_hub_v1_hub_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8380,7 +8568,7 @@ func (x *TestRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestRun.ProtoReflect.Descriptor instead.
 func (*TestRun) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{126}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *TestRun) GetRevision() int64 {
@@ -8475,7 +8663,7 @@ type TestResult struct {
 
 func (x *TestResult) Reset() {
 	*x = TestResult{}
-	mi := &file_hub_v1_hub_proto_msgTypes[127]
+	mi := &file_hub_v1_hub_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8487,7 +8675,7 @@ func (x *TestResult) String() string {
 func (*TestResult) ProtoMessage() {}
 
 func (x *TestResult) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[127]
+	mi := &file_hub_v1_hub_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8500,7 +8688,7 @@ func (x *TestResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestResult.ProtoReflect.Descriptor instead.
 func (*TestResult) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{127}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *TestResult) GetNamespace() string {
@@ -8594,7 +8782,7 @@ type TestReport struct {
 
 func (x *TestReport) Reset() {
 	*x = TestReport{}
-	mi := &file_hub_v1_hub_proto_msgTypes[128]
+	mi := &file_hub_v1_hub_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8606,7 +8794,7 @@ func (x *TestReport) String() string {
 func (*TestReport) ProtoMessage() {}
 
 func (x *TestReport) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[128]
+	mi := &file_hub_v1_hub_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8619,7 +8807,7 @@ func (x *TestReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestReport.ProtoReflect.Descriptor instead.
 func (*TestReport) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{128}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *TestReport) GetTests() int32 {
@@ -8675,7 +8863,7 @@ type TestCase struct {
 
 func (x *TestCase) Reset() {
 	*x = TestCase{}
-	mi := &file_hub_v1_hub_proto_msgTypes[129]
+	mi := &file_hub_v1_hub_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8687,7 +8875,7 @@ func (x *TestCase) String() string {
 func (*TestCase) ProtoMessage() {}
 
 func (x *TestCase) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[129]
+	mi := &file_hub_v1_hub_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8700,7 +8888,7 @@ func (x *TestCase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestCase.ProtoReflect.Descriptor instead.
 func (*TestCase) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{129}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *TestCase) GetSuite() string {
@@ -9072,7 +9260,21 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\ahealthy\x18\x02 \x01(\x05R\ahealthy\x12 \n" +
 	"\vprogressing\x18\x03 \x01(\x05R\vprogressing\x12\x1a\n" +
 	"\bdegraded\x18\x04 \x01(\x05R\bdegraded\x12\x14\n" +
-	"\x05other\x18\x05 \x01(\x05R\x05other\":\n" +
+	"\x05other\x18\x05 \x01(\x05R\x05other\"B\n" +
+	"\x15GetServiceTreeRequest\x12)\n" +
+	"\x03ref\x18\x01 \x01(\v2\x17.axle.hub.v1.ServiceRefR\x03ref\"\x8f\x01\n" +
+	"\vServiceTree\x12/\n" +
+	"\aobjects\x18\x01 \x03(\v2\x15.axle.hub.v1.TreeNodeR\aobjects\x12\x18\n" +
+	"\afailing\x18\x02 \x01(\tR\afailing\x12\x14\n" +
+	"\x05notes\x18\x03 \x03(\tR\x05notes\x12\x1f\n" +
+	"\vreported_at\x18\x04 \x01(\x03R\n" +
+	"reportedAt\"\xa6\x01\n" +
+	"\bTreeNode\x12.\n" +
+	"\x06object\x18\x01 \x01(\v2\x16.axle.hub.v1.ComponentR\x06object\x12\x1d\n" +
+	"\n" +
+	"created_at\x18\x02 \x01(\x03R\tcreatedAt\x12\x18\n" +
+	"\afailing\x18\x03 \x01(\bR\afailing\x121\n" +
+	"\bchildren\x18\x04 \x03(\v2\x15.axle.hub.v1.TreeNodeR\bchildren\":\n" +
 	"\n" +
 	"ServiceRef\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x12\n" +
@@ -9460,7 +9662,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\bWebhooks\x12K\n" +
 	"\x04List\x12 .axle.hub.v1.ListWebhooksRequest\x1a!.axle.hub.v1.ListWebhooksResponse\x12H\n" +
 	"\x06Create\x12!.axle.hub.v1.CreateWebhookRequest\x1a\x1b.axle.hub.v1.CreatedWebhook\x12O\n" +
-	"\x06Delete\x12!.axle.hub.v1.DeleteWebhookRequest\x1a\".axle.hub.v1.DeleteWebhookResponse2\xb0\b\n" +
+	"\x06Delete\x12!.axle.hub.v1.DeleteWebhookRequest\x1a\".axle.hub.v1.DeleteWebhookResponse2\xf9\b\n" +
 	"\bServices\x12K\n" +
 	"\x04List\x12 .axle.hub.v1.ListServicesRequest\x1a!.axle.hub.v1.ListServicesResponse\x12;\n" +
 	"\x03Get\x12\x1e.axle.hub.v1.GetServiceRequest\x1a\x14.axle.hub.v1.Service\x12A\n" +
@@ -9476,7 +9678,8 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x04Diff\x12\x1f.axle.hub.v1.DiffServiceRequest\x1a\x18.axle.hub.v1.ServiceDiff\x12A\n" +
 	"\x06Delete\x12!.axle.hub.v1.DeleteServiceRequest\x1a\x14.axle.hub.v1.Service\x12J\n" +
 	"\tListTests\x12\x1d.axle.hub.v1.ListTestsRequest\x1a\x1e.axle.hub.v1.ListTestsResponse\x12J\n" +
-	"\x06Config\x12$.axle.hub.v1.GetServiceConfigRequest\x1a\x1a.axle.hub.v1.ServiceConfig2\xeb\x02\n" +
+	"\x06Config\x12$.axle.hub.v1.GetServiceConfigRequest\x1a\x1a.axle.hub.v1.ServiceConfig\x12G\n" +
+	"\aGetTree\x12\".axle.hub.v1.GetServiceTreeRequest\x1a\x18.axle.hub.v1.ServiceTree2\xeb\x02\n" +
 	"\bContexts\x12K\n" +
 	"\x04List\x12 .axle.hub.v1.ListContextsRequest\x1a!.axle.hub.v1.ListContextsResponse\x12;\n" +
 	"\x03Get\x12\x1e.axle.hub.v1.GetContextRequest\x1a\x14.axle.hub.v1.Context\x12A\n" +
@@ -9525,7 +9728,7 @@ func file_hub_v1_hub_proto_rawDescGZIP() []byte {
 	return file_hub_v1_hub_proto_rawDescData
 }
 
-var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 136)
+var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 139)
 var file_hub_v1_hub_proto_goTypes = []any{
 	(*ErrorDetail)(nil),                 // 0: axle.hub.v1.ErrorDetail
 	(*SetupRequest)(nil),                // 1: axle.hub.v1.SetupRequest
@@ -9576,108 +9779,111 @@ var file_hub_v1_hub_proto_goTypes = []any{
 	(*Component)(nil),                   // 46: axle.hub.v1.Component
 	(*ComponentList)(nil),               // 47: axle.hub.v1.ComponentList
 	(*ComponentCounts)(nil),             // 48: axle.hub.v1.ComponentCounts
-	(*ServiceRef)(nil),                  // 49: axle.hub.v1.ServiceRef
-	(*ListServicesRequest)(nil),         // 50: axle.hub.v1.ListServicesRequest
-	(*ListServicesResponse)(nil),        // 51: axle.hub.v1.ListServicesResponse
-	(*GetServiceRequest)(nil),           // 52: axle.hub.v1.GetServiceRequest
-	(*CreateServiceRequest)(nil),        // 53: axle.hub.v1.CreateServiceRequest
-	(*UpdateServiceRequest)(nil),        // 54: axle.hub.v1.UpdateServiceRequest
-	(*ApplyServiceRequest)(nil),         // 55: axle.hub.v1.ApplyServiceRequest
-	(*ApplyServiceResponse)(nil),        // 56: axle.hub.v1.ApplyServiceResponse
-	(*SyncServiceRequest)(nil),          // 57: axle.hub.v1.SyncServiceRequest
-	(*DiffServiceRequest)(nil),          // 58: axle.hub.v1.DiffServiceRequest
-	(*ServiceDiff)(nil),                 // 59: axle.hub.v1.ServiceDiff
-	(*ServiceDifferenceList)(nil),       // 60: axle.hub.v1.ServiceDifferenceList
-	(*ServiceDifference)(nil),           // 61: axle.hub.v1.ServiceDifference
-	(*PauseServiceRequest)(nil),         // 62: axle.hub.v1.PauseServiceRequest
-	(*ResumeServiceRequest)(nil),        // 63: axle.hub.v1.ResumeServiceRequest
-	(*RollbackServiceRequest)(nil),      // 64: axle.hub.v1.RollbackServiceRequest
-	(*ListRevisionsRequest)(nil),        // 65: axle.hub.v1.ListRevisionsRequest
-	(*ListRevisionsResponse)(nil),       // 66: axle.hub.v1.ListRevisionsResponse
-	(*Revision)(nil),                    // 67: axle.hub.v1.Revision
-	(*ApprovePruneRequest)(nil),         // 68: axle.hub.v1.ApprovePruneRequest
-	(*DeleteServiceRequest)(nil),        // 69: axle.hub.v1.DeleteServiceRequest
-	(*Token)(nil),                       // 70: axle.hub.v1.Token
-	(*CreatedToken)(nil),                // 71: axle.hub.v1.CreatedToken
-	(*ListTokensRequest)(nil),           // 72: axle.hub.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),          // 73: axle.hub.v1.ListTokensResponse
-	(*CreateTokenRequest)(nil),          // 74: axle.hub.v1.CreateTokenRequest
-	(*CreateBootstrapTokenRequest)(nil), // 75: axle.hub.v1.CreateBootstrapTokenRequest
-	(*RevokeTokenRequest)(nil),          // 76: axle.hub.v1.RevokeTokenRequest
-	(*RevokeTokenResponse)(nil),         // 77: axle.hub.v1.RevokeTokenResponse
-	(*Event)(nil),                       // 78: axle.hub.v1.Event
-	(*ListEventsRequest)(nil),           // 79: axle.hub.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),          // 80: axle.hub.v1.ListEventsResponse
-	(*GetSyncWindowsRequest)(nil),       // 81: axle.hub.v1.GetSyncWindowsRequest
-	(*SyncWindowList)(nil),              // 82: axle.hub.v1.SyncWindowList
-	(*HubStatusRequest)(nil),            // 83: axle.hub.v1.HubStatusRequest
-	(*HubStatus)(nil),                   // 84: axle.hub.v1.HubStatus
-	(*Replica)(nil),                     // 85: axle.hub.v1.Replica
-	(*DrainRequest)(nil),                // 86: axle.hub.v1.DrainRequest
-	(*DrainResponse)(nil),               // 87: axle.hub.v1.DrainResponse
-	(*RotateSigningKeyRequest)(nil),     // 88: axle.hub.v1.RotateSigningKeyRequest
-	(*RotateSigningKeyResponse)(nil),    // 89: axle.hub.v1.RotateSigningKeyResponse
-	(*ConfirmRestoreRequest)(nil),       // 90: axle.hub.v1.ConfirmRestoreRequest
-	(*ConfirmRestoreResponse)(nil),      // 91: axle.hub.v1.ConfirmRestoreResponse
-	(*UpgradeStatusRequest)(nil),        // 92: axle.hub.v1.UpgradeStatusRequest
-	(*StartUpgradeRequest)(nil),         // 93: axle.hub.v1.StartUpgradeRequest
-	(*PauseUpgradeRequest)(nil),         // 94: axle.hub.v1.PauseUpgradeRequest
-	(*ResumeUpgradeRequest)(nil),        // 95: axle.hub.v1.ResumeUpgradeRequest
-	(*AbortUpgradeRequest)(nil),         // 96: axle.hub.v1.AbortUpgradeRequest
-	(*AgentUpgrade)(nil),                // 97: axle.hub.v1.AgentUpgrade
-	(*AgentUpgradeTarget)(nil),          // 98: axle.hub.v1.AgentUpgradeTarget
-	(*GetServiceConfigRequest)(nil),     // 99: axle.hub.v1.GetServiceConfigRequest
-	(*ServiceConfig)(nil),               // 100: axle.hub.v1.ServiceConfig
-	(*ConfigValue)(nil),                 // 101: axle.hub.v1.ConfigValue
-	(*ConfigLayer)(nil),                 // 102: axle.hub.v1.ConfigLayer
-	(*Context)(nil),                     // 103: axle.hub.v1.Context
-	(*ListContextsRequest)(nil),         // 104: axle.hub.v1.ListContextsRequest
-	(*ListContextsResponse)(nil),        // 105: axle.hub.v1.ListContextsResponse
-	(*GetContextRequest)(nil),           // 106: axle.hub.v1.GetContextRequest
-	(*CreateContextRequest)(nil),        // 107: axle.hub.v1.CreateContextRequest
-	(*UpdateContextRequest)(nil),        // 108: axle.hub.v1.UpdateContextRequest
-	(*DeleteContextRequest)(nil),        // 109: axle.hub.v1.DeleteContextRequest
-	(*DeleteContextResponse)(nil),       // 110: axle.hub.v1.DeleteContextResponse
-	(*ListOutputsRequest)(nil),          // 111: axle.hub.v1.ListOutputsRequest
-	(*ListOutputsResponse)(nil),         // 112: axle.hub.v1.ListOutputsResponse
-	(*PutOutputsRequest)(nil),           // 113: axle.hub.v1.PutOutputsRequest
-	(*DeleteOutputsRequest)(nil),        // 114: axle.hub.v1.DeleteOutputsRequest
-	(*DeleteOutputsResponse)(nil),       // 115: axle.hub.v1.DeleteOutputsResponse
-	(*Backend)(nil),                     // 116: axle.hub.v1.Backend
-	(*ListBackendsRequest)(nil),         // 117: axle.hub.v1.ListBackendsRequest
-	(*ListBackendsResponse)(nil),        // 118: axle.hub.v1.ListBackendsResponse
-	(*MigrateRequest)(nil),              // 119: axle.hub.v1.MigrateRequest
-	(*GetMigrationRequest)(nil),         // 120: axle.hub.v1.GetMigrationRequest
-	(*Migration)(nil),                   // 121: axle.hub.v1.Migration
-	(*RotateKeyRequest)(nil),            // 122: axle.hub.v1.RotateKeyRequest
-	(*RotateKeyResponse)(nil),           // 123: axle.hub.v1.RotateKeyResponse
-	(*ListTestsRequest)(nil),            // 124: axle.hub.v1.ListTestsRequest
-	(*ListTestsResponse)(nil),           // 125: axle.hub.v1.ListTestsResponse
-	(*TestRun)(nil),                     // 126: axle.hub.v1.TestRun
-	(*TestResult)(nil),                  // 127: axle.hub.v1.TestResult
-	(*TestReport)(nil),                  // 128: axle.hub.v1.TestReport
-	(*TestCase)(nil),                    // 129: axle.hub.v1.TestCase
-	nil,                                 // 130: axle.hub.v1.Cluster.TagsEntry
-	nil,                                 // 131: axle.hub.v1.ListClustersRequest.TagsEntry
-	nil,                                 // 132: axle.hub.v1.CreateClusterRequest.TagsEntry
-	nil,                                 // 133: axle.hub.v1.UpdateClusterRequest.TagsEntry
-	nil,                                 // 134: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	nil,                                 // 135: axle.hub.v1.Context.SecretsEntry
-	(*SyncWindow)(nil),                  // 136: axle.hub.v1.SyncWindow
-	(*ServiceSpec)(nil),                 // 137: axle.hub.v1.ServiceSpec
+	(*GetServiceTreeRequest)(nil),       // 49: axle.hub.v1.GetServiceTreeRequest
+	(*ServiceTree)(nil),                 // 50: axle.hub.v1.ServiceTree
+	(*TreeNode)(nil),                    // 51: axle.hub.v1.TreeNode
+	(*ServiceRef)(nil),                  // 52: axle.hub.v1.ServiceRef
+	(*ListServicesRequest)(nil),         // 53: axle.hub.v1.ListServicesRequest
+	(*ListServicesResponse)(nil),        // 54: axle.hub.v1.ListServicesResponse
+	(*GetServiceRequest)(nil),           // 55: axle.hub.v1.GetServiceRequest
+	(*CreateServiceRequest)(nil),        // 56: axle.hub.v1.CreateServiceRequest
+	(*UpdateServiceRequest)(nil),        // 57: axle.hub.v1.UpdateServiceRequest
+	(*ApplyServiceRequest)(nil),         // 58: axle.hub.v1.ApplyServiceRequest
+	(*ApplyServiceResponse)(nil),        // 59: axle.hub.v1.ApplyServiceResponse
+	(*SyncServiceRequest)(nil),          // 60: axle.hub.v1.SyncServiceRequest
+	(*DiffServiceRequest)(nil),          // 61: axle.hub.v1.DiffServiceRequest
+	(*ServiceDiff)(nil),                 // 62: axle.hub.v1.ServiceDiff
+	(*ServiceDifferenceList)(nil),       // 63: axle.hub.v1.ServiceDifferenceList
+	(*ServiceDifference)(nil),           // 64: axle.hub.v1.ServiceDifference
+	(*PauseServiceRequest)(nil),         // 65: axle.hub.v1.PauseServiceRequest
+	(*ResumeServiceRequest)(nil),        // 66: axle.hub.v1.ResumeServiceRequest
+	(*RollbackServiceRequest)(nil),      // 67: axle.hub.v1.RollbackServiceRequest
+	(*ListRevisionsRequest)(nil),        // 68: axle.hub.v1.ListRevisionsRequest
+	(*ListRevisionsResponse)(nil),       // 69: axle.hub.v1.ListRevisionsResponse
+	(*Revision)(nil),                    // 70: axle.hub.v1.Revision
+	(*ApprovePruneRequest)(nil),         // 71: axle.hub.v1.ApprovePruneRequest
+	(*DeleteServiceRequest)(nil),        // 72: axle.hub.v1.DeleteServiceRequest
+	(*Token)(nil),                       // 73: axle.hub.v1.Token
+	(*CreatedToken)(nil),                // 74: axle.hub.v1.CreatedToken
+	(*ListTokensRequest)(nil),           // 75: axle.hub.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),          // 76: axle.hub.v1.ListTokensResponse
+	(*CreateTokenRequest)(nil),          // 77: axle.hub.v1.CreateTokenRequest
+	(*CreateBootstrapTokenRequest)(nil), // 78: axle.hub.v1.CreateBootstrapTokenRequest
+	(*RevokeTokenRequest)(nil),          // 79: axle.hub.v1.RevokeTokenRequest
+	(*RevokeTokenResponse)(nil),         // 80: axle.hub.v1.RevokeTokenResponse
+	(*Event)(nil),                       // 81: axle.hub.v1.Event
+	(*ListEventsRequest)(nil),           // 82: axle.hub.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),          // 83: axle.hub.v1.ListEventsResponse
+	(*GetSyncWindowsRequest)(nil),       // 84: axle.hub.v1.GetSyncWindowsRequest
+	(*SyncWindowList)(nil),              // 85: axle.hub.v1.SyncWindowList
+	(*HubStatusRequest)(nil),            // 86: axle.hub.v1.HubStatusRequest
+	(*HubStatus)(nil),                   // 87: axle.hub.v1.HubStatus
+	(*Replica)(nil),                     // 88: axle.hub.v1.Replica
+	(*DrainRequest)(nil),                // 89: axle.hub.v1.DrainRequest
+	(*DrainResponse)(nil),               // 90: axle.hub.v1.DrainResponse
+	(*RotateSigningKeyRequest)(nil),     // 91: axle.hub.v1.RotateSigningKeyRequest
+	(*RotateSigningKeyResponse)(nil),    // 92: axle.hub.v1.RotateSigningKeyResponse
+	(*ConfirmRestoreRequest)(nil),       // 93: axle.hub.v1.ConfirmRestoreRequest
+	(*ConfirmRestoreResponse)(nil),      // 94: axle.hub.v1.ConfirmRestoreResponse
+	(*UpgradeStatusRequest)(nil),        // 95: axle.hub.v1.UpgradeStatusRequest
+	(*StartUpgradeRequest)(nil),         // 96: axle.hub.v1.StartUpgradeRequest
+	(*PauseUpgradeRequest)(nil),         // 97: axle.hub.v1.PauseUpgradeRequest
+	(*ResumeUpgradeRequest)(nil),        // 98: axle.hub.v1.ResumeUpgradeRequest
+	(*AbortUpgradeRequest)(nil),         // 99: axle.hub.v1.AbortUpgradeRequest
+	(*AgentUpgrade)(nil),                // 100: axle.hub.v1.AgentUpgrade
+	(*AgentUpgradeTarget)(nil),          // 101: axle.hub.v1.AgentUpgradeTarget
+	(*GetServiceConfigRequest)(nil),     // 102: axle.hub.v1.GetServiceConfigRequest
+	(*ServiceConfig)(nil),               // 103: axle.hub.v1.ServiceConfig
+	(*ConfigValue)(nil),                 // 104: axle.hub.v1.ConfigValue
+	(*ConfigLayer)(nil),                 // 105: axle.hub.v1.ConfigLayer
+	(*Context)(nil),                     // 106: axle.hub.v1.Context
+	(*ListContextsRequest)(nil),         // 107: axle.hub.v1.ListContextsRequest
+	(*ListContextsResponse)(nil),        // 108: axle.hub.v1.ListContextsResponse
+	(*GetContextRequest)(nil),           // 109: axle.hub.v1.GetContextRequest
+	(*CreateContextRequest)(nil),        // 110: axle.hub.v1.CreateContextRequest
+	(*UpdateContextRequest)(nil),        // 111: axle.hub.v1.UpdateContextRequest
+	(*DeleteContextRequest)(nil),        // 112: axle.hub.v1.DeleteContextRequest
+	(*DeleteContextResponse)(nil),       // 113: axle.hub.v1.DeleteContextResponse
+	(*ListOutputsRequest)(nil),          // 114: axle.hub.v1.ListOutputsRequest
+	(*ListOutputsResponse)(nil),         // 115: axle.hub.v1.ListOutputsResponse
+	(*PutOutputsRequest)(nil),           // 116: axle.hub.v1.PutOutputsRequest
+	(*DeleteOutputsRequest)(nil),        // 117: axle.hub.v1.DeleteOutputsRequest
+	(*DeleteOutputsResponse)(nil),       // 118: axle.hub.v1.DeleteOutputsResponse
+	(*Backend)(nil),                     // 119: axle.hub.v1.Backend
+	(*ListBackendsRequest)(nil),         // 120: axle.hub.v1.ListBackendsRequest
+	(*ListBackendsResponse)(nil),        // 121: axle.hub.v1.ListBackendsResponse
+	(*MigrateRequest)(nil),              // 122: axle.hub.v1.MigrateRequest
+	(*GetMigrationRequest)(nil),         // 123: axle.hub.v1.GetMigrationRequest
+	(*Migration)(nil),                   // 124: axle.hub.v1.Migration
+	(*RotateKeyRequest)(nil),            // 125: axle.hub.v1.RotateKeyRequest
+	(*RotateKeyResponse)(nil),           // 126: axle.hub.v1.RotateKeyResponse
+	(*ListTestsRequest)(nil),            // 127: axle.hub.v1.ListTestsRequest
+	(*ListTestsResponse)(nil),           // 128: axle.hub.v1.ListTestsResponse
+	(*TestRun)(nil),                     // 129: axle.hub.v1.TestRun
+	(*TestResult)(nil),                  // 130: axle.hub.v1.TestResult
+	(*TestReport)(nil),                  // 131: axle.hub.v1.TestReport
+	(*TestCase)(nil),                    // 132: axle.hub.v1.TestCase
+	nil,                                 // 133: axle.hub.v1.Cluster.TagsEntry
+	nil,                                 // 134: axle.hub.v1.ListClustersRequest.TagsEntry
+	nil,                                 // 135: axle.hub.v1.CreateClusterRequest.TagsEntry
+	nil,                                 // 136: axle.hub.v1.UpdateClusterRequest.TagsEntry
+	nil,                                 // 137: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	nil,                                 // 138: axle.hub.v1.Context.SecretsEntry
+	(*SyncWindow)(nil),                  // 139: axle.hub.v1.SyncWindow
+	(*ServiceSpec)(nil),                 // 140: axle.hub.v1.ServiceSpec
 }
 var file_hub_v1_hub_proto_depIdxs = []int32{
 	5,   // 0: axle.hub.v1.Project.limits:type_name -> axle.hub.v1.ProjectLimits
-	136, // 1: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	139, // 1: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
 	4,   // 2: axle.hub.v1.ListProjectsResponse.projects:type_name -> axle.hub.v1.Project
 	5,   // 3: axle.hub.v1.CreateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
 	5,   // 4: axle.hub.v1.UpdateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
-	130, // 5: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
-	131, // 6: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
+	133, // 5: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
+	134, // 6: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
 	13,  // 7: axle.hub.v1.ListClustersResponse.clusters:type_name -> axle.hub.v1.Cluster
-	132, // 8: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
+	135, // 8: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
 	13,  // 9: axle.hub.v1.CreateClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
-	133, // 10: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
+	136, // 10: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
 	26,  // 11: axle.hub.v1.Repository.heads:type_name -> axle.hub.v1.Head
 	24,  // 12: axle.hub.v1.Repository.options:type_name -> axle.hub.v1.RepositoryOptions
 	25,  // 13: axle.hub.v1.RepositoryOptions.verify:type_name -> axle.hub.v1.Verification
@@ -9688,190 +9894,196 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	24,  // 18: axle.hub.v1.UpdateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
 	36,  // 19: axle.hub.v1.ListWebhooksResponse.webhooks:type_name -> axle.hub.v1.Webhook
 	36,  // 20: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
-	137, // 21: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
+	140, // 21: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
 	45,  // 22: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
 	46,  // 23: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
 	48,  // 24: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
 	44,  // 25: axle.hub.v1.Service.sources:type_name -> axle.hub.v1.ServiceSource
 	46,  // 26: axle.hub.v1.ComponentList.components:type_name -> axle.hub.v1.Component
-	43,  // 27: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
-	49,  // 28: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	49,  // 29: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	137, // 30: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	49,  // 31: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	137, // 32: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	49,  // 33: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	137, // 34: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	43,  // 35: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
-	49,  // 36: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	49,  // 37: axle.hub.v1.DiffServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	61,  // 38: axle.hub.v1.ServiceDiff.differences:type_name -> axle.hub.v1.ServiceDifference
-	61,  // 39: axle.hub.v1.ServiceDifferenceList.differences:type_name -> axle.hub.v1.ServiceDifference
-	49,  // 40: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	49,  // 41: axle.hub.v1.ResumeServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	49,  // 42: axle.hub.v1.RollbackServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	49,  // 43: axle.hub.v1.ListRevisionsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	67,  // 44: axle.hub.v1.ListRevisionsResponse.revisions:type_name -> axle.hub.v1.Revision
-	44,  // 45: axle.hub.v1.Revision.sources:type_name -> axle.hub.v1.ServiceSource
-	49,  // 46: axle.hub.v1.ApprovePruneRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	49,  // 47: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	70,  // 48: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
-	70,  // 49: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
-	134, // 50: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	78,  // 51: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
-	136, // 52: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
-	85,  // 53: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
-	98,  // 54: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
-	49,  // 55: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	101, // 56: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
-	102, // 57: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
-	135, // 58: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
-	103, // 59: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
-	103, // 60: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
-	103, // 61: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
-	103, // 62: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
-	103, // 63: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
-	116, // 64: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
-	49,  // 65: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	126, // 66: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
-	127, // 67: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
-	128, // 68: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
-	129, // 69: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
-	1,   // 70: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
-	2,   // 71: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
-	6,   // 72: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
-	8,   // 73: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
-	9,   // 74: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
-	10,  // 75: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
-	11,  // 76: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
-	14,  // 77: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
-	16,  // 78: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
-	17,  // 79: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
-	19,  // 80: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
-	20,  // 81: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
-	21,  // 82: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
-	27,  // 83: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
-	29,  // 84: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
-	31,  // 85: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
-	32,  // 86: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
-	33,  // 87: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
-	34,  // 88: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
-	37,  // 89: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
-	39,  // 90: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
-	41,  // 91: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
-	50,  // 92: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
-	52,  // 93: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
-	53,  // 94: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
-	54,  // 95: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
-	55,  // 96: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
-	57,  // 97: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
-	62,  // 98: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
-	63,  // 99: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
-	64,  // 100: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
-	65,  // 101: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
-	68,  // 102: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
-	58,  // 103: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
-	69,  // 104: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
-	124, // 105: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
-	99,  // 106: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
-	104, // 107: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
-	106, // 108: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
-	107, // 109: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
-	108, // 110: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
-	109, // 111: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
-	111, // 112: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
-	113, // 113: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
-	114, // 114: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
-	117, // 115: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
-	119, // 116: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
-	120, // 117: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
-	122, // 118: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
-	72,  // 119: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
-	74,  // 120: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
-	75,  // 121: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
-	76,  // 122: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
-	79,  // 123: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
-	92,  // 124: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
-	93,  // 125: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
-	94,  // 126: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
-	95,  // 127: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
-	96,  // 128: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
-	83,  // 129: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
-	90,  // 130: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
-	86,  // 131: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
-	88,  // 132: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
-	81,  // 133: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
-	82,  // 134: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
-	71,  // 135: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
-	3,   // 136: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
-	7,   // 137: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
-	4,   // 138: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
-	4,   // 139: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
-	4,   // 140: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
-	12,  // 141: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
-	15,  // 142: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
-	13,  // 143: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
-	18,  // 144: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
-	13,  // 145: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
-	13,  // 146: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
-	22,  // 147: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
-	28,  // 148: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
-	23,  // 149: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
-	23,  // 150: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
-	23,  // 151: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
-	23,  // 152: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
-	35,  // 153: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
-	38,  // 154: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
-	40,  // 155: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
-	42,  // 156: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
-	51,  // 157: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
-	43,  // 158: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
-	43,  // 159: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
-	43,  // 160: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
-	56,  // 161: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
-	43,  // 162: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
-	43,  // 163: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
-	43,  // 164: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
-	43,  // 165: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
-	66,  // 166: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
-	43,  // 167: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
-	59,  // 168: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
-	43,  // 169: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
-	125, // 170: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
-	100, // 171: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
-	105, // 172: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
-	103, // 173: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
-	103, // 174: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
-	103, // 175: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
-	110, // 176: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
-	112, // 177: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
-	103, // 178: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
-	115, // 179: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
-	118, // 180: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
-	121, // 181: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
-	121, // 182: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
-	123, // 183: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
-	73,  // 184: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
-	71,  // 185: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
-	71,  // 186: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
-	77,  // 187: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
-	80,  // 188: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
-	97,  // 189: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
-	97,  // 190: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	97,  // 191: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	97,  // 192: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	97,  // 193: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	84,  // 194: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
-	91,  // 195: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
-	87,  // 196: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
-	89,  // 197: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
-	82,  // 198: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	82,  // 199: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	135, // [135:200] is the sub-list for method output_type
-	70,  // [70:135] is the sub-list for method input_type
-	70,  // [70:70] is the sub-list for extension type_name
-	70,  // [70:70] is the sub-list for extension extendee
-	0,   // [0:70] is the sub-list for field type_name
+	52,  // 27: axle.hub.v1.GetServiceTreeRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	51,  // 28: axle.hub.v1.ServiceTree.objects:type_name -> axle.hub.v1.TreeNode
+	46,  // 29: axle.hub.v1.TreeNode.object:type_name -> axle.hub.v1.Component
+	51,  // 30: axle.hub.v1.TreeNode.children:type_name -> axle.hub.v1.TreeNode
+	43,  // 31: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
+	52,  // 32: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	52,  // 33: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	140, // 34: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	52,  // 35: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	140, // 36: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	52,  // 37: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	140, // 38: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	43,  // 39: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
+	52,  // 40: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	52,  // 41: axle.hub.v1.DiffServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	64,  // 42: axle.hub.v1.ServiceDiff.differences:type_name -> axle.hub.v1.ServiceDifference
+	64,  // 43: axle.hub.v1.ServiceDifferenceList.differences:type_name -> axle.hub.v1.ServiceDifference
+	52,  // 44: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	52,  // 45: axle.hub.v1.ResumeServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	52,  // 46: axle.hub.v1.RollbackServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	52,  // 47: axle.hub.v1.ListRevisionsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	70,  // 48: axle.hub.v1.ListRevisionsResponse.revisions:type_name -> axle.hub.v1.Revision
+	44,  // 49: axle.hub.v1.Revision.sources:type_name -> axle.hub.v1.ServiceSource
+	52,  // 50: axle.hub.v1.ApprovePruneRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	52,  // 51: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	73,  // 52: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
+	73,  // 53: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
+	137, // 54: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	81,  // 55: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
+	139, // 56: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	88,  // 57: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
+	101, // 58: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
+	52,  // 59: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	104, // 60: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
+	105, // 61: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
+	138, // 62: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
+	106, // 63: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
+	106, // 64: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
+	106, // 65: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
+	106, // 66: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
+	106, // 67: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
+	119, // 68: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
+	52,  // 69: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	129, // 70: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
+	130, // 71: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
+	131, // 72: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
+	132, // 73: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
+	1,   // 74: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
+	2,   // 75: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
+	6,   // 76: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
+	8,   // 77: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
+	9,   // 78: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
+	10,  // 79: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
+	11,  // 80: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
+	14,  // 81: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
+	16,  // 82: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
+	17,  // 83: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
+	19,  // 84: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
+	20,  // 85: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
+	21,  // 86: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
+	27,  // 87: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
+	29,  // 88: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
+	31,  // 89: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
+	32,  // 90: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
+	33,  // 91: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
+	34,  // 92: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
+	37,  // 93: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
+	39,  // 94: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
+	41,  // 95: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
+	53,  // 96: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
+	55,  // 97: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
+	56,  // 98: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
+	57,  // 99: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
+	58,  // 100: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
+	60,  // 101: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
+	65,  // 102: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
+	66,  // 103: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
+	67,  // 104: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
+	68,  // 105: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
+	71,  // 106: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
+	61,  // 107: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
+	72,  // 108: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
+	127, // 109: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
+	102, // 110: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
+	49,  // 111: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
+	107, // 112: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
+	109, // 113: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
+	110, // 114: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
+	111, // 115: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
+	112, // 116: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
+	114, // 117: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
+	116, // 118: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
+	117, // 119: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
+	120, // 120: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
+	122, // 121: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
+	123, // 122: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
+	125, // 123: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
+	75,  // 124: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
+	77,  // 125: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
+	78,  // 126: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
+	79,  // 127: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
+	82,  // 128: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
+	95,  // 129: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
+	96,  // 130: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
+	97,  // 131: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
+	98,  // 132: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
+	99,  // 133: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
+	86,  // 134: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
+	93,  // 135: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
+	89,  // 136: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
+	91,  // 137: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
+	84,  // 138: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
+	85,  // 139: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
+	74,  // 140: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
+	3,   // 141: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
+	7,   // 142: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
+	4,   // 143: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
+	4,   // 144: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
+	4,   // 145: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
+	12,  // 146: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
+	15,  // 147: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
+	13,  // 148: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
+	18,  // 149: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
+	13,  // 150: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
+	13,  // 151: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
+	22,  // 152: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
+	28,  // 153: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
+	23,  // 154: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
+	23,  // 155: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
+	23,  // 156: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
+	23,  // 157: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
+	35,  // 158: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
+	38,  // 159: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
+	40,  // 160: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
+	42,  // 161: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
+	54,  // 162: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
+	43,  // 163: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
+	43,  // 164: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
+	43,  // 165: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
+	59,  // 166: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
+	43,  // 167: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
+	43,  // 168: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
+	43,  // 169: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
+	43,  // 170: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
+	69,  // 171: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
+	43,  // 172: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
+	62,  // 173: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
+	43,  // 174: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
+	128, // 175: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
+	103, // 176: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
+	50,  // 177: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
+	108, // 178: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
+	106, // 179: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
+	106, // 180: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
+	106, // 181: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
+	113, // 182: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
+	115, // 183: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
+	106, // 184: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
+	118, // 185: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
+	121, // 186: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
+	124, // 187: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
+	124, // 188: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
+	126, // 189: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
+	76,  // 190: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
+	74,  // 191: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
+	74,  // 192: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
+	80,  // 193: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
+	83,  // 194: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
+	100, // 195: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
+	100, // 196: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	100, // 197: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	100, // 198: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	100, // 199: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	87,  // 200: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
+	94,  // 201: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
+	90,  // 202: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
+	92,  // 203: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
+	85,  // 204: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	85,  // 205: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	140, // [140:206] is the sub-list for method output_type
+	74,  // [74:140] is the sub-list for method input_type
+	74,  // [74:74] is the sub-list for extension type_name
+	74,  // [74:74] is the sub-list for extension extendee
+	0,   // [0:74] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_hub_proto_init() }
@@ -9887,7 +10099,7 @@ func file_hub_v1_hub_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_hub_proto_rawDesc), len(file_hub_v1_hub_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   136,
+			NumMessages:   139,
 			NumExtensions: 0,
 			NumServices:   13,
 		},

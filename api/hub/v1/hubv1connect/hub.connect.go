@@ -140,6 +140,8 @@ const (
 	ServicesListTestsProcedure = "/axle.hub.v1.Services/ListTests"
 	// ServicesConfigProcedure is the fully-qualified name of the Services's Config RPC.
 	ServicesConfigProcedure = "/axle.hub.v1.Services/Config"
+	// ServicesGetTreeProcedure is the fully-qualified name of the Services's GetTree RPC.
+	ServicesGetTreeProcedure = "/axle.hub.v1.Services/GetTree"
 	// ContextsListProcedure is the fully-qualified name of the Contexts's List RPC.
 	ContextsListProcedure = "/axle.hub.v1.Contexts/List"
 	// ContextsGetProcedure is the fully-qualified name of the Contexts's Get RPC.
@@ -1029,6 +1031,9 @@ type ServicesClient interface {
 	// Config tells what templates see as configuration, and where each value
 	// comes from.
 	Config(context.Context, *connect.Request[v1.GetServiceConfigRequest]) (*connect.Response[v1.ServiceConfig], error)
+	// GetTree returns what a service's objects own, down to their pods, as the
+	// cluster's API server has it now and the caller may read it there.
+	GetTree(context.Context, *connect.Request[v1.GetServiceTreeRequest]) (*connect.Response[v1.ServiceTree], error)
 }
 
 // NewServicesClient constructs a client for the axle.hub.v1.Services service. By default, it uses
@@ -1132,6 +1137,12 @@ func NewServicesClient(httpClient connect.HTTPClient, baseURL string, opts ...co
 			connect.WithSchema(servicesMethods.ByName("Config")),
 			connect.WithClientOptions(opts...),
 		),
+		getTree: connect.NewClient[v1.GetServiceTreeRequest, v1.ServiceTree](
+			httpClient,
+			baseURL+ServicesGetTreeProcedure,
+			connect.WithSchema(servicesMethods.ByName("GetTree")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -1152,6 +1163,7 @@ type servicesClient struct {
 	delete        *connect.Client[v1.DeleteServiceRequest, v1.Service]
 	listTests     *connect.Client[v1.ListTestsRequest, v1.ListTestsResponse]
 	config        *connect.Client[v1.GetServiceConfigRequest, v1.ServiceConfig]
+	getTree       *connect.Client[v1.GetServiceTreeRequest, v1.ServiceTree]
 }
 
 // List calls axle.hub.v1.Services.List.
@@ -1229,6 +1241,11 @@ func (c *servicesClient) Config(ctx context.Context, req *connect.Request[v1.Get
 	return c.config.CallUnary(ctx, req)
 }
 
+// GetTree calls axle.hub.v1.Services.GetTree.
+func (c *servicesClient) GetTree(ctx context.Context, req *connect.Request[v1.GetServiceTreeRequest]) (*connect.Response[v1.ServiceTree], error) {
+	return c.getTree.CallUnary(ctx, req)
+}
+
 // ServicesHandler is an implementation of the axle.hub.v1.Services service.
 type ServicesHandler interface {
 	List(context.Context, *connect.Request[v1.ListServicesRequest]) (*connect.Response[v1.ListServicesResponse], error)
@@ -1254,6 +1271,9 @@ type ServicesHandler interface {
 	// Config tells what templates see as configuration, and where each value
 	// comes from.
 	Config(context.Context, *connect.Request[v1.GetServiceConfigRequest]) (*connect.Response[v1.ServiceConfig], error)
+	// GetTree returns what a service's objects own, down to their pods, as the
+	// cluster's API server has it now and the caller may read it there.
+	GetTree(context.Context, *connect.Request[v1.GetServiceTreeRequest]) (*connect.Response[v1.ServiceTree], error)
 }
 
 // NewServicesHandler builds an HTTP handler from the service implementation. It returns the path on
@@ -1353,6 +1373,12 @@ func NewServicesHandler(svc ServicesHandler, opts ...connect.HandlerOption) (str
 		connect.WithSchema(servicesMethods.ByName("Config")),
 		connect.WithHandlerOptions(opts...),
 	)
+	servicesGetTreeHandler := connect.NewUnaryHandler(
+		ServicesGetTreeProcedure,
+		svc.GetTree,
+		connect.WithSchema(servicesMethods.ByName("GetTree")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/axle.hub.v1.Services/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ServicesListProcedure:
@@ -1385,6 +1411,8 @@ func NewServicesHandler(svc ServicesHandler, opts ...connect.HandlerOption) (str
 			servicesListTestsHandler.ServeHTTP(w, r)
 		case ServicesConfigProcedure:
 			servicesConfigHandler.ServeHTTP(w, r)
+		case ServicesGetTreeProcedure:
+			servicesGetTreeHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -1452,6 +1480,10 @@ func (UnimplementedServicesHandler) ListTests(context.Context, *connect.Request[
 
 func (UnimplementedServicesHandler) Config(context.Context, *connect.Request[v1.GetServiceConfigRequest]) (*connect.Response[v1.ServiceConfig], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Services.Config is not implemented"))
+}
+
+func (UnimplementedServicesHandler) GetTree(context.Context, *connect.Request[v1.GetServiceTreeRequest]) (*connect.Response[v1.ServiceTree], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Services.GetTree is not implemented"))
 }
 
 // ContextsClient is a client for the axle.hub.v1.Contexts service.

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+)
+
+// treeView is a service's tree as -o json and -o yaml show it.
+type treeView struct {
+	Cluster     string         `json:"cluster"`
+	Service     string         `json:"service"`
+	Failing     string         `json:"failing"`
+	Notes       []string       `json:"notes"`
+	ReportedAt  string         `json:"reportedAt"`
+	ReportedAge string         `json:"reportedAge"`
+	Objects     []treeNodeView `json:"objects"`
+}
+
+// treeNodeView is an object and what it owns.
+type treeNodeView struct {
+	Group     string         `json:"group"`
+	Version   string         `json:"version"`
+	Kind      string         `json:"kind"`
+	Namespace string         `json:"namespace"`
+	Name      string         `json:"name"`
+	UID       string         `json:"uid"`
+	Health    string         `json:"health"`
+	Message   string         `json:"message"`
+	CreatedAt string         `json:"createdAt"`
+	Age       string         `json:"age"`
+	Failing   bool           `json:"failing"`
+	Children  []treeNodeView `json:"children"`
+}
+
+// treeRow is a node as a line of a table.
+type treeRow struct {
+	title string
+	treeNodeView
+}
+
+func (a *app) treeNodeViews(nodes []*hubv1.TreeNode) []treeNodeView {
+	views := []treeNodeView{}
+	for _, n := range nodes {
+		o := n.GetObject()
+		views = append(views, treeNodeView{
+			o.GetGroup(), o.GetVersion(), o.GetKind(), o.GetNamespace(), o.GetName(), o.GetUid(), o.GetHealth(), o.GetMessage(),
+			stamp(n.GetCreatedAt()), a.age(n.GetCreatedAt()), n.GetFailing(), a.treeNodeViews(n.GetChildren()),
+		})
+	}
+	return views
+}
+
+// treeRows draws nodes, each below its owner. What is in its owner's namespace
+// goes without one.
+func treeRows(nodes []treeNodeView, namespace, indent string) (rows []treeRow) {
+	for i, n := range nodes {
+		branch, below := "├─ ", "│  "
+		if i == len(nodes)-1 {
+			branch, below = "└─ ", "   "
+		}
+		name := n.Name
+		if namespace == "" {
+			branch, below = "", ""
+		}
+		if n.Namespace != namespace && n.Namespace != "" {
+			name = n.Namespace + "/" + n.Name
+		}
+		rows = append(rows, treeRow{indent + branch + n.Kind + " " + name, n})
+		rows = append(rows, treeRows(n.Children, first(n.Namespace, "-"), indent+below)...)
+	}
+	return rows
+}
+
+func (a *app) printTree(v treeView) error {
+	if a.output != "table" {
+		return printOne(a, v, func(v treeView) string { return v.Cluster + "/" + v.Service })
+	}
+	err := printList(a, treeRows(v.Objects, "", ""), func(r treeRow) string { return r.Name },
+		column[treeRow]{"OBJECT", func(r treeRow) string { return r.title }},
+		column[treeRow]{"HEALTH", func(r treeRow) string { return r.Health }},
+		column[treeRow]{"AGE", func(r treeRow) string { return r.Age }},
+		column[treeRow]{"MESSAGE", func(r treeRow) string { return r.Message }},
+	)
+	if err != nil {
+		return err
+	}
+	if v.Failing != "" {
+		fmt.Fprintf(a.Out, "\nfails first: %s\n", strings.Join(strings.Fields(v.Failing), " "))
+	}
+	for _, note := range v.Notes {
+		fmt.Fprintf(a.Err, "not seen: %s\n", note)
+	}
+	return nil
+}
+
+func (a *app) servicesTree() *cobra.Command {
+	var cluster string
+	c := &cobra.Command{
+		Use: "tree CLUSTER/NAME", Short: "Show what a service's objects own, down to the pods, and which fails first", Args: exactly(1), ValidArgsFunction: a.completeServices,
+		Long: "Show what a service's objects own, down to the pods, and which of them fails first.\n\n" +
+			"The service's own objects are as its agent reported them last; what they own is read\n" +
+			"from the cluster now, in your name and with your rights there. Lists that you may not\n" +
+			"read are named below the tree. ReplicaSets of earlier revisions are left out.",
+		Example: `  axle services tree edge-1/shop
+  axle services tree shop --cluster edge-1
+  axle services tree edge-1/shop -o json | jq -r .failing`,
+		RunE: func(c *cobra.Command, args []string) error {
+			client, ref, err := a.service(args[0], cluster)
+			if err != nil {
+				return err
+			}
+			answer, err := client.Services.GetTree(c.Context(), connect.NewRequest(&hubv1.GetServiceTreeRequest{Ref: ref}))
+			if err != nil {
+				return err
+			}
+			t := answer.Msg
+			return a.printTree(treeView{
+				Cluster: ref.GetCluster(), Service: ref.GetName(), Failing: t.GetFailing(), Notes: append([]string{}, t.GetNotes()...),
+				ReportedAt: stamp(t.GetReportedAt()), ReportedAge: a.age(t.GetReportedAt()), Objects: a.treeNodeViews(t.GetObjects()),
+			})
+		},
+	}
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
+	return c
+}

@@ -1,0 +1,104 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/address"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/ownertree"
+)
+
+const (
+	// treesAtOnce bounds what pages of objects may hold in memory here, of which
+	// one has 200 objects and at most 32 MiB.
+	treesAtOnce = 4
+	// treeTimeout bounds one tree. What is there by then is shown.
+	treeTimeout = 30 * time.Second
+)
+
+// ofServiceTree needs to read the service and to use its cluster.
+func ofServiceTree(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
+	r := message.(*hubv1.GetServiceTreeRequest).GetRef()
+	service, err := s.serviceNeed(ctx, action, r)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := s.clusterNeed(ctx, action, r.GetCluster())
+	cluster.missing = nil // who reads the service knows where it is
+	return []need{service, cluster}, err
+}
+
+// GetTree asks the cluster in the caller's name. Each list that is read is
+// recorded as his.
+func (s *services) GetTree(ctx context.Context, r *connect.Request[hubv1.GetServiceTreeRequest]) (*connect.Response[hubv1.ServiceTree], error) {
+	v, err := s.Fleet.Service(ctx, ref(r.Msg.GetRef()))
+	if err != nil {
+		return nil, err
+	}
+	roots, cut, err := rootsOf(v)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := (&clusterAPI{s.Server}).cluster(ctx, v.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case s.trees <- struct{}{}:
+		defer func() { <-s.trees }()
+	case <-ctx.Done():
+		return nil, errcode.New(errcode.Unavailable, "%d trees are being looked for already; try again in a few seconds", treesAtOnce).After(5 * time.Second)
+	}
+	reading, cancel := context.WithTimeout(ctx, treeTimeout)
+	defer cancel()
+	ask := ClusterQuery{Caller: caller(ctx), Source: address.Host(r.Peer().Addr), Handle: cluster.Handle}
+	tree, err := ownertree.Grow(reading, roots, func(ctx context.Context, path string) ([]byte, error) {
+		q := ask
+		q.Path = path
+		return s.ClusterReader.Objects(ctx, q)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if cut {
+		tree.Notes = append(tree.Notes, fmt.Sprintf("the agent reported only the %d worst of %d objects", len(roots), v.Status.Counts.Total))
+	}
+	return connect.NewResponse(&hubv1.ServiceTree{Failing: tree.Failing, Notes: tree.Notes, ReportedAt: v.ReportedAt, Objects: treeNodes(tree.Roots)}), nil
+}
+
+// rootsOf are a service's objects as its agent reported them, and whether some
+// are left out.
+func rootsOf(v fleet.ServiceView) (roots []ownertree.Object, cut bool, err error) {
+	var list hubv1.ComponentList
+	if err := unpack(v.Status.Components, &list); err != nil {
+		return nil, false, fmt.Errorf("service %s: %w", v.ID, err)
+	}
+	for _, c := range list.GetComponents() {
+		roots = append(roots, ownertree.Object{
+			Group: c.GetGroup(), Version: c.GetVersion(), Kind: c.GetKind(), Namespace: c.GetNamespace(), Name: c.GetName(), UID: c.GetUid(),
+			Health: c.GetHealth(), Message: c.GetMessage(), Synced: c.GetSynced(),
+		})
+	}
+	return roots, list.GetTruncated(), nil
+}
+
+func treeNodes(nodes []*ownertree.Node) []*hubv1.TreeNode {
+	var out []*hubv1.TreeNode
+	for _, n := range nodes {
+		out = append(out, &hubv1.TreeNode{
+			Object: &hubv1.Component{
+				Group: n.Group, Version: n.Version, Kind: n.Kind, Namespace: n.Namespace, Name: n.Name, Uid: n.UID,
+				Health: n.Health, Message: n.Message, Synced: n.Synced,
+			},
+			CreatedAt: n.Created, Failing: n.Failing, Children: treeNodes(n.Children),
+		})
+	}
+	return out
+}
