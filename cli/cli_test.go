@@ -110,6 +110,18 @@ func TestWaitSaysWhatLacks(t *testing.T) {
 	}
 }
 
+// The double has no Delete, so a dry run that deleted would fail.
+func TestDryRunOfADeleteListsObjects(t *testing.T) {
+	service := &hubv1.Service{Cluster: "edge", Name: "web", Components: []*hubv1.Component{{Kind: "ConfigMap", Namespace: "web", Name: "settings", Health: "Healthy"}}}
+	code, out, errs := run(t, &hub{services: []*hubv1.Service{service}}, "services", "delete", "edge/web", "--dry-run")
+	if code != 0 || !strings.Contains(out, "ConfigMap  web        settings  Healthy") || !strings.Contains(errs, "1 objects") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	if code, out, errs = run(t, &hub{services: []*hubv1.Service{service}}, "services", "delete", "edge/web", "--dry-run", "--detach"); code != 0 || out != "" || !strings.Contains(errs, "0 objects") {
+		t.Errorf("detached, exit %d: %s%s", code, out, errs)
+	}
+}
+
 func TestControlCharactersDoNotReachTheTable(t *testing.T) {
 	service := &hubv1.Service{Cluster: "edge", Name: "web", Message: "red \x1b[31m\nline"}
 	_, out, _ := run(t, &hub{services: []*hubv1.Service{service}}, "services", "list")

@@ -193,10 +193,28 @@ func (a *app) onCluster(ctx context.Context, program, dir, name string, width in
 	return result
 }
 
+// reachable is an error for a cluster without a tunnel: kubectl would try for
+// minutes before it said so.
+func (a *app) reachable(ctx context.Context, name string) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	c, err := client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: name}))
+	if err != nil || c.Msg.GetTunnel() == "Up" {
+		return nil // what cannot be known is left to the hub's answer
+	}
+	state := a.clusterView(c.Msg)
+	return errcode.New(errcode.Unavailable, "cluster %s is %s and its tunnel is %s; axle clusters get %s shows more, and axle-agent doctor, run where its agent runs, what keeps it down", name, state.state(), state.tunnel(), name)
+}
+
 func (a *app) runKubectl(ctx context.Context, program, dir, name string, args []string, out, errs io.Writer) error {
 	made, err := a.credential(ctx, name, 0)
 	if err == nil {
 		err = overTLS(made.GetServer())
+	}
+	if err == nil {
+		err = a.reachable(ctx, name)
 	}
 	if err != nil {
 		return err

@@ -181,6 +181,9 @@ you gave it stays valid until axle tokens revoke. With --everywhere all your
 sessions and command line logins end, in browsers too.`,
 		Args: atMost(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 && a.contextName == "" && first(a.hubURL, a.tokenFile) != "" {
+				return usagef("--hub and --token-file are no login that could be forgotten; name the context, or leave them away")
+			}
 			s, err := a.loadSettings()
 			if err != nil {
 				return err

@@ -34,7 +34,7 @@ func TestMistypedWordsAreAnswered(t *testing.T) {
 		want string
 	}{
 		"a noun":                        {"servces list", `unknown command "servces" for "axle"; is services meant?`},
-		"a verb":                        {"services lst", `unknown command "lst" for "axle services"; is list or get meant?`},
+		"a verb":                        {"services lst", `unknown command "lst" for "axle services"; is get or list meant?`},
 		"nothing like it":               {"services frobnicate", `unknown command "frobnicate" for "axle services"` + "\n"},
 		"a flag":                        {"services list --clustr edge-1", "unknown flag: --clustr; is --cluster meant?"},
 		"a flag's beginning":            {"services list --proj shop", "is --project meant?"},
@@ -48,6 +48,7 @@ func TestMistypedWordsAreAnswered(t *testing.T) {
 		"uses of an API token":          {"tokens create ci --max-uses 5", "--max-uses says nothing without --bootstrap"},
 		"a name of a bootstrap token":   {"tokens create ci --bootstrap", "--name-pattern"},
 		"events of a service, no place": {"events --service web", "CLUSTER/web"},
+		"a logout of no context":        {"logout --hub http://127.0.0.1:1", "name the context"},
 		"a token that nobody gives":     {"login http://127.0.0.1:1", "--browser or --device"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -116,6 +117,21 @@ func TestAuditListNamesClusters(t *testing.T) {
 	for _, line := range []string{"kubernetes exec        edge-1   pods/exec/shop/web-1", "AgentService/Register  cl_2     cluster/gone"} {
 		if code != 0 || !strings.Contains(out, line) {
 			t.Errorf("exit %d: no %q in\n%s%s", code, line, out, errs)
+		}
+	}
+}
+
+// A name is completed wherever one stands.
+func TestNamesAreCompleted(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.Handle(hubv1connect.NewClustersHandler(clustersOfAudit{}))
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	t.Setenv("AXLE_HUB_URL", server.URL)
+	t.Setenv("AXLE_TOKEN", "token")
+	for _, args := range []string{"services list --cluster", "kubectl --clusters", "auth bind --cluster", "events --cluster", "audit list --cluster"} {
+		if code, out, errs := alone(t, append(append([]string{"__complete"}, strings.Fields(args)...), "")...); code != 0 || !strings.HasPrefix(out, "edge-1\n:4\n") {
+			t.Errorf("axle %s: exit %d: %q %s", args, code, out, errs)
 		}
 	}
 }

@@ -131,6 +131,8 @@ services to clusters, and shows what runs where, with the age of each fact.`,
 	)
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml", "name"}, cobra.ShellCompDirectiveNoFileComp))
 	root.CompletionOptions.DisableDefaultCmd = true
+	exemplify(root)
+	a.completeNames(root)
 	return root
 }
 

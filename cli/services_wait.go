@@ -213,17 +213,21 @@ func (a *app) servicesRevisions() *cobra.Command {
 
 func (a *app) servicesDelete() *cobra.Command {
 	var cluster string
-	var detach bool
+	var detach, dryRun bool
 	var wait time.Duration
 	c := &cobra.Command{
 		Use: "delete CLUSTER/NAME", Short: "Delete a service and its objects, and wait until they are gone",
 		Long: `Delete a service. Its agent removes the objects and says so; until then the
-service is shown as Deleting. With --detach the objects stay.`,
+service is shown as Deleting. With --detach the objects stay. With --dry-run the
+objects are listed that the agent has reported, and nothing is deleted.`,
 		Args: exactly(1), ValidArgsFunction: a.completeServices,
 		RunE: func(c *cobra.Command, args []string) error {
 			client, ref, err := a.service(args[0], cluster)
 			if err != nil {
 				return err
+			}
+			if dryRun {
+				return a.wouldDelete(c.Context(), client, ref, detach)
 			}
 			if _, err := client.Services.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteServiceRequest{Ref: ref, Detach: detach})); err != nil {
 				return err
@@ -253,6 +257,29 @@ service is shown as Deleting. With --detach the objects stay.`,
 	}
 	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
 	c.Flags().BoolVar(&detach, "detach", false, "leave the objects on the cluster")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "list what would be deleted, delete nothing")
 	c.Flags().DurationVar(&wait, "timeout", 5*time.Minute, "how long to wait; 0 does not wait")
 	return c
+}
+
+// wouldDelete lists what goes with a service.
+func (a *app) wouldDelete(ctx context.Context, client *sdk.Client, ref *hubv1.ServiceRef, detach bool) error {
+	s, err := client.Services.Get(ctx, connect.NewRequest(&hubv1.GetServiceRequest{Ref: ref}))
+	if err != nil {
+		return err
+	}
+	objects := a.serviceView(s.Msg).Components
+	if detach {
+		objects = nil
+	}
+	fmt.Fprintf(a.Err, "service %s/%s would be deleted with %d objects on the cluster (dry run, nothing is deleted)\n", ref.GetCluster(), ref.GetName(), len(objects))
+	if len(objects) == 0 && a.output == "table" {
+		return nil
+	}
+	return printList(a, objects, func(c componentView) string { return c.Kind + "/" + c.Name },
+		column[componentView]{"KIND", func(c componentView) string { return c.Kind }},
+		column[componentView]{"NAMESPACE", func(c componentView) string { return c.Namespace }},
+		column[componentView]{"NAME", func(c componentView) string { return c.Name }},
+		column[componentView]{"HEALTH", func(c componentView) string { return c.Health }},
+	)
 }

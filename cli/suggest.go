@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,7 @@ func knownVerb(c *cobra.Command, args []string) error {
 	c.SuggestionsMinimumDistance = likely
 	meant := ""
 	if all := c.SuggestionsFor(args[0]); len(all) > 0 {
+		slices.Sort(all)
 		meant = "; is " + strings.Join(all, " or ") + " meant?"
 	}
 	return usagef("unknown command %q for %q%s", args[0], c.CommandPath(), meant)
