@@ -35,10 +35,8 @@ func (s *clusters) List(ctx context.Context, r *connect.Request[hubv1.ListCluste
 	if err != nil {
 		return nil, err
 	}
-	if name := r.Msg.GetProject(); name != "" {
-		if _, err := (&projects{s.Server}).Get(ctx, connect.NewRequest(&hubv1.GetProjectRequest{Name: name})); err != nil {
-			return nil, err
-		}
+	if err := s.there(ctx, r.Msg.GetProject(), ""); err != nil {
+		return nil, err
 	}
 	all, err := s.Fleet.Clusters(ctx, fleet.ClusterFilter{Project: r.Msg.GetProject(), Tags: r.Msg.GetTags(), Reach: &reach})
 	if err != nil {
@@ -72,7 +70,7 @@ func (s *clusters) Create(ctx context.Context, r *connect.Request[hubv1.CreateCl
 			Name: r.Msg.GetName(), Handle: r.Msg.GetHandle(), Project: r.Msg.GetProject(), Tags: r.Msg.GetTags(), Metadata: r.Msg.GetMetadata(),
 		})
 	case err == nil && !r.Msg.GetRenewToken():
-		err = errcode.New(errcode.Conflict, "cluster %q exists; choose another name, or ask for a new token for it", have.Name)
+		err = errcode.New(errcode.Conflict, "cluster %q exists; choose another name, or ask for a new token for it (axle clusters create --renew-token)", have.Name)
 	case err == nil && have.Registered() && have.Freshness == fleet.Fresh:
 		err = errcode.New(errcode.Conflict, "cluster %q has an agent that polls; delete the cluster first, or choose another name", have.Name)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"connectrpc.com/connect"
+
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/fleet"
@@ -38,6 +40,24 @@ func (s *Server) clusterNeed(ctx context.Context, action identity.Action, name s
 		action: action, scope: scope, what: "cluster " + name, flag: flag("cluster", name),
 		missing: errcode.New(errcode.NotFound, "cluster %.80s does not exist", name),
 	}, err
+}
+
+// there is an error for a project or a cluster that is not there for the caller.
+// Empty names nothing.
+func (s *Server) there(ctx context.Context, project, cluster string) error {
+	if project != "" {
+		if _, err := (&projects{s}).Get(ctx, connect.NewRequest(&hubv1.GetProjectRequest{Name: project})); err != nil {
+			return err
+		}
+	}
+	if cluster == "" {
+		return nil
+	}
+	needs, err := one(s.clusterNeed(ctx, identity.ActionRead, cluster))
+	if err != nil {
+		return err
+	}
+	return s.may(ctx, caller(ctx), needs[0])
 }
 
 func (s *Server) serviceNeed(ctx context.Context, action identity.Action, r *hubv1.ServiceRef) (need, error) {

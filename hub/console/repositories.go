@@ -130,6 +130,9 @@ func (s *repositories) List(ctx context.Context, r *connect.Request[hubv1.ListRe
 		return nil, err
 	}
 	reach, err := s.sight(ctx)
+	if err == nil {
+		err = s.there(ctx, r.Msg.GetProject(), "")
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -40,6 +40,10 @@ func (s *services) List(ctx context.Context, r *connect.Request[hubv1.ListServic
 		Cluster: r.Msg.GetCluster(), Project: r.Msg.GetProject(), Name: r.Msg.GetName(), Reach: &reach,
 		PageSize: int(r.Msg.GetPageSize()), PageToken: r.Msg.GetPageToken(),
 	})
+	if err == nil && len(page.Services) == 0 && r.Msg.GetPageToken() == "" {
+		// An empty list of a place that is not there would hide the mistake.
+		err = s.there(ctx, r.Msg.GetProject(), r.Msg.GetCluster())
+	}
 	if err != nil {
 		return nil, err
 	}

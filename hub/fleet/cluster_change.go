@@ -302,7 +302,7 @@ func (f *Fleet) DeleteCluster(ctx context.Context, by, name string, detach bool)
 			return err
 		}
 		if n := notBuiltin(services); n > 0 && !detach {
-			return errcode.New(errcode.Conflict, "cluster %s has %d services; delete them first, or detach to leave their objects where they are", name, n)
+			return errcode.New(errcode.Conflict, "cluster %s has %d services; delete them first, or detach (axle clusters delete --detach) to leave their objects where they are", name, n)
 		}
 		for _, s := range services {
 			if s.Spec.Protect && !s.Builtin() {

@@ -24,6 +24,7 @@ const (
 
 var (
 	errNoBearer = errcode.New(errcode.Unauthorized, "no token was sent; log in, or send Authorization: Bearer <token>")
+	errAlien    = errcode.New(errcode.Unauthorized, "what was sent is no token of a hub, which begins with %s; log in again", bearerPrefix)
 	errUnknown  = errcode.New(errcode.Unauthorized, "the token is not known, was revoked, or has expired; log in again")
 	errLoading  = errcode.New(errcode.Unavailable, "the hub is loading its tokens; try again in a second").After(time.Second)
 	errUnasked  = errcode.New(errcode.Unavailable, "this hub has not heard of the token yet, and its database does not answer; try again in a second").After(time.Second)
@@ -50,8 +51,11 @@ func (d *Directory) Authenticate(ctx context.Context, bearer string) (Principal,
 
 // known returns the token of a bearer that is good now.
 func (d *Directory) known(ctx context.Context, bearer string) (Token, error) {
-	if !strings.HasPrefix(bearer, bearerPrefix) {
+	switch {
+	case bearer == "":
 		return Token{}, errNoBearer
+	case !strings.HasPrefix(bearer, bearerPrefix):
+		return Token{}, errAlien
 	}
 	hash, now := hashBearer(bearer), d.now()
 	t, found, loaded, goodAt := d.tokens.get(hash)

@@ -97,13 +97,15 @@ func refuse(format string, args ...any) Decision {
 }
 
 func (d *Directory) decidePerson(p Principal, action Action, scope Scope) Decision {
+	admin := d.admin(p)
+	if action == ActionAdmin && !admin {
+		// Before the token's scopes: another token would not help.
+		return refuse("%s is no administrator; one of them can do this", p.Name)
+	}
 	if err := p.capped(action); err != nil {
 		return Decision{Err: err}
 	}
-	admin := d.admin(p)
 	switch {
-	case action == ActionAdmin && !admin:
-		return refuse("%s is no administrator; one of them can do this", p.Name)
 	case action == ActionSelf:
 		return Decision{Admin: admin}
 	case p.Project != "" && p.Project != scope.Project && p.Project != scope.ClusterProject:
@@ -125,7 +127,7 @@ func (p Principal) capped(action Action) error {
 		return errcode.New(errcode.Forbidden, "only an agent may do this for its own cluster")
 	}
 	if !p.HasScope(wanted) {
-		return errcode.New(errcode.Forbidden, "this token lacks the scope %q; make one that has it", wanted)
+		return errcode.New(errcode.Forbidden, "this token lacks the scope %[1]q; make one that has it: axle tokens create NAME --scope %[1]s", wanted)
 	}
 	return nil
 }
@@ -143,7 +145,7 @@ func (d *Directory) unbound(p Principal, action Action, scope Scope) error {
 	any := false
 	d.access.each(p.ID, func(Binding) { any = true })
 	if !any {
-		return errcode.New(errcode.Forbidden, "%s may not %s here: %w; an administrator does with: %s", p.Name, action, ErrNoAccess, p.BindCommand(ActionRead, "--project NAME"))
+		return errcode.New(errcode.Forbidden, "%s may not %s here: %w; an administrator does with: %s", p.Name, action, ErrNoAccess, p.BindCommand(action, "--project NAME"))
 	}
 	where := "--global"
 	switch {

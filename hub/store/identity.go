@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -55,7 +56,7 @@ func (s *Store) InsertUser(ctx context.Context, u identity.User) error {
 	inserted, err := s.execOne(ctx, `INSERT INTO users (id, kind, name, admin, created_at)
 		VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`, u.ID, u.Kind, u.Name, u.Admin, u.CreatedAt)
 	if err == nil && !inserted {
-		return errcode.New(errcode.Conflict, "user %s exists", u.Name)
+		return errcode.New(errcode.Conflict, "%s %s exists", strings.ReplaceAll(string(u.Kind), "_", " "), u.Name)
 	}
 	return err
 }
