@@ -1,6 +1,7 @@
 package tunnel
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -60,8 +61,12 @@ type flow struct {
 	to      string
 	doubted bool // guarded by Tunnels.mu
 
-	body  *io.PipeWriter // nil when the request has none
-	begun time.Time
+	body *io.PipeWriter // nil when the request has none
+	// ahead is what came of the answer's body together with its head; upgrade
+	// asks for that.
+	ahead   []byte
+	upgrade bool
+	begun   time.Time
 	// came is closed when response or broken is there.
 	came     chan struct{}
 	response *http.Response
@@ -219,7 +224,13 @@ func (f *flow) answer(ctx context.Context) (*agentv1.StreamAnswer, error) {
 		return nil, err
 	}
 	a := &agentv1.StreamAnswer{}
-	if err := frame.ReadMax(f.response.Body, a, maxHead); err != nil {
+	var from io.Reader = f.response.Body
+	var buffered *bufio.Reader
+	if f.upgrade {
+		buffered = bufio.NewReaderSize(from, aheadBytes)
+		from = buffered
+	}
+	if err := frame.ReadMax(from, a, maxHead); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = cmp.Or(f.failure(), error(errcode.New(errcode.Unavailable, "%s gave no answer", f.to)))
 			return nil, err
@@ -227,8 +238,15 @@ func (f *flow) answer(ctx context.Context) (*agentv1.StreamAnswer, error) {
 		return nil, f.explain(err)
 	}
 	f.answered.Store(true)
+	if buffered != nil {
+		// There is that much; it cannot fail.
+		f.ahead, _ = buffered.Peek(buffered.Buffered())
+	}
 	return a, nil
 }
+
+// aheadBytes is how much of an answer is read at once while its head is awaited.
+const aheadBytes = 1 << 10
 
 // failure is why the other end broke off, nil when it did not.
 func (f *flow) failure() error {
@@ -240,6 +258,9 @@ func (f *flow) failure() error {
 
 func (f *flow) read(p []byte) (int, error) {
 	f.given.Store(0)
+	if n := f.readNow(p); n > 0 {
+		return n, nil
+	}
 	n, err := f.response.Body.Read(p)
 	switch {
 	case errors.Is(err, io.EOF):
@@ -252,6 +273,19 @@ func (f *flow) read(p []byte) (int, error) {
 		f.given.Store(f.clock.Now().UnixNano())
 	}
 	return n, err
+}
+
+// readNow returns what came together with the answer's head.
+func (f *flow) readNow(p []byte) int {
+	n := copy(p, f.ahead)
+	f.ahead = f.ahead[n:]
+	if len(f.ahead) == 0 {
+		f.ahead = nil // its buffer goes
+	}
+	if n > 0 {
+		f.given.Store(f.clock.Now().UnixNano())
+	}
+	return n
 }
 
 // stalledFor is how long the caller has had bytes that it did not get rid of.

@@ -31,6 +31,11 @@ func (s *Stream) Answer(ctx context.Context) (*agentv1.StreamAnswer, error) {
 // is an Unavailable error that says why.
 func (s *Stream) Read(p []byte) (int, error) { return s.flow.read(p) }
 
+// ReadNow is Read of what came together with the answer's head, and waits for
+// nothing: no bytes do not say that none come. It is for upgraded streams, whose
+// first bytes are often there.
+func (s *Stream) ReadNow(p []byte) (int, error) { return s.flow.readNow(p), nil }
+
 // Close gives the stream up: what is under way is cut off at both ends. After
 // the end of both bodies it only gives resources back. More calls do nothing.
 func (s *Stream) Close() error {

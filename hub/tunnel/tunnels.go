@@ -214,6 +214,7 @@ func (t *Tunnels) open(ctx context.Context, clusterID string, head *agentv1.Stre
 		return nil, err
 	}
 	s := newFlow(ctx, t.Clock, "cluster "+c.clusterName, user, c)
+	s.upgrade = head.GetUpgrade() != ""
 	t.count(s)
 	t.mu.Unlock()
 	if !hasBody(head) && c.inline && len(raw) <= maxInline {

@@ -27,9 +27,18 @@ var (
 // ErrWrite marks errors of the writing side: whoever reads is gone.
 var ErrWrite = errors.New("write")
 
+// Prompt is a source that tells what is there already. Copy joins that to what it
+// waited for: TLS gives out one record at a time, and those of one packet may be
+// many.
+type Prompt interface {
+	// ReadNow is Read that waits for nothing: no bytes and no error are that
+	// nothing is there.
+	ReadNow(p []byte) (int, error)
+}
+
 // Copy copies until src ends, which is no error, and returns how much it wrote.
-// It calls flush, unless nil, after each write. Errors of dst and of flush wrap
-// ErrWrite.
+// It calls flush, unless nil, after each write but one that the end is known to
+// follow: whoever ends dst sends that. Errors of dst and of flush wrap ErrWrite.
 func Copy(dst io.Writer, src io.Reader, flush func() error) (written int64, err error) {
 	small := idle.Get().(*[idleBuffer]byte)
 	defer idle.Put(small)
@@ -40,9 +49,13 @@ func Copy(dst io.Writer, src io.Reader, flush func() error) (written int64, err 
 		}
 	}()
 	buffer := small[:]
+	source, _ := src.(Prompt)
 	for {
-		n, err := src.Read(buffer)
+		n, err := read(src, source, buffer)
 		if n > 0 {
+			if errors.Is(err, io.EOF) {
+				flush = nil
+			}
 			if werr := write(dst, buffer[:n], flush); werr != nil {
 				return written, werr
 			}
@@ -63,6 +76,21 @@ func Copy(dst io.Writer, src io.Reader, flush func() error) (written int64, err 
 			large, buffer = nil, small[:]
 		}
 	}
+}
+
+// read is src's Read, and what is there behind it already.
+func read(src io.Reader, source Prompt, p []byte) (n int, err error) {
+	if n, err = src.Read(p); source == nil || n == 0 {
+		return n, err
+	}
+	for err == nil && n < len(p) {
+		var more int
+		if more, err = source.ReadNow(p[n:]); more == 0 {
+			break
+		}
+		n += more
+	}
+	return n, err
 }
 
 func write(dst io.Writer, p []byte, flush func() error) error {

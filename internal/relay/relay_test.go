@@ -72,3 +72,74 @@ func TestCopyAllocatesLittle(t *testing.T) {
 }
 
 type onlyReader struct{ io.Reader }
+
+// records is a source that gives one record at a time, of which some are there
+// at once.
+type records struct {
+	waited, there []string
+	end           error // is met at once behind the last
+}
+
+func (r *records) Read(p []byte) (int, error) {
+	if len(r.there) > 0 {
+		return r.ReadNow(p)
+	}
+	if len(r.waited) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, r.waited[0])
+	r.waited = r.waited[1:]
+	return n, nil
+}
+
+func (r *records) ReadNow(p []byte) (int, error) {
+	if len(r.there) == 0 {
+		return 0, r.end
+	}
+	n := copy(p, r.there[0])
+	r.there[0] = r.there[0][n:]
+	if r.there[0] == "" {
+		r.there = r.there[1:]
+	}
+	return n, nil
+}
+
+func TestCopyJoinsWhatIsThere(t *testing.T) {
+	broken := errors.New("it broke")
+	for name, c := range map[string]struct {
+		source  *records
+		writes  int
+		flushes int
+		want    error
+	}{
+		"records of one packet":    {&records{waited: []string{"a"}, there: []string{"b", "c"}}, 2, 2, nil},
+		"and the end behind them":  {&records{there: []string{"b", "c"}, end: io.EOF}, 1, 0, nil},
+		"and an error behind them": {&records{there: []string{"b", "c"}, end: broken}, 1, 1, broken},
+		"more than one buffer":     {&records{there: []string{string(make([]byte, 3000)), "c"}}, 2, 2, nil},
+		"one record after another": {&records{waited: []string{"a", "b", "c"}}, 3, 3, nil},
+		"the end and nothing more": {&records{end: io.EOF}, 0, 0, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := 0
+			for _, part := range append(c.source.waited, c.source.there...) {
+				want += len(part)
+			}
+			out, flushes := &counted{}, 0
+			n, err := relay.Copy(out, c.source, func() error { flushes++; return nil })
+			if int(n) != want || out.bytes != want || !errors.Is(err, c.want) {
+				t.Errorf("copied %d of %d bytes, %v", n, want, err)
+			}
+			if out.writes != c.writes || flushes != c.flushes {
+				t.Errorf("%d writes and %d flushes, want %d and %d", out.writes, flushes, c.writes, c.flushes)
+			}
+		})
+	}
+}
+
+// counted counts writes.
+type counted struct{ writes, bytes int }
+
+func (c *counted) Write(p []byte) (int, error) {
+	c.writes, c.bytes = c.writes+1, c.bytes+len(p)
+	return len(p), nil
+}

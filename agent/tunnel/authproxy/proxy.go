@@ -72,7 +72,7 @@ func New(c Config) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the API server's address: %w", err)
 	}
-	w, err := newWays(c.Rest)
+	w, err := newWays(c.Rest, hostOf(base.Host))
 	if err != nil {
 		return nil, err
 	}

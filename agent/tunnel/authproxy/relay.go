@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubereq"
 	"github.com/axle-cd/axle/internal/relay"
@@ -37,7 +38,7 @@ func (p *Proxy) join(ctx context.Context, s Stream, response *http.Response) {
 		return
 	}
 	a.Upgrade = protocol
-	if err := s.Answer(a); err != nil {
+	if err := p.begin(s, a, conn); err != nil {
 		return
 	}
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
@@ -51,6 +52,27 @@ func (p *Proxy) join(ctx context.Context, s Stream, response *http.Response) {
 		s.Fail(errcode.New(errcode.Unavailable, "the API server's connection broke off: %w", err))
 	}
 }
+
+// begin answers, together with what the API server said right behind its own
+// answer.
+func (p *Proxy) begin(s Stream, a *agentv1.StreamAnswer, from io.Reader) error {
+	if err := s.Begin(a); err != nil {
+		return err
+	}
+	if source, ok := from.(relay.Prompt); ok {
+		var first [firstBytes]byte
+		// An error is met again by who reads on.
+		if n, _ := source.ReadNow(first[:]); n > 0 {
+			if _, err := s.Write(first[:n]); err != nil {
+				return err
+			}
+		}
+	}
+	return s.Flush()
+}
+
+// firstBytes is the most that leaves with the answer's head.
+const firstBytes = 512
 
 // closeWrite ends one direction; the other goes on.
 func closeWrite(conn io.Writer) error {

@@ -36,11 +36,11 @@ const (
 // wakes half as many goroutines for a short answer and copies a long one less
 // often, and on a connection that was closed meanwhile a read is begun again.
 type ways struct {
-	single, shared, upgrade    http.RoundTripper
-	singles, shareds, upgrades *http.Transport
+	single, shared, upgrade http.RoundTripper
+	singles, shareds        *http.Transport
 }
 
-func newWays(c *rest.Config) (w ways, err error) {
+func newWays(c *rest.Config, host string) (w ways, err error) {
 	config, err := rest.TLSConfigFor(c)
 	if err != nil {
 		return w, fmt.Errorf("the API server's TLS: %w", err)
@@ -48,13 +48,28 @@ func newWays(c *rest.Config) (w ways, err error) {
 	if w.singles, w.single, err = newWay(c, config, false); err != nil {
 		return w, err
 	}
-	if w.upgrades, w.upgrade, err = newWay(c, config, false); err != nil {
+	if w.upgrade, err = upgradeWay(c, config, host); err != nil {
 		return w, err
 	}
-	// Raw bytes pass by the buffers, which are for the two heads alone.
-	w.upgrades.ReadBufferSize, w.upgrades.WriteBufferSize = upgradeBuffer, upgradeBuffer
 	w.shareds, w.shared, err = newWay(c, config, true)
 	return w, err
+}
+
+// upgradeWay is for connections that are used once.
+func upgradeWay(c *rest.Config, config *tls.Config, host string) (http.RoundTripper, error) {
+	if c.Proxy != nil {
+		t, wrapped, err := newWay(c, config, false)
+		if err == nil {
+			// Raw bytes pass by the buffers, which are for the two heads alone.
+			t.ReadBufferSize, t.WriteBufferSize = upgradeBuffer, upgradeBuffer
+		}
+		return wrapped, err
+	}
+	wrapped, err := rest.HTTPWrappersForConfig(c, newUpgrader(c.Dial, config, host))
+	if err != nil {
+		return nil, fmt.Errorf("the agent's own credentials: %w", err)
+	}
+	return wrapped, nil
 }
 
 func newWay(c *rest.Config, config *tls.Config, shared bool) (*http.Transport, http.RoundTripper, error) {
@@ -92,6 +107,5 @@ func (w ways) choose(request *http.Request, info kubereq.Info) http.RoundTripper
 
 func (w ways) close() {
 	w.singles.CloseIdleConnections()
-	w.upgrades.CloseIdleConnections()
 	w.shareds.CloseIdleConnections()
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestWaysAreChosenByWhatFlows(t *testing.T) {
-	w, err := newWays(&rest.Config{Host: "http://127.0.0.1:1"})
+	w, err := newWays(&rest.Config{Host: "http://127.0.0.1:1"}, "127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}

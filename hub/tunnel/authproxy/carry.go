@@ -203,15 +203,20 @@ func (p *Proxy) upgraded(ctx context.Context, w http.ResponseWriter, a *asked, s
 	// The server's own deadlines were for the head alone.
 	_ = conn.SetDeadline(time.Time{})
 	t.status = http.StatusSwitchingProtocols
-	if err := a.writeSwitch(conn, w.Header(), answer); err != nil {
+	word := newFarewell(a.head.GetUpgrade(), answer)
+	first := firstOf(stream)
+	if word != nil {
+		word.came(first)
+	}
+	if err := a.writeSwitch(conn, w.Header(), answer, first); err != nil {
 		t.end(ctx, err)
 		return nil
 	}
+	t.down.Add(int64(len(first)))
 	// What the server read ahead comes first, then the connection itself: the
 	// server's reader would end the request, and with it the answer, at the end
 	// of what the client sends.
 	ahead, _ := buffered.Reader.Peek(buffered.Reader.Buffered())
-	word := newFarewell(a.head.GetUpgrade(), answer)
 	if err := p.join(ctx, conn, io.MultiReader(bytes.NewReader(ahead), conn), stream, word, l, t); err != nil {
 		err = reasonOf(ctx, err)
 		p.log(ctx, a, err)
@@ -224,8 +229,23 @@ func (p *Proxy) upgraded(ctx context.Context, w http.ResponseWriter, a *asked, s
 	return nil
 }
 
-// writeSwitch writes the head of the answer by hand.
-func (a *asked) writeSwitch(conn net.Conn, h http.Header, answer *agentv1.StreamAnswer) error {
+// firstBytes is the most that goes to the client together with the head.
+const firstBytes = 1 << 10
+
+// firstOf is what the cluster said right behind its answer.
+func firstOf(stream Stream) []byte {
+	source, ok := stream.(relay.Prompt)
+	if !ok {
+		return nil
+	}
+	first := make([]byte, firstBytes)
+	// An error is met again by who reads on.
+	n, _ := source.ReadNow(first)
+	return first[:n]
+}
+
+// writeSwitch writes the head of the answer by hand, and what came behind it.
+func (a *asked) writeSwitch(conn net.Conn, h http.Header, answer *agentv1.StreamAnswer, first []byte) error {
 	a.setHeaders(h, answer)
 	h.Del("Content-Length")
 	h.Set("Connection", "Upgrade")
@@ -241,6 +261,7 @@ func (a *asked) writeSwitch(conn net.Conn, h http.Header, answer *agentv1.Stream
 		return err
 	}
 	head.WriteString("\r\n")
+	head.Write(first)
 	if _, err := conn.Write(head.Bytes()); err != nil {
 		return err
 	}

@@ -43,6 +43,19 @@ func (*lastWord) Answer(context.Context) (*agentv1.StreamAnswer, error) {
 	return &agentv1.StreamAnswer{Status: http.StatusSwitchingProtocols, Upgrade: kubereq.WebSocket}, nil
 }
 
+// earlyWord is one that has said something before.
+type earlyWord struct {
+	*lastWord
+	first string
+}
+
+// ReadNow implements relay.Prompt.
+func (e *earlyWord) ReadNow(p []byte) (int, error) {
+	n := copy(p, e.first)
+	e.first = e.first[n:]
+	return n, nil
+}
+
 // ends passes the records of ends on.
 type ends chan audit.Record
 
@@ -53,11 +66,23 @@ func (ends) AddNow(_ context.Context, _ audit.Record) error { return nil }
 // and what ended so is recorded as well ended.
 func TestClientThatSaidAllHearsTheRest(t *testing.T) {
 	t.Parallel()
+	for name, c := range map[string]struct{ first, down string }{
+		"nothing came with the answer":   {"", "13"},
+		"something came with the answer": {"the first and ", "27"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			hearTheRest(t, c.first, c.down)
+		})
+	}
+}
+
+func hearTheRest(t *testing.T, first, down string) {
 	records := make(ends, 10)
 	s := newStage(t, func(c *Config) {
 		c.Audit = records
 		c.Open = func(ctx context.Context, _ string, _ *agentv1.StreamHead) (Stream, error) {
-			return &lastWord{ctx: ctx, heard: make(chan struct{})}, nil
+			return &earlyWord{&lastWord{ctx: ctx, heard: make(chan struct{})}, first}, nil
 		}
 	})
 	server := httptest.NewServer(s)
@@ -92,12 +117,12 @@ func TestClientThatSaidAllHearsTheRest(t *testing.T) {
 	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	if rest, err := io.ReadAll(in); err != nil || string(rest) != "the last word" {
+	if rest, err := io.ReadAll(in); err != nil || string(rest) != first+"the last word" {
 		t.Errorf("the client hears %q, %v", rest, err)
 	}
 	select {
 	case end := <-records:
-		if end.Result != "ok" || end.Status != http.StatusSwitchingProtocols || end.Detail["bytes_up"] != "12" || end.Detail["bytes_down"] != "13" {
+		if end.Result != "ok" || end.Status != http.StatusSwitchingProtocols || end.Detail["bytes_up"] != "12" || end.Detail["bytes_down"] != down {
 			t.Errorf("the end is recorded as %+v", end)
 		}
 	case <-time.After(time.Minute):

@@ -1,0 +1,248 @@
+package authproxy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const (
+	// maxAnswerHead bounds the head of an answer to a request for an upgrade.
+	maxAnswerHead = 1 << 20
+	// maxInterim is how many answers of 1xx may come before one that counts.
+	maxInterim = 5
+)
+
+// upgrader makes requests that change protocols, each on a connection of its
+// own that is used once: http.Transport would start four goroutines for one,
+// which hand it to each other. It is an http.RoundTripper for requests without
+// a body. The body of an answer that changes protocols is the connection behind its
+// head, an *afterHead.
+type upgrader struct {
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// config is nil where the API server speaks no TLS.
+	config *tls.Config
+}
+
+// newUpgrader returns one that takes a shorter key exchange where the API server
+// is near.
+func newUpgrader(dial func(ctx context.Context, network, address string) (net.Conn, error), config *tls.Config, host string) *upgrader {
+	if dial == nil {
+		dial = (&net.Dialer{}).DialContext
+	}
+	u := &upgrader{dial: dial}
+	if config == nil {
+		return u
+	}
+	u.config = config.Clone()
+	u.config.NextProtos = []string{"http/1.1"}
+	u.config.ClientSessionCache = tls.NewLRUClientSessionCache(idleConnections)
+	if u.config.ServerName == "" {
+		u.config.ServerName = host
+	}
+	if near(host) {
+		u.config.CurvePreferences = []tls.CurveID{tls.X25519, tls.CurveP256}
+	}
+	return u
+}
+
+// near reports whether a host is an address that no packet reaches from outside,
+// such as that of a cluster's own service. What such a connection carries passes
+// no network on which somebody may keep it until a quantum computer reads it,
+// and the key exchange against that costs more than the rest of a resumed
+// handshake.
+func near(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return err == nil && (a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast())
+}
+
+// RoundTrip implements http.RoundTripper. The end of the request's context
+// closes the connection, until it has changed protocols.
+func (u *upgrader) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx := r.Context()
+	beneath, err := u.connect(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	c := &afterHead{Conn: beneath, beneath: beneath}
+	if u.config != nil && r.URL.Scheme == "https" {
+		c.Conn = tls.Client(beneath, u.config)
+	}
+	stop := context.AfterFunc(ctx, func() { beneath.Close() })
+	response, err := c.ask(ctx, r)
+	if err == nil && response.StatusCode != http.StatusSwitchingProtocols {
+		response.Body = lastBody{response.Body, c, stop}
+		return response, nil
+	}
+	if !stop() || err != nil {
+		c.Close()
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return nil, err
+	}
+	response.Body = c
+	return response, nil
+}
+
+func (u *upgrader) connect(ctx context.Context, r *http.Request) (*prompt, error) {
+	port := r.URL.Port()
+	if port == "" {
+		port = "80"
+		if r.URL.Scheme == "https" {
+			port = "443"
+		}
+	}
+	conn, err := u.dial(ctx, "tcp", net.JoinHostPort(r.URL.Hostname(), port))
+	if err != nil {
+		return nil, err
+	}
+	return &prompt{Conn: conn}, nil
+}
+
+// prompt is a connection that can be told not to wait when it is read.
+type prompt struct {
+	net.Conn
+	// now is touched by who reads alone.
+	now bool
+}
+
+// Read implements net.Conn. TLS goes on after an error of a deadline.
+func (p *prompt) Read(b []byte) (int, error) {
+	if p.now {
+		return 0, os.ErrDeadlineExceeded
+	}
+	return p.Conn.Read(b)
+}
+
+// CloseWrite ends one direction.
+func (p *prompt) CloseWrite() error {
+	if half, ok := p.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
+// afterHead is a connection behind the head of its answer.
+type afterHead struct {
+	// Conn is what is spoken, and beneath what lies beneath its TLS.
+	net.Conn
+	beneath *prompt
+	// ahead was read with the head.
+	ahead *bufio.Reader
+}
+
+// ask sends a request and reads the head of its answer.
+func (c *afterHead) ask(ctx context.Context, r *http.Request) (*http.Response, error) {
+	if t, ok := c.Conn.(*tls.Conn); ok {
+		if err := c.SetDeadline(time.Now().Add(handshakeLimit)); err != nil {
+			return nil, err
+		}
+		if err := t.HandshakeContext(ctx); err != nil {
+			return nil, err
+		}
+		if err := c.SetDeadline(time.Time{}); err != nil {
+			return nil, err
+		}
+	}
+	if err := plain(r.Header); err != nil {
+		return nil, err
+	}
+	// In one piece.
+	var request bytes.Buffer
+	if err := r.Write(&request); err != nil {
+		return nil, err
+	}
+	if _, err := c.Conn.Write(request.Bytes()); err != nil {
+		return nil, err
+	}
+	limited := &io.LimitedReader{R: c.Conn, N: maxAnswerHead}
+	c.ahead = bufio.NewReaderSize(limited, upgradeBuffer)
+	for range maxInterim {
+		response, err := http.ReadResponse(c.ahead, r)
+		if err != nil {
+			return nil, err
+		}
+		if response.StatusCode == http.StatusSwitchingProtocols || response.StatusCode >= http.StatusOK {
+			limited.N = math.MaxInt64
+			return response, nil
+		}
+	}
+	return nil, fmt.Errorf("the API server sent %d answers that say nothing", maxInterim)
+}
+
+// plain refuses headers that would be more than one line.
+func plain(h http.Header) error {
+	for name, values := range h {
+		if !token(name) {
+			return errcode.New(errcode.Invalid, "%.40q is no name of a header", name)
+		}
+		for _, v := range values {
+			if strings.ContainsFunc(v, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+				return errcode.New(errcode.Invalid, "the value of header %.40q has a control character", name)
+			}
+		}
+	}
+	return nil
+}
+
+// Read reads what follows the head.
+func (c *afterHead) Read(p []byte) (int, error) {
+	if c.ahead != nil {
+		if n := c.ahead.Buffered(); n > 0 {
+			return c.ahead.Read(p[:min(n, len(p))])
+		}
+		c.ahead = nil
+	}
+	return c.Conn.Read(p)
+}
+
+// ReadNow is relay.Prompt.
+func (c *afterHead) ReadNow(p []byte) (int, error) {
+	c.beneath.now = true
+	n, err := c.Read(p)
+	c.beneath.now = false
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = nil
+	}
+	return n, err
+}
+
+// CloseWrite ends the direction to the API server.
+func (c *afterHead) CloseWrite() error { return closeWrite(c.Conn) }
+
+// lastBody is that of an answer which changed no protocol. It ends with the
+// request's context.
+type lastBody struct {
+	io.Reader
+	conn io.Closer
+	stop func() bool
+}
+
+// Close closes the connection, along which nothing else comes. The body's own
+// Close would read the rest of it.
+func (b lastBody) Close() error {
+	b.stop()
+	return b.conn.Close()
+}
+
+// hostOf is a URL's host without its port.
+func hostOf(hostport string) string {
+	if host, _, err := net.SplitHostPort(hostport); err == nil {
+		return host
+	}
+	return strings.Trim(hostport, "[]")
+}
