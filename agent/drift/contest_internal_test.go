@@ -224,3 +224,30 @@ func TestAReportHoldsNoHealBack(t *testing.T) {
 		t.Errorf("%d heals of a field that was changed after an addition was reported", c.keeper.heals)
 	}
 }
+
+// An attempt that failed is made again later and later. What came right by
+// itself and drifts anew does not wait for that.
+func TestAFailedHealHoldsNoOtherBack(t *testing.T) {
+	c := newContest(t)
+	c.keeper.err = errors.New("the API server is away")
+	for n := 1; n < 8; n++ {
+		c.live(2)
+		c.run(t)
+		c.clock.now = c.clock.now.Add(healMax)
+	}
+	c.keeper.err = nil
+	c.live(1)
+	c.run(t)
+	before := c.keeper.heals
+	c.keeper.err = errors.New("the API server is away")
+	c.live(2)
+	c.run(t)
+	c.live(1)
+	c.run(t)
+	c.keeper.err = nil
+	c.live(2)
+	c.run(t)
+	if c.keeper.heals != before+2 {
+		t.Errorf("%d heals of two drifts, of which the first came right by itself", c.keeper.heals-before)
+	}
+}

@@ -252,6 +252,11 @@ func (w *Watcher) calmLocked(m *mark) {
 		return
 	}
 	m.state, m.reason, m.fault = "", "", ""
+	if len(m.heals) == 0 && !m.queued {
+		// A rest after an attempt that failed is not for the next drift.
+		m.next = time.Time{}
+		m.backoff.Reset()
+	}
 	w.tellLocked(m.service)
 }
 
