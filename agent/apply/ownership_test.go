@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/internal/kubeobj"
@@ -129,5 +131,31 @@ func TestImmutableFieldNamesFieldAndRecreates(t *testing.T) {
 	d, err := b.admin.AppsV1().Deployments(service.Namespace).Get(t.Context(), "web", metav1.GetOptions{})
 	if err != nil || d.Spec.Selector.MatchLabels["app"] != "two" {
 		t.Errorf("%v %v", d, err)
+	}
+}
+
+// An object that is made anew and whose end is held up holds up nobody else: the
+// pass waits a moment, the next ones not at all, and one makes it once it is gone.
+func TestRecreationThatIsHeldUpIsFinishedLater(t *testing.T) {
+	b := newBed(t, nil)
+	service := newService("d1")
+	b.pass(service, configMap("a", "v1", "finalizers: [example.org/hold]")+"immutable: true\n")
+	recreated := configMap("a", "v2", "finalizers: [example.org/hold]", `annotations: {`+apply.RecreateAnnotation+`: "true"}`) + "immutable: true\n"
+	service.TarballDigest = "d2"
+	for _, says := range []string{"deleted to be made again and is still held by finalizers [example.org/hold]", "is being deleted; it is made again once it is gone"} {
+		result := b.pass(service, recreated)
+		if result.Sync != apply.SyncFailed || !strings.Contains(result.Message, says) || result.Again == 0 || result.Again > 15*time.Second {
+			t.Fatalf("held up: %+v", result)
+		}
+	}
+	before := b.uidOf(service.Namespace, "a")
+	if _, err := b.admin.CoreV1().ConfigMaps(service.Namespace).Patch(t.Context(), "a", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if result := b.pass(service, recreated); result.Phase != apply.PhaseApplied {
+		t.Errorf("once it is gone: %+v", result)
+	}
+	if o, err := b.configMap(service.Namespace, "a"); err != nil || o.Data["key"] != "v2" || o.UID == before {
+		t.Errorf("%v %v", o, err)
 	}
 }

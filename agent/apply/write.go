@@ -32,7 +32,9 @@ const (
 	// creates an object or conflicts, and never changes one.
 	versionNever = "1"
 	// goneLimit bounds the wait for an object that is deleted to be made anew.
-	goneLimit = 20 * time.Second
+	// It is short, for a pass that waits holds up the passes of other services:
+	// what takes longer is made by one of the next passes, which do not wait.
+	goneLimit = 5 * time.Second
 	// serveLimit bounds the wait for a new kind to be served.
 	serveLimit = 10 * time.Second
 	// raceTries writes are lost to somebody else's before it is a refusal: a
@@ -190,7 +192,7 @@ func (w *writer) removeAndWait(ctx context.Context, it *item) error {
 			}
 		}
 		if jitter.Wait(ctx, 200*time.Millisecond) != nil {
-			return &refusal{message: fmt.Sprintf("apply %s: it was deleted to be made again and is still held by finalizers %v", it.ref, meta.Finalizers)}
+			return &refusal{message: fmt.Sprintf("apply %s: it was deleted to be made again and is still held by finalizers %v; it is made once it is gone", it.ref, meta.Finalizers), soon: true}
 		}
 	}
 }
