@@ -2,6 +2,7 @@ package tunnel
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -30,7 +31,16 @@ const (
 
 // ErrNone is Unavailable: the cluster has no tunnel to any replica now. Whoever
 // asked knows the cluster's name.
-var ErrNone = errcode.New(errcode.Unavailable, "the cluster has no tunnel to this hub now; see that its agent runs and may open WebSockets to the hub: axle-agent doctor").After(5 * time.Second)
+var ErrNone = errcode.New(errcode.Unavailable, "the cluster has no tunnel to this hub now; see that its agent runs and may open WebSockets to the hub: axle-agent doctor")
+
+// An agent that was cut off is back within seconds, and so are all when a hub
+// has just started: who asks within backWithin is told to come again. Clients of
+// Kubernetes then try ten times before they say why, so that of a cluster that
+// stays away nobody is told to.
+const (
+	backWithin = 30 * time.Second
+	retryNone  = 5 * time.Second
+)
 
 // Tunnels are the tunnels of all clusters, as this replica sees them.
 type Tunnels struct {
@@ -41,6 +51,7 @@ type Tunnels struct {
 	metrics   *metrics
 	hints     *hints
 	peers     *peers
+	begun     time.Time
 	// running are goroutines of connections.
 	running sync.WaitGroup
 
@@ -67,7 +78,7 @@ func New(c Config) (*Tunnels, error) {
 	}
 	t := &Tunnels{
 		Config: c, transport: newTransport(c.PingAfter, c.AnswerWithin), accepts: rate.NewLimiter(acceptRate, acceptBurst),
-		probes:  make(chan struct{}, maxProbes),
+		probes: make(chan struct{}, maxProbes), begun: c.Clock.Now(),
 		current: map[string]*connection{}, old: map[*connection]bool{}, since: map[string]state{}, streams: map[*flow]bool{},
 	}
 	t.hints = newHints(t)
@@ -140,18 +151,30 @@ func (t *Tunnels) busy() bool {
 }
 
 // Open begins a stream to a cluster. ctx bounds the stream's whole life, not
-// only its beginning. The error is ErrNone when the cluster has no tunnel, and
-// Exhausted, which is HTTP 429, with RetryAfter and the names of those who hold
-// most, when the cluster has 450 streams already.
+// only its beginning. The error is ErrNone when the cluster has no tunnel, with
+// RetryAfter when it had one within the last 30 s or the hub has just started,
+// and Exhausted, which is HTTP 429, with RetryAfter and the names of those who
+// hold most, when the cluster has 450 streams already.
 func (t *Tunnels) Open(ctx context.Context, clusterID string, head *agentv1.StreamHead) (*Stream, error) {
 	s, err := t.open(ctx, clusterID, head)
 	if s == nil && err == nil {
 		s, err = t.peers.open(ctx, clusterID, head)
 	}
+	if errors.Is(err, ErrNone) && t.mayComeBack(clusterID) {
+		err = errcode.New(errcode.Unavailable, "%w", err).After(retryNone)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &Stream{s}, nil
+}
+
+// mayComeBack reports whether a cluster's tunnel is gone for so short a time that
+// it is likely to be back.
+func (t *Tunnels) mayComeBack(clusterID string) bool {
+	now := t.Clock.Now()
+	state, at := t.State(clusterID)
+	return state != Off && (now.Sub(t.begun) < backWithin || now.Sub(clock.FromMicros(at)) < backWithin)
 }
 
 // State returns Up, Down or Off, and since when, in microseconds since 1970
