@@ -44,6 +44,7 @@ func TestMistypedWordsAreAnswered(t *testing.T) {
 		"a service with options alone":  {"services create edge-1/web --namespace web", "--repo NAME --ref REF --folder FOLDER"},
 		"outputs of nothing":            {"outputs put database", "axle outputs delete database"},
 		"an update of nothing":          {"clusters update edge-1", "--handle, --tag or --metadata"},
+		"a repository as it is":         {"repos update fleet", "--auth none"},
 		"a scope of a bootstrap token":  {"tokens create --bootstrap --scope read", "--scope says nothing with --bootstrap"},
 		"uses of an API token":          {"tokens create ci --max-uses 5", "--max-uses says nothing without --bootstrap"},
 		"a name of a bootstrap token":   {"tokens create ci --bootstrap", "--name-pattern"},

@@ -242,7 +242,7 @@ func (a *app) reposUpdate() *cobra.Command {
 	var login repoLogin
 	c := &cobra.Command{
 		Use: "update NAME", Short: "Change how the hub logs in to a repository, reaches it and verifies it", Args: exactly(1), ValidArgsFunction: a.completeRepos,
-		Long: "Credentials that are given replace all that were there; options that are given replace all options. What is not given stays, and without any flag the credentials are forgotten.",
+		Long: "Credentials that are given replace all that were there; options that are given replace all options. What is not given stays; --auth none forgets the credentials.",
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -255,6 +255,9 @@ func (a *app) reposUpdate() *cobra.Command {
 			options, err := a.repoOptions(&login)
 			if err != nil {
 				return err
+			}
+			if credentials == nil && options == nil && login.auth == "" {
+				return usagef("name what to change: credentials or options, or --auth none to forget the credentials")
 			}
 			r, err := client.Repositories.Update(c.Context(), connect.NewRequest(&hubv1.UpdateRepositoryRequest{Name: args[0], Credentials: credentials, Auth: login.auth, Options: options}))
 			if err != nil {
