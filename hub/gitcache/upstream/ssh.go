@@ -170,23 +170,22 @@ func listSession(ses *session, prefixes []string, see func(Ref) error) (Listing,
 	if err != nil {
 		return l.Listing, err
 	}
-	ask := "0000"
 	if l.version2 {
 		if !l.lsRefs {
 			return l.Listing, errNoRefs
 		}
-		ask = lsRefsRequest(l.Format, prefixes)
-	}
-	if _, err := io.WriteString(ses.in, ask); err != nil {
-		return l.Listing, err
-	}
-	if l.version2 {
+		if _, err := io.WriteString(ses.in, lsRefsRequest(l.Format, prefixes)); err != nil {
+			return l.Listing, err
+		}
 		if err := readRefs(in, &l.Listing, prefixes, see); err != nil {
 			return l.Listing, err
 		}
-		_, err = io.WriteString(ses.in, "0000")
 	}
-	return l.Listing, errors.Join(err, ses.in.Close())
+	// A farewell. All is read, and a server that has heard it, or does not wait for
+	// it, may be gone before the end of what we say is sent.
+	_, _ = io.WriteString(ses.in, "0000")
+	_ = ses.in.Close()
+	return l.Listing, nil
 }
 
 // fetchSSH gives git a socket to a session that is held here.
