@@ -18,8 +18,10 @@ const (
 type Check struct {
 	// Name is one word.
 	Name string
-	// Detail says what was found when all is well.
+	// Detail says what was found when all is well, or why it was not looked at.
 	Detail string
+	// Skipped says that it was not looked at.
+	Skipped bool
 	// Problem is empty when all is well.
 	Problem string
 	// Fix says what to do about the problem.

@@ -55,6 +55,6 @@ func checkTunnel(ctx context.Context, cfg Config) Check {
 
 // hubIsAway leaves to the hub's own check what is wrong.
 func (c Check) hubIsAway() Check {
-	c.Detail = "not looked at, since the hub is not reached"
+	c.Detail, c.Skipped = "not looked at, since the hub is not reached", true
 	return c
 }

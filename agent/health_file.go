@@ -90,9 +90,11 @@ func (r HealthRequest) rule(kind schema.GroupVersionKind) ([]health.Custom, erro
 	if err != nil {
 		return nil, errcode.New(errcode.Invalid, "%s: %w", name, err)
 	}
+	if one.Name == "" {
+		one.Name = name
+	}
 	if r.Rule == "" {
 		one.Spec.Group, one.Spec.Version, one.Spec.Kind = kind.Group, kind.Version, kind.Kind
-		one.Name = name
 	}
 	list, problems := health.FromObjects([]v1alpha1.CustomHealth{one})
 	for _, problem := range problems {

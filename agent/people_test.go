@@ -49,6 +49,10 @@ func TestHealthOfByScript(t *testing.T) {
 	if err := agent.HealthOf(t.Context(), &out, nil, agent.HealthRequest{File: file, Lua: dir + "/none"}); !errors.Is(err, agent.ErrArgument) {
 		t.Errorf("got %v for no script", err)
 	}
+	empty := write(t, dir, "empty.yaml", "metadata: {}\n")
+	if err := agent.HealthOf(t.Context(), &out, nil, agent.HealthRequest{File: file, Rule: empty}); !errcode.Is(err, errcode.Invalid) || !strings.Contains(err.Error(), "CustomHealth "+empty+" has neither") {
+		t.Errorf("got %v, want the file's name in place of the rule's", err)
+	}
 }
 
 func TestRenderDir(t *testing.T) {

@@ -142,6 +142,10 @@ func Error(err error, hubURL string) error {
 	case rpc.Code() == connect.CodeUnauthenticated:
 		return errcode.New(errcode.Unauthorized, "the hub at %s does not accept the token; run axle login", hubURL)
 	default:
-		return errcode.New(errcode.FromRPC(uint32(rpc.Code())), "%s answers, but not as a hub: %s", hubURL, rpc.Message())
+		hint := "is the URL right?"
+		if strings.HasPrefix(hubURL, "http://") {
+			hint = "is it https:// there?"
+		}
+		return errcode.New(errcode.FromRPC(uint32(rpc.Code())), "%s answers, but not as a hub: %s; %s", hubURL, rpc.Message(), hint)
 	}
 }

@@ -81,6 +81,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"nobody there":      {"http://127.0.0.1:1", "is it running"},
 		"captive portal":    {portal.URL, "not as a hub"},
 		"unknown authority": {stranger.URL, "--ca"},
+		"no TLS":            {"http" + strings.TrimPrefix(stranger.URL, "https"), "is it https:// there?"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

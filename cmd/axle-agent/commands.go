@@ -129,8 +129,11 @@ func newDoctor() *cobra.Command {
 			ok := true
 			for check := range agent.Doctor(cmd.Context(), o.config) {
 				word := "OK  "
-				if check.Problem != "" {
+				switch {
+				case check.Problem != "":
 					word, ok = "FAIL", false
+				case check.Skipped:
+					word = "--  "
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "%s  %-10s %s\n", word, check.Name, strings.TrimSpace(check.Detail+check.Problem))
 				if check.Fix != "" {
