@@ -20,7 +20,7 @@ import (
 // after twice as long, up to the last.
 const (
 	servedMin = 2 * time.Second
-	servedMax = 32 * time.Second
+	servedMax = 16 * time.Second
 )
 
 // run watches the kinds that say what is served, by metadata alone, and calls
