@@ -120,6 +120,10 @@ func TestDryRunOfADeleteListsObjects(t *testing.T) {
 	if code, out, errs = run(t, &hub{services: []*hubv1.Service{service}}, "services", "delete", "edge/web", "--dry-run", "--detach"); code != 0 || out != "" || !strings.Contains(errs, "0 objects") {
 		t.Errorf("detached, exit %d: %s%s", code, out, errs)
 	}
+	service.Counts = &hubv1.ComponentCounts{Total: 900, Healthy: 900}
+	if code, out, errs = run(t, &hub{services: []*hubv1.Service{service}}, "services", "delete", "edge/web", "--dry-run"); code != 0 || !strings.Contains(errs, "900 objects") || !strings.Contains(errs, "only 1 of them") {
+		t.Errorf("a large one, exit %d: %s%s", code, out, errs)
+	}
 }
 
 func TestControlCharactersDoNotReachTheTable(t *testing.T) {

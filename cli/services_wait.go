@@ -268,11 +268,15 @@ func (a *app) wouldDelete(ctx context.Context, client *sdk.Client, ref *hubv1.Se
 	if err != nil {
 		return err
 	}
-	objects := a.serviceView(s.Msg).Components
+	view := a.serviceView(s.Msg)
+	objects, total := view.Components, max(int(view.Objects.Total), len(view.Components))
 	if detach {
-		objects = nil
+		objects, total = nil, 0
 	}
-	fmt.Fprintf(a.Err, "service %s/%s would be deleted with %d objects on the cluster (dry run, nothing is deleted)\n", ref.GetCluster(), ref.GetName(), len(objects))
+	fmt.Fprintf(a.Err, "service %s/%s would be deleted with %d objects on the cluster (dry run, nothing is deleted)\n", ref.GetCluster(), ref.GetName(), total)
+	if total > len(objects) {
+		fmt.Fprintf(a.Err, "only %d of them are listed: of a large service the agent reports the worst ones by name\n", len(objects))
+	}
 	if len(objects) == 0 && a.output == "table" {
 		return nil
 	}
