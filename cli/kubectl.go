@@ -193,8 +193,8 @@ func (a *app) onCluster(ctx context.Context, program, dir, name string, width in
 	return result
 }
 
-// reachable is an error for a cluster without a tunnel: kubectl would try for
-// minutes before it said so.
+// reachable is an error for a cluster without a tunnel. kubectl, which asks
+// first what is served, would say only that the server cannot handle that.
 func (a *app) reachable(ctx context.Context, name string) error {
 	client, err := a.client()
 	if err != nil {

@@ -35,7 +35,7 @@ var ErrNone = errcode.New(errcode.Unavailable, "the cluster has no tunnel to thi
 
 // An agent that was cut off is back within seconds, and so are all when a hub
 // has just started: who asks within backWithin is told to come again. Clients of
-// Kubernetes then try ten times before they say why, so that of a cluster that
+// Kubernetes then try ten times before they give up, so that of a cluster that
 // stays away nobody is told to.
 const (
 	backWithin = 30 * time.Second
