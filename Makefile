@@ -54,6 +54,8 @@ lint: ## look for what the compiler does not
 	go vet $(RACE) $(REST)
 	$(TOOL) buf lint
 	$(TOOL) staticcheck ./...
+	@test -z "$$($(TOOL) deadcode -test -generated=false ./... | tee /dev/stderr)" || { echo "nothing reaches what is listed above: take it out"; exit 1; }
+	@go mod tidy -diff > /dev/null || { echo "go.mod or go.sum is not tidy: run go mod tidy"; exit 1; }
 	go test -count=1 ./internal/archtest
 
 check-generated: generate ## fail when a generated file was not committed

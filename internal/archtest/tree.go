@@ -41,11 +41,9 @@ func ownModule(path string) bool {
 	return err == nil
 }
 
-// Load parses every Go file below root.
-func Load(root string) (map[string]*Package, error) {
-	packages := map[string]*Package{}
-	files := token.NewFileSet()
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+// walk calls visit with each Go file of the product, relative to root.
+func walk(root string, visit func(rel string) error) error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -59,7 +57,16 @@ func Load(root string) (map[string]*Package, error) {
 		if !strings.HasSuffix(path, ".go") {
 			return nil
 		}
-		file, err := parser.ParseFile(files, path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		return visit(rel)
+	})
+}
+
+// Load parses every Go file below root.
+func Load(root string) (map[string]*Package, error) {
+	packages := map[string]*Package{}
+	files := token.NewFileSet()
+	err := walk(root, func(rel string) error {
+		file, err := parser.ParseFile(files, filepath.Join(root, rel), nil, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}

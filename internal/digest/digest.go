@@ -117,9 +117,6 @@ func (b *Builder) AddClaimed(path string, kind Type, sum Sum) error {
 	return nil
 }
 
-// Len returns how many entries were added.
-func (b *Builder) Len() int { return len(b.entries) }
-
 // Digest returns the digest of everything added so far.
 func (b *Builder) Digest() Digest {
 	slices.SortFunc(b.entries, func(x, y entry) int { return strings.Compare(x.path, y.path) })

@@ -40,13 +40,6 @@ func (s Span) Set(key, value string) {
 	}
 }
 
-// SetInt adds a number.
-func (s Span) SetInt(key string, value int64) {
-	if s.span != nil {
-		s.span.SetAttributes(attribute.Int64(key, value))
-	}
-}
-
 // End ends the span; an error marks it by its code and message for people,
 // which hold no secrets.
 func (s Span) End(err error) {

@@ -301,12 +301,6 @@ func (b *Browser) text() string {
 	return value
 }
 
-// URL is the address of the page.
-func (b *Browser) URL() string { return b.url() }
-
-// Text is what the page says.
-func (b *Browser) Text() string { return b.text() }
-
 // Scripts is the number of scripts of the page.
 func (b *Browser) Scripts() string { return b.Eval("document.scripts.length") }
 

@@ -10,14 +10,6 @@ import (
 	"strings"
 )
 
-// Secret returns what a secret of any of the three managers holds.
-func (s *Server) Secret(name string) (text string, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	text, ok = s.secrets[name]
-	return text, ok
-}
-
 // PutSecret stores a secret for all three managers.
 func (s *Server) PutSecret(name, text string) {
 	s.mu.Lock()

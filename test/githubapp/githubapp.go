@@ -135,17 +135,6 @@ func (s *Server) Fail(status int) {
 	s.status = status
 }
 
-// Tokens returns every token that was issued and not revoked.
-func (s *Server) Tokens() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var out []string
-	for t := range s.tokens {
-		out = append(out, t)
-	}
-	return out
-}
-
 func say(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)

@@ -300,6 +300,3 @@ func sum(data []byte) string {
 	h := sha256.Sum256(data)
 	return "sha256:" + hex.EncodeToString(h[:])
 }
-
-// Sum is the digest of bytes as registries write it.
-func Sum(data []byte) string { return sum(data) }

@@ -118,22 +118,6 @@ func (c *Cluster) register(ctx context.Context, transport *http.Transport) (err 
 // Silence ends the polls of Run, as a cluster that lost its network.
 func (c *Cluster) Silence() { c.silent.Store(true) }
 
-// Client is the cluster's end of the protocol.
-func (c *Cluster) Client() *hubclient.Client { return c.client }
-
-// Digest returns the content that the hub last listed for a service, by name;
-// empty when there is none.
-func (c *Cluster) Digest(name string) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, s := range c.services {
-		if s.listed && s.want.GetName() == name {
-			return s.want.GetTarballDigest()
-		}
-	}
-	return ""
-}
-
 // Empty returns the names of the listed services that have no content.
 func (c *Cluster) Empty() (names []string) {
 	c.mu.Lock()

@@ -73,13 +73,6 @@ func (s *Server) Logins() int {
 	return s.logins
 }
 
-// Writes counts the values that were written.
-func (s *Server) Writes() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.writes
-}
-
 // Fail makes every answer have a status, 0 for none.
 func (s *Server) Fail(status int) {
 	s.mu.Lock()
