@@ -94,6 +94,10 @@ conformance-suite: ## build Kubernetes' end-to-end tests (once, cached by conten
 conformance: deps kubedev conformance-suite ## Kubernetes' conformance tests directly and through the hub (ARGS=--help tells more)
 	@go run ./cmd/dev conformance $(ARGS)
 
+docs: ## build the docs site, which the hub serves under /docs (the first run builds Hugo, 2 minutes)
+	CGO_ENABLED=0 go tool -modfile=tools/hugo.mod hugo --source docs/site --cleanDestinationDir --noBuildLock --quiet --panicOnWarning
+	@echo "docs: $$(find docs/site/public -name '*.html' | wc -l) pages in docs/site/public"
+
 goldens: ## let the real helm and kustomize write test/goldens anew (some minutes)
 	go test -count=1 ./render -run 'TestGoldens$$' -update
 
@@ -103,4 +107,4 @@ fuzz: ## run every fuzz test for FUZZTIME (30s)
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo test build images deps kubedev generate lint check-generated bench bench-apply bench-proxy bench-push bench-fleet bench-fleet-all conformance conformance-suite goldens fuzz clean
+.PHONY: help demo test build images deps docs kubedev generate lint check-generated bench bench-apply bench-proxy bench-push bench-fleet bench-fleet-all conformance conformance-suite goldens fuzz clean

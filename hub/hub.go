@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/axle-cd/axle/docs/site"
 	"github.com/axle-cd/axle/hub/agentapi"
 	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/desired"
@@ -220,6 +221,7 @@ func (h *Hub) makeEdges() error {
 	mux.Early(authproxy.Owns, h.proxy, authproxy.Prefix, authproxy.TicketPath)
 	mux.HandleFunc("GET /healthz", healthz)
 	mux.Handle("GET /readyz", h.readiness)
+	mux.Handle("GET "+site.Prefix, site.Handler())
 	if h.metricsListener == nil {
 		mux.Handle("GET /metrics", metricsHandler(h.registry))
 	}
@@ -227,9 +229,7 @@ func (h *Hub) makeEdges() error {
 		return err
 	}
 	h.tunnelRoutes(mux)
-	hooks, err := webhook.New(webhook.Config{
-		Hooks: h.store, Repositories: h.cache, Clock: h.config.Clock, Log: h.log, Registerer: h.registry,
-	})
+	hooks, err := webhook.New(webhook.Config{Hooks: h.store, Repositories: h.cache, Clock: h.config.Clock, Log: h.log, Registerer: h.registry})
 	if err != nil {
 		return err
 	}

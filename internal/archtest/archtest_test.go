@@ -180,6 +180,36 @@ func TestFlowsNameRealCode(t *testing.T) {
 	report(t, bad)
 }
 
+func TestNoLinkIsDead(t *testing.T) {
+	root, err := archtest.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad, err := archtest.CheckLinks(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report(t, bad)
+}
+
+func TestDeadLinkIsCaught(t *testing.T) {
+	dir := t.TempDir()
+	page := "# One page\n[itself](#one-page) [other](other.md#second-part) [nowhere](gone.md) [no heading](other.md#third) `[code](gone.md)` [web](https://example.com/x)\n"
+	for name, text := range map[string]string{"page.md": page, "other.md": "# Other\n## Second: part\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bad, err := archtest.CheckLinks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"page.md: the link to gone.md leads to no file", "page.md: the link to other.md#third leads to no heading"}
+	if !slices.Equal(bad, want) {
+		t.Errorf("got %q, want %q", bad, want)
+	}
+}
+
 func TestArchitectureHoldsTheRules(t *testing.T) {
 	root, rules, _, _ := load(t)
 	path := filepath.Join(root, "ARCHITECTURE.md")

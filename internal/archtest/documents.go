@@ -2,10 +2,12 @@ package archtest
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 // hop is how a flow page names code: path/file.go:Func or path/file.go:Type.Method.
@@ -71,4 +73,81 @@ func Architecture(page, rules string) (string, error) {
 		return "", fmt.Errorf("ARCHITECTURE.md has no block for rules.txt")
 	}
 	return before + blockStart + rules + blockEnd + after, nil
+}
+
+// link is a Markdown link to somewhere in the tree.
+var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// fenced is what Markdown shows as it is, where brackets are no links.
+var fenced = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
+
+// CheckLinks returns a sentence for each relative link of a Markdown file that
+// leads to no file, or to no heading of one.
+func CheckLinks(root string) ([]string, error) {
+	var bad []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (skipped[d.Name()] && d.Name() != "tools" || d.Name() == "public") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(path, ".md") {
+			return nil
+		}
+		rel, _ := filepath.Rel(root, path)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, l := range link.FindAllStringSubmatch(fenced.ReplaceAllString(string(text), ""), -1) {
+			if why := deadLink(path, l[1]); why != "" {
+				bad = append(bad, fmt.Sprintf("%s: the link to %s %s", filepath.ToSlash(rel), l[1], why))
+			}
+		}
+		return nil
+	})
+	return bad, err
+}
+
+func deadLink(from, to string) string {
+	if strings.Contains(to, "://") || strings.HasPrefix(to, "mailto:") {
+		return ""
+	}
+	file, anchor, _ := strings.Cut(to, "#")
+	target := from
+	if file != "" {
+		target = filepath.Join(filepath.Dir(from), file)
+	}
+	text, err := os.ReadFile(target)
+	if anchor == "" {
+		if _, err := os.Stat(target); err != nil {
+			return "leads to no file"
+		}
+		return ""
+	}
+	if err != nil {
+		return "leads to no file"
+	}
+	for line := range strings.Lines(string(text)) {
+		if heading, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && strings.HasPrefix(line, "#") && anchorOf(heading) == anchor {
+			return ""
+		}
+	}
+	return "leads to no heading"
+}
+
+// anchorOf is what a heading is called in links: lower case, without
+// punctuation, a hyphen for each space.
+func anchorOf(heading string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(strings.TrimSpace(heading)) {
+		switch {
+		case r == ' ' || r == '-':
+			b.WriteByte('-')
+		case r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
