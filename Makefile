@@ -101,10 +101,14 @@ docs: ## build the docs site, which the hub serves under /docs (the first run bu
 goldens: ## let the real helm and kustomize write test/goldens anew (some minutes)
 	go test -count=1 ./render -run 'TestGoldens$$' -update
 
+argo-health: ## run every health script of a checkout of Argo CD, with its own cases, in our sandbox (ARGO_CD=PATH)
+	@test -d '$(ARGO_CD)/resource_customizations' || { echo "ARGO_CD=PATH must name a checkout of Argo CD: git clone --depth 1 https://github.com/argoproj/argo-cd"; exit 1; }
+	ARGO_CD='$(abspath $(ARGO_CD))' go test -count=1 ./agent/health -v -run 'TestCustomizations$$'
+
 fuzz: ## run every fuzz test for FUZZTIME (30s)
 	@./test/fuzz.sh $(FUZZTIME)
 
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo test build images deps docs kubedev generate lint check-generated bench bench-apply bench-proxy bench-push bench-fleet bench-fleet-all conformance conformance-suite goldens fuzz clean
+.PHONY: help demo test build images deps kubedev generate lint check-generated bench bench-apply bench-proxy bench-push bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz clean

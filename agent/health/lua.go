@@ -29,7 +29,7 @@ const (
 	maxBytesRuns = 3
 )
 
-var scriptLimits = luabox.Limits{Steps: 500_000, Time: 500 * time.Millisecond, Bytes: 32 << 20, Text: maxText, Pattern: 5e7,
+var scriptLimits = luabox.Limits{Steps: 500_000, Time: 500 * time.Millisecond, Bytes: 32 << 20, Text: maxText, Pattern: 4_000_000,
 	Calls: 100, Registry: 8192, Clock: true, Random: true}
 
 // limitTexts say which limit a script reached.

@@ -165,7 +165,7 @@ func TestScriptsThatMisbehave(t *testing.T) {
 		"replaces by a lot":         {`return string.gsub(("x"):rep(60000), "x", ("y"):rep(60000))`, "too long"},
 		"grows a table":             {`local t = {} for i = 1, 1000000 do t[i] = {i, i, i, i, i, i} end`, ""},
 		"fills holes":               {`local t = {} for i = 1, 100000 do t[i] = {} t[i][4000] = 1 end`, "32 MiB"},
-		"goes back for ever":        {`return string.find(("a"):rep(3000), "a*a*a*a*b")`, "too costly"},
+		"goes back for ever":        {`return string.find(("a"):rep(3000), "a*a*a*a*b")`, ""},
 		"fails":                     {`error("no such thing")`, "no such thing"},
 		"fails with a table":        {`error({})`, "table"},
 		"reads nil":                 {`return obj.status.phase.deep`, "nil"},

@@ -8,8 +8,8 @@ import (
 	"github.com/yuin/gopher-lua"
 )
 
-// Limits bound all runs of one box together. All but Pattern and PatternText
-// are required.
+// Limits bound all runs of one box together. All but Pattern are
+// required.
 type Limits struct {
 	// Steps are instructions of the machine.
 	Steps int
@@ -22,11 +22,9 @@ type Limits struct {
 	Held  bool
 	// Text is the longest text that may be made, in bytes.
 	Text int
-	// Pattern bounds one search, in places of the text times places to go back
-	// to; zero is no bound. PatternText bounds the text that is searched; zero
-	// is Text.
-	Pattern     float64
-	PatternText int
+	// Pattern bounds what patterns cost, all searches of all runs together, in
+	// characters that are compared; zero is no bound but the time.
+	Pattern int
 	// Calls is the depth of calls, Registry the number of values of all of them.
 	Calls, Registry int
 	// Clock gives os.time and os.date.
@@ -58,9 +56,6 @@ var smallLists = sync.OnceFunc(func() { lua.MaxArrayIndex = 1 << 16 })
 // New makes an empty machine.
 func New(limits Limits) *Box {
 	smallLists()
-	if limits.PatternText == 0 {
-		limits.PatternText = limits.Text
-	}
 	state := lua.NewState(lua.Options{SkipOpenLibs: true, CallStackSize: limits.Calls,
 		RegistrySize: 512, RegistryGrowStep: 256, RegistryMaxSize: limits.Registry})
 	b := &Box{State: state, limits: limits}

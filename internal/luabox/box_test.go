@@ -15,7 +15,7 @@ import (
 
 // small are limits that a test reaches soon.
 func small() luabox.Limits {
-	return luabox.Limits{Steps: 500_000, Time: 20 * time.Second, Bytes: 32 << 20, Text: 64 << 10, Pattern: 5e7, Calls: 100, Registry: 8192}
+	return luabox.Limits{Steps: 500_000, Time: 20 * time.Second, Bytes: 32 << 20, Text: 64 << 10, Pattern: 4_000_000, Calls: 100, Registry: 8192}
 }
 
 func run(t testing.TB, limits luabox.Limits, source string) (lua.LValue, error) {

@@ -18,7 +18,10 @@
 //     after each text of 4 KiB or more; one instruction that makes no text
 //     takes 1 MiB at most (a list's length), so that a script is over its limit
 //     by 16 MiB at most.
-//   - Time, read with the bytes; Pattern, for what one search may go back.
+//   - Pattern: the steps of all searches for patterns, counted while they look.
+//     The matcher is our own for that: a pattern is refused by what it costs on
+//     its text, and a costly form on a short text is no harm.
+//   - Time, read with the bytes, and by patterns.
 //
 // It knows nothing of objects, values or files: callers put those in, and call
 // Run as often as they like on one box. A box serves one goroutine.

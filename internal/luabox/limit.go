@@ -51,6 +51,8 @@ type limit struct {
 	limits Limits
 	until  time.Time
 	steps  int
+	// patterns are the steps of patterns; at clock of them the time is read.
+	patterns, clock int
 	// look is the step of the next look, start and last what the meter said at
 	// first and then.
 	look        int

@@ -4,101 +4,140 @@ import (
 	"strings"
 
 	"github.com/yuin/gopher-lua"
-	"github.com/yuin/gopher-lua/pm"
 )
 
-// maxPattern is the longest pattern. matchBytes is about what one match costs:
-// all matches of a text are found at once.
-const (
-	maxPattern = 1024
-	matchBytes = 100
-)
-
-// checkPattern refuses what could go back over the text for too long, by the
-// number of the pattern's open ends.
-func (b *Box) checkPattern(l *lua.LState, name string) {
-	text, pattern := l.CheckString(1), l.CheckString(2)
-	if name == "find" && l.GetTop() >= 4 && lua.LVAsBool(l.Get(4)) {
-		return
+// setPatterns gives the library of texts its functions that take a pattern.
+func (b *Box) setPatterns(texts *lua.LTable) {
+	for name, function := range map[string]lua.LGFunction{"find": b.find, "match": b.matchFirst, "gmatch": b.gmatch, "gsub": b.gsub} {
+		texts.RawSetString(name, b.State.NewFunction(function))
 	}
-	cost := 1.0
-	if !strings.HasPrefix(pattern, "^") {
-		cost = float64(len(text) + 1)
-	}
-	for range openEnds(pattern) {
-		cost *= float64(len(text) + 1)
-	}
-	if len(pattern) > maxPattern || len(text) > b.limits.PatternText || b.limits.Pattern > 0 && cost > b.limits.Pattern {
-		l.RaiseError("string.%s: the pattern is too costly for a text of %d bytes", name, len(text))
-	}
-	if name != "find" && name != "match" {
-		b.limit.made(matchBytes * len(text))
-	}
+	texts.RawSetString("gfind", texts.RawGetString("gmatch"))
 }
 
-// openEnds counts the repeats of a pattern.
-func openEnds(pattern string) int {
-	count, set := 0, false
-	for n := 0; n < len(pattern); n++ {
-		switch c := pattern[n]; {
-		case c == '%':
-			n++
-		case set:
-			set = c != ']'
-		case c == '[':
-			set = true
-		case strings.IndexByte("*+-?", c) >= 0:
-			count++
-		}
+// start is the optional third argument of find and match: where to begin,
+// from the end when negative.
+func start(l *lua.LState, text string) int {
+	at := l.OptInt(3, 1)
+	if at < 0 {
+		at += len(text) + 1
 	}
-	return count
+	return min(max(at-1, 0), len(text))
+}
+
+func (b *Box) find(l *lua.LState) int {
+	text, plain := l.CheckString(1), l.CheckString(2)
+	from := start(l, text)
+	if lua.LVAsBool(l.Get(4)) || !strings.ContainsAny(plain, special) {
+		at := strings.Index(text[from:], plain)
+		if at < 0 {
+			l.Push(lua.LNil)
+			return 1
+		}
+		l.Push(lua.LNumber(from + at + 1))
+		l.Push(lua.LNumber(from + at + len(plain)))
+		return 2
+	}
+	m := b.newMatcher(l, "find")
+	found, ok := m.find(from)
+	if !ok {
+		l.Push(lua.LNil)
+		return 1
+	}
+	l.Push(lua.LNumber(found.from + 1))
+	l.Push(lua.LNumber(found.to))
+	for n := range found.captures {
+		l.Push(m.captured(found, n+1))
+	}
+	return 2 + len(found.captures)
+}
+
+func (b *Box) matchFirst(l *lua.LState) int {
+	m := b.newMatcher(l, "match")
+	found, ok := m.find(start(l, m.text))
+	if !ok {
+		l.Push(lua.LNil)
+		return 1
+	}
+	return m.push(found)
+}
+
+// push leaves the captures, or the whole match where there are none.
+func (m *matcher) push(found match) int {
+	given := max(1, len(found.captures))
+	for n := 1; n <= given; n++ {
+		m.lua.Push(m.captured(found, n))
+	}
+	return given
+}
+
+func (b *Box) gmatch(l *lua.LState) int {
+	m := b.newMatcher(l, "gmatch")
+	at := 0
+	l.Push(l.NewFunction(func(l *lua.LState) int {
+		m.lua = l
+		found, ok := m.next(&at)
+		if !ok {
+			return 0
+		}
+		return m.push(found)
+	}))
+	return 1
+}
+
+// next finds the match after the last one and sets where to go on. An empty
+// match takes one character, so that there is an end.
+func (m *matcher) next(at *int) (match, bool) {
+	if *at > len(m.text) || m.anchored && *at > 0 {
+		return match{}, false
+	}
+	found, ok := m.find(*at)
+	if ok {
+		*at = max(found.to, found.from+1)
+	}
+	return found, ok
 }
 
 // gsub is string.gsub with a text that is made piece by piece.
 func (b *Box) gsub(l *lua.LState) int {
-	b.checkPattern(l, "gsub")
+	m := b.newMatcher(l, "gsub")
 	l.CheckTypes(3, lua.LTString, lua.LTTable, lua.LTFunction)
-	text, by := l.CheckString(1), l.Get(3)
-	found, err := pm.Find(l.CheckString(2), []byte(text), 0, l.OptInt(4, -1))
-	if err != nil {
-		l.RaiseError("%s", err.Error())
-	}
+	by, most := l.Get(3), l.OptInt(4, -1)
 	var out strings.Builder
-	total, done := 0, 0
+	total, done, count, at := 0, 0, 0, 0
 	write := func(piece string) {
 		b.grow(l, "string.gsub", &total, len(piece))
 		out.WriteString(piece)
 	}
-	for _, m := range found {
-		write(text[done:m.Capture(0)])
-		done = m.Capture(1)
-		whole := text[m.Capture(0):done]
+	for ; most < 0 || count < most; count++ {
+		found, ok := m.next(&at)
+		if !ok {
+			break
+		}
+		write(m.text[done:found.from])
+		done = found.to
+		whole := m.text[found.from:done]
 		switch by := by.(type) {
 		case lua.LString:
-			fill(l, write, string(by), text, m)
+			m.fill(write, string(by), found)
 		case *lua.LTable:
-			write(instead(l, l.GetTable(by, captured(text, m, 1)), whole))
+			write(instead(l, l.GetTable(by, m.captured(found, 1)), whole))
 		case *lua.LFunction:
 			l.Push(by)
-			given := max(1, m.CaptureLength()/2-1)
-			for n := 1; n <= given; n++ {
-				l.Push(captured(text, m, n))
-			}
-			l.Call(given, 1)
+			l.Call(m.push(found), 1)
 			value := l.Get(-1)
 			l.Pop(1)
 			write(instead(l, value, whole))
 		}
 	}
-	write(text[done:])
+	write(m.text[done:])
 	b.limit.made(total)
 	l.Push(lua.LString(out.String()))
-	l.Push(lua.LNumber(len(found)))
+	l.Push(lua.LNumber(count))
 	return 2
 }
 
 // fill writes a replacement with its %0 … %9.
-func fill(l *lua.LState, write func(string), by, text string, m *pm.MatchData) {
+func (m *matcher) fill(write func(string), by string, found match) {
 	for {
 		at := strings.IndexByte(by, '%')
 		if at < 0 || at == len(by)-1 {
@@ -108,12 +147,12 @@ func fill(l *lua.LState, write func(string), by, text string, m *pm.MatchData) {
 		write(by[:at])
 		switch c := by[at+1]; {
 		case c == '0':
-			write(text[m.Capture(0):m.Capture(1)])
-		case c >= '1' && c <= '9':
-			if n := int(c - '0'); n > 1 && n > m.CaptureLength()/2-1 {
-				l.RaiseError("invalid capture index")
+			write(m.text[found.from:found.to])
+		case digit(c):
+			if n := int(c - '0'); n > 1 && n > len(found.captures) {
+				m.lua.RaiseError("invalid capture index")
 			}
-			write(lua.LVAsString(captured(text, m, int(c-'0'))))
+			write(lua.LVAsString(m.captured(found, int(c-'0'))))
 		case c == '%':
 			write("%")
 		default:
@@ -124,15 +163,18 @@ func fill(l *lua.LState, write func(string), by, text string, m *pm.MatchData) {
 }
 
 // captured is a capture of a match, the whole match where it has none.
-func captured(text string, m *pm.MatchData, n int) lua.LValue {
-	at := 2 * n
-	if at >= m.CaptureLength() {
-		at = 0
+func (m *matcher) captured(found match, n int) lua.LValue {
+	if n > len(found.captures) {
+		return lua.LString(m.text[found.from:found.to])
 	}
-	if m.IsPosCapture(at) {
-		return lua.LNumber(m.Capture(at))
+	c := found.captures[n-1]
+	switch c.length {
+	case open:
+		m.malformed("a ( without its )")
+	case position:
+		return lua.LNumber(c.from + 1)
 	}
-	return lua.LString(text[m.Capture(at):m.Capture(at+1)])
+	return lua.LString(m.text[c.from:][:c.length])
 }
 
 // instead is what a table or a function gives for a match: false and nil keep

@@ -11,15 +11,12 @@ func (b *Box) boundText(global *lua.LTable) {
 	texts, _ := global.RawGetString(lua.StringLibName).(*lua.LTable)
 	tables, _ := global.RawGetString(lua.TabLibName).(*lua.LTable)
 	texts.RawSetString("dump", lua.LNil)
-	for _, name := range []string{"find", "match", "gmatch", "gfind"} {
-		b.wrap(texts, name, func(l *lua.LState) { b.checkPattern(l, name) })
-	}
+	b.setPatterns(texts)
 	for _, name := range []string{"lower", "upper", "reverse"} {
 		b.wrap(texts, name, func(l *lua.LState) { b.limit.made(len(l.CheckString(1))) })
 	}
 	b.wrap(texts, "rep", b.checkRepeat)
 	b.wrap(texts, "format", b.checkFormat)
-	texts.RawSetString("gsub", b.State.NewFunction(b.gsub))
 	tables.RawSetString("concat", b.State.NewFunction(b.joinList))
 }
 

@@ -16,11 +16,9 @@ import (
 	"github.com/axle-cd/axle/internal/manifest"
 )
 
-// luaLimits bound one run of a service's scripts. The child's own time and
-// memory are the bound of what is not made of steps, such as one costly
-// pattern.
+// luaLimits bound one run of a service's scripts.
 var luaLimits = luabox.Limits{Steps: 20_000_000, Time: 5 * time.Second, Bytes: 128 << 20, Held: true, Text: 8 << 20,
-	PatternText: 1 << 20, Calls: 200, Registry: 64 << 10}
+	Pattern: 300_000_000, Calls: 200, Registry: 64 << 10}
 
 // Bounds of the values that a script leaves. One table that stands in many
 // places is as many values.
