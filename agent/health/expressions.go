@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/axle-cd/axle/internal/kubehealth"
 )
 
 // Expressions is a rule that a user wrote in CEL. This process does not judge
@@ -42,7 +44,7 @@ func (r *Rules) Expressions(kind schema.GroupVersionKind) *Expressions {
 		found, _ := judge.(*Expressions)
 		return found
 	}
-	if gk := kind.GroupKind(); !HasRule(gk) || builtIn(gk) {
+	if gk := kind.GroupKind(); !HasRule(gk) || kubehealth.HasRule(gk) {
 		return nil
 	}
 	found, _ := custom.rest.(*Expressions)

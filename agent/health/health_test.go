@@ -15,50 +15,15 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 )
 
-func TestBuiltInKinds(t *testing.T) {
-	const deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, generation: 2}\n"
-	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"
+// TestKinds: which rule judges; what the built-in ones say is tested in
+// internal/kubehealth.
+func TestKinds(t *testing.T) {
 	for name, test := range map[string]struct {
 		object string
 		want   health.Status
 	}{
-		"deployment not observed":       {deployment + "spec: {replicas: 1}\nstatus: {observedGeneration: 1, updatedReplicas: 1, availableReplicas: 1, replicas: 1}", health.Progressing},
-		"deployment without any status": {deployment + "spec: {replicas: 1}", health.Progressing},
-		"deployment updating":           {deployment + "spec: {replicas: 2}\nstatus: {observedGeneration: 2, updatedReplicas: 1, availableReplicas: 2, replicas: 2}", health.Progressing},
-		"deployment with old pods":      {deployment + "spec: {replicas: 1}\nstatus: {observedGeneration: 2, updatedReplicas: 1, availableReplicas: 1, replicas: 2}", health.Progressing},
-		"deployment available":          {deployment + "spec: {replicas: 2}\nstatus: {observedGeneration: 2, updatedReplicas: 2, availableReplicas: 2, replicas: 2}", health.Healthy},
-		"deployment scaled to none":     {deployment + "spec: {replicas: 0}\nstatus: {observedGeneration: 2}", health.Healthy},
-		"deployment paused":             {deployment + "spec: {paused: true}", health.Suspended},
-		"deployment stuck":              {deployment + "spec: {replicas: 2}\nstatus: {observedGeneration: 2, updatedReplicas: 1, conditions: [{type: Progressing, status: 'False', reason: ProgressDeadlineExceeded}]}", health.Degraded},
-		"stateful set rolling":          {"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {generation: 1}\nspec: {replicas: 1}\nstatus: {observedGeneration: 1, readyReplicas: 1, currentRevision: a, updateRevision: b}", health.Progressing},
-		"stateful set done":             {"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {generation: 1}\nspec: {replicas: 1}\nstatus: {observedGeneration: 1, readyReplicas: 1, currentRevision: b, updateRevision: b}", health.Healthy},
-		"daemon set short":              {"apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {generation: 1}\nstatus: {observedGeneration: 1, desiredNumberScheduled: 3, updatedNumberScheduled: 3, numberAvailable: 2}", health.Progressing},
-		"daemon set done":               {"apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {generation: 1}\nstatus: {observedGeneration: 1, desiredNumberScheduled: 3, updatedNumberScheduled: 3, numberAvailable: 3}", health.Healthy},
-		"replica set failure":           {"apiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {generation: 1}\nstatus: {observedGeneration: 1, conditions: [{type: ReplicaFailure, status: 'True', message: quota}]}", health.Degraded},
-		"job running":                   {"apiVersion: batch/v1\nkind: Job\nstatus: {active: 1}", health.Progressing},
-		"job done":                      {"apiVersion: batch/v1\nkind: Job\nstatus: {conditions: [{type: Complete, status: 'True'}]}", health.Healthy},
-		"job failed":                    {"apiVersion: batch/v1\nkind: Job\nstatus: {conditions: [{type: Failed, status: 'True', message: backoff}]}", health.Degraded},
-		"job suspended":                 {"apiVersion: batch/v1\nkind: Job\nspec: {suspend: true}\nstatus: {conditions: [{type: Suspended, status: 'True'}]}", health.Suspended},
-		"cron job":                      {"apiVersion: batch/v1\nkind: CronJob\nspec: {schedule: x}", health.Healthy},
-		"cron job suspended":            {"apiVersion: batch/v1\nkind: CronJob\nspec: {suspend: true}", health.Suspended},
-		"pod starting":                  {pod + "spec: {restartPolicy: Always}\nstatus: {phase: Pending}", health.Progressing},
-		"pod crashing":                  {pod + "spec: {restartPolicy: Always}\nstatus: {phase: Running, containerStatuses: [{name: a, state: {waiting: {reason: CrashLoopBackOff, message: back-off}}}]}", health.Degraded},
-		"pod without image":             {pod + "status: {phase: Pending, containerStatuses: [{name: a, state: {waiting: {reason: ImagePullBackOff}}}]}", health.Degraded},
-		"pod ready":                     {pod + "spec: {restartPolicy: Always}\nstatus: {phase: Running, conditions: [{type: Ready, status: 'True'}]}", health.Healthy},
-		"pod done":                      {pod + "status: {phase: Succeeded}", health.Healthy},
-		"pod failed":                    {pod + "status: {phase: Failed, containerStatuses: [{name: a, state: {terminated: {exitCode: 3}}}]}", health.Degraded},
-		"claim waiting":                 {"apiVersion: v1\nkind: PersistentVolumeClaim\nstatus: {phase: Pending}", health.Progressing},
-		"claim bound":                   {"apiVersion: v1\nkind: PersistentVolumeClaim\nstatus: {phase: Bound}", health.Healthy},
-		"claim lost":                    {"apiVersion: v1\nkind: PersistentVolumeClaim\nstatus: {phase: Lost}", health.Degraded},
-		"service":                       {"apiVersion: v1\nkind: Service\nspec: {type: ClusterIP}", health.Healthy},
-		"load balancer waiting":         {"apiVersion: v1\nkind: Service\nspec: {type: LoadBalancer}", health.Progressing},
-		"load balancer":                 {"apiVersion: v1\nkind: Service\nspec: {type: LoadBalancer}\nstatus: {loadBalancer: {ingress: [{ip: 1.2.3.4}]}}", health.Healthy},
-		"ingress waiting":               {"apiVersion: networking.k8s.io/v1\nkind: Ingress", health.Progressing},
-		"autoscaler failing":            {"apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nstatus: {conditions: [{type: AbleToScale, status: 'False', message: no}]}", health.Degraded},
-		"autoscaler":                    {"apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nstatus: {conditions: [{type: AbleToScale, status: 'True'}]}", health.Healthy},
-		"API service":                   {"apiVersion: apiregistration.k8s.io/v1\nkind: APIService\nstatus: {conditions: [{type: Available, status: 'False', message: no}]}", health.Progressing},
-		"definition":                    {"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nstatus: {conditions: [{type: Established, status: 'True'}]}", health.Healthy},
-		"definition with taken names":   {"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nstatus: {conditions: [{type: NamesAccepted, status: 'False'}]}", health.Degraded},
+		"a built-in kind":               {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {generation: 2}\nspec: {replicas: 1}", health.Progressing},
+		"a budget that allows none now": {"apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {generation: 1}\nstatus: {observedGeneration: 1, desiredHealthy: 1, conditions: [{type: DisruptionAllowed, status: 'False', reason: InsufficientPods}]}", health.Healthy},
 		"config map":                    {"apiVersion: v1\nkind: ConfigMap", health.Healthy},
 		"being deleted":                 {"apiVersion: v1\nkind: ConfigMap\nmetadata: {deletionTimestamp: '2026-01-01T00:00:00Z'}", health.Progressing},
 		"custom without status":         {"apiVersion: example.org/v1\nkind: Thing\nmetadata: {name: a}", health.Healthy},

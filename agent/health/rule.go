@@ -10,15 +10,11 @@ import (
 	"github.com/axle-cd/axle/internal/kubehealth"
 )
 
-// budget is a kind of Kubernetes' own that kstatus judges.
-var budget = schema.GroupKind{Group: "policy", Kind: "PodDisruptionBudget"}
-
-// builtIn reports whether the kind has a rule of its own.
-func builtIn(kind schema.GroupKind) bool { return kubehealth.HasRule(kind) || kind == budget }
-
 // HasRule reports whether the kind's health can be other than "it exists", so
 // that whole objects of it must be read.
-func HasRule(kind schema.GroupKind) bool { return builtIn(kind) || !kubehealth.Plain(kind.Group) }
+func HasRule(kind schema.GroupKind) bool {
+	return kubehealth.HasRule(kind) || !kubehealth.Plain(kind.Group)
+}
 
 // Of judges one object by the built-in rules.
 func Of(object *unstructured.Unstructured) Result { return (*Rules)(nil).Of(object) }

@@ -86,7 +86,7 @@ func (r *Rules) HasRule(kind schema.GroupKind) bool {
 // Custom reports whether a rule of a user may judge objects of the kind.
 func (r *Rules) Custom(kind schema.GroupKind) bool {
 	custom := r.now()
-	return custom.groupKind[kind] || custom.rest != nil && !builtIn(kind) && HasRule(kind)
+	return custom.groupKind[kind] || custom.rest != nil && !kubehealth.HasRule(kind) && HasRule(kind)
 }
 
 // Of judges one object. What is being deleted is Progressing by every rule.
@@ -112,7 +112,7 @@ func (r *Rules) Of(object *unstructured.Unstructured) Result {
 	if kubehealth.HasRule(kind.GroupKind()) {
 		return kubehealth.Of(object)
 	}
-	if custom.rest != nil && !builtIn(kind.GroupKind()) {
+	if custom.rest != nil {
 		return custom.rest.Judge(object)
 	}
 	return generic(object)

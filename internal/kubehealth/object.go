@@ -13,10 +13,10 @@ func claim(object *unstructured.Unstructured) Result {
 		return Result{Status: Healthy}
 	case "Lost":
 		return Result{Degraded, "the volume of the claim is lost"}
-	case "Pending", "":
+	case "Pending":
 		return Result{Progressing, "the claim is not bound yet"}
 	default:
-		return Result{Unknown, "the claim is in phase " + phase}
+		return Result{Unknown, fmt.Sprintf("the claim is in phase %q", phase)}
 	}
 }
 
@@ -27,28 +27,12 @@ func service(object *unstructured.Unstructured) Result {
 	return balanced(object)
 }
 
-func ingress(object *unstructured.Unstructured) Result { return balanced(object) }
-
 func balanced(object *unstructured.Unstructured) Result {
 	list, _, _ := unstructured.NestedSlice(object.Object, "status", "loadBalancer", "ingress")
 	if len(list) == 0 {
 		return waiting("no address is assigned by a load balancer yet")
 	}
 	return Result{Status: Healthy}
-}
-
-func autoscaler(object *unstructured.Unstructured) Result {
-	progress := Result{Progressing, "waiting to autoscale"}
-	for _, c := range conditions(object) {
-		switch {
-		case c.kind == "AbleToScale" && c.status == "False", c.kind == "ScalingActive" && c.status == "False" &&
-			(c.reason == "FailedGetScale" || c.reason == "InvalidSelector"):
-			return Result{Degraded, c.message}
-		case c.status == "True" && (c.kind == "AbleToScale" || c.kind == "ScalingLimited"):
-			progress = Result{Healthy, c.message}
-		}
-	}
-	return progress
 }
 
 func apiService(object *unstructured.Unstructured) Result {
@@ -61,20 +45,57 @@ func apiService(object *unstructured.Unstructured) Result {
 	return waiting("waiting to be processed")
 }
 
+// definition takes the conditions as they come: the first that says no counts.
 func definition(object *unstructured.Unstructured) Result {
-	if c := condition(object, "Terminating"); c.status == "True" {
-		return Result{Progressing, "pending deletion"}
+	list := conditions(object)
+	if len(list) == 0 {
+		return waiting("not processed yet")
 	}
-	if c := condition(object, "NamesAccepted"); c.status == "False" {
-		return Result{Degraded, "names are not accepted: " + c.message}
+	there := false
+	for _, c := range list {
+		switch {
+		case c.kind == "Terminating" && c.status == "True":
+			return Result{Progressing, "pending deletion"}
+		case c.kind == "NamesAccepted" && c.status == "False":
+			return Result{Degraded, "names are not accepted: " + c.message}
+		case c.kind == "NonStructuralSchema" && c.status == "True":
+			return Result{Degraded, "the schema is not structural: " + c.message}
+		case c.kind == "Established" && c.status == "True":
+			there = true
+		case c.kind == "Established" && c.reason == "Installing":
+			return waiting("not established yet")
+		}
 	}
-	if c := condition(object, "Established"); c.status != "True" {
-		return waiting("not established yet")
-	}
-	if c := condition(object, "NonStructuralSchema"); c.status == "True" {
-		return Result{Degraded, "the schema is not structural: " + c.message}
+	if !there {
+		return Result{Degraded, "not established"}
 	}
 	return Result{Status: Healthy}
+}
+
+// budget is well when no pod may go now, which is what it is for.
+func budget(object *unstructured.Unstructured) Result {
+	result := waiting("not processed yet")
+	for _, c := range conditions(object) {
+		if c.status == "False" && c.reason != "InsufficientPods" {
+			return Result{Degraded, c.reason + ": " + c.message}
+		}
+		result = Result{Healthy, c.message}
+	}
+	return result
+}
+
+// workflow is Argo's, which Argo CD judges without a script.
+func workflow(object *unstructured.Unstructured) Result {
+	message := text(object, "status", "message")
+	switch text(object, "status", "phase") {
+	case "", "Pending", "Running":
+		return Result{Progressing, message}
+	case "Succeeded":
+		return Result{Healthy, message}
+	case "Failed", "Error":
+		return Result{Degraded, message}
+	}
+	return Result{Unknown, message}
 }
 
 func namespace(object *unstructured.Unstructured) Result {
@@ -97,7 +118,12 @@ func Condition(object *unstructured.Unstructured, kind string) (status, reason, 
 }
 
 func conditions(object *unstructured.Unstructured) []cond {
-	list, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	value, _, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "conditions")
+	list, _ := value.([]any)
+	return readConditions(list)
+}
+
+func readConditions(list []any) []cond {
 	var all []cond
 	for _, item := range list {
 		m, ok := item.(map[string]any)

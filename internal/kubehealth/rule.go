@@ -18,10 +18,13 @@ var rules = map[schema.GroupKind]rule{
 	{Group: "batch", Kind: "CronJob"}:                                 cronJob,
 	{Kind: "PersistentVolumeClaim"}:                                   claim,
 	{Kind: "Service"}:                                                 service,
-	{Group: "networking.k8s.io", Kind: "Ingress"}:                     ingress,
+	{Group: "networking.k8s.io", Kind: "Ingress"}:                     balanced,
+	{Group: "extensions", Kind: "Ingress"}:                            balanced,
 	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}:           autoscaler,
 	{Group: "apiregistration.k8s.io", Kind: "APIService"}:             apiService,
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: definition,
+	{Group: "policy", Kind: "PodDisruptionBudget"}:                    budget,
+	{Group: "argoproj.io", Kind: "Workflow"}:                          workflow,
 	{Kind: "Namespace"}:                                               namespace,
 }
 

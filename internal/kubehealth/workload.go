@@ -40,12 +40,12 @@ func statefulSet(object *unstructured.Unstructured) Result {
 	}
 	strategy := text(object, "spec", "updateStrategy", "type")
 	updated := number(object, "status", "updatedReplicas")
-	partition := number(object, "spec", "updateStrategy", "rollingUpdate", "partition")
-	if strategy == "RollingUpdate" && partition > 0 {
-		if updated < want-partition {
+	if _, rolling, _ := unstructured.NestedMap(object.Object, "spec", "updateStrategy", "rollingUpdate"); rolling && strategy == "RollingUpdate" {
+		partition, parted := field(object, "spec", "updateStrategy", "rollingUpdate", "partition")
+		if parted && updated < want-partition {
 			return waiting("%d of %d replicas of the partition are updated", updated, want-partition)
 		}
-		return Result{Healthy, fmt.Sprintf("partitioned roll out complete: %d new replicas", updated)}
+		return Result{Healthy, fmt.Sprintf("%d replicas are updated", updated)}
 	}
 	if strategy == "OnDelete" {
 		return Result{Healthy, fmt.Sprintf("%d replicas are ready", ready)}
@@ -57,7 +57,7 @@ func statefulSet(object *unstructured.Unstructured) Result {
 }
 
 func daemonSet(object *unstructured.Unstructured) Result {
-	if !observed(object) || number(object, "status", "observedGeneration") == 0 {
+	if !observed(object) {
 		return waiting("the new specification is not observed yet")
 	}
 	if text(object, "spec", "updateStrategy", "type") == "OnDelete" {
@@ -87,6 +87,9 @@ func replicaSet(object *unstructured.Unstructured) Result {
 	return Result{Status: Healthy}
 }
 
+// job counts a condition when it is True. Argo CD takes a Job for Healthy that
+// was stopped and goes on, since it has a condition Suspended; a hook would be
+// over before its work is.
 func job(object *unstructured.Unstructured) Result {
 	if c := condition(object, "Failed"); c.status == "True" {
 		return Result{Degraded, c.message}
@@ -94,93 +97,31 @@ func job(object *unstructured.Unstructured) Result {
 	if c := condition(object, "Complete"); c.status == "True" {
 		return Result{Healthy, c.message}
 	}
-	if c := condition(object, "Suspended"); c.status == "True" || flag(object, "spec", "suspend") {
+	if c := condition(object, "Suspended"); c.status == "True" {
 		return Result{Suspended, c.message}
 	}
 	return waiting("the job has not ended yet")
 }
 
+// cronJob is as well as its last run. One that is suspended is as it should be,
+// and a run that goes on says nothing yet.
 func cronJob(object *unstructured.Unstructured) Result {
-	if flag(object, "spec", "suspend") {
-		return Result{Suspended, "the cron job is suspended"}
+	status, found, _ := unstructured.NestedMap(object.Object, "status")
+	last, ended := text(object, "status", "lastScheduleTime"), text(object, "status", "lastSuccessfulTime")
+	active, _ := status["active"].([]any)
+	switch {
+	case flag(object, "spec", "suspend"):
+		return Result{Healthy, "the cron job is suspended"}
+	case !found:
+		return waiting("not processed yet")
+	case last == "":
+		return Result{Healthy, "not scheduled yet"}
+	case ended == "":
+		return Result{Healthy, "no run has ended well yet"}
+	case len(active) > 0:
+		return Result{Healthy, "a run is under way"}
+	case ended < last:
+		return Result{Degraded, "the last run did not end well"}
 	}
-	return Result{Status: Healthy}
-}
-
-// badReasons are what a container waits for that does not pass by itself.
-var badReasons = map[string]bool{
-	"CrashLoopBackOff": true, "ImagePullBackOff": true, "ErrImagePull": true, "InvalidImageName": true,
-	"CreateContainerConfigError": true, "CreateContainerError": true, "RunContainerError": true,
-	"ErrImageNeverPull": true, "RegistryUnavailable": true,
-}
-
-func pod(object *unstructured.Unstructured) Result {
-	statuses := containers(object)
-	if text(object, "spec", "restartPolicy") != "Never" {
-		for _, s := range statuses {
-			reason, _, _ := unstructured.NestedString(s, "state", "waiting", "reason")
-			if badReasons[reason] {
-				message, _, _ := unstructured.NestedString(s, "state", "waiting", "message")
-				return Result{Degraded, reason + ": " + message}
-			}
-		}
-	}
-	message := text(object, "status", "message")
-	switch text(object, "status", "phase") {
-	case "Succeeded":
-		return Result{Healthy, message}
-	case "Failed":
-		return Result{Degraded, failure(message, statuses)}
-	case "Running":
-		return runningPod(object, message, statuses)
-	case "Pending", "":
-		if c := condition(object, "PodScheduled"); c.status == "False" && message == "" {
-			message = c.message
-		}
-		return Result{Progressing, message}
-	}
-	return Result{Unknown, message}
-}
-
-func runningPod(object *unstructured.Unstructured, message string, statuses []map[string]any) Result {
-	if policy := text(object, "spec", "restartPolicy"); policy == "OnFailure" || policy == "Never" {
-		return Result{Progressing, message}
-	}
-	if c := condition(object, "Ready"); c.status == "True" {
-		return Result{Healthy, message}
-	}
-	for _, s := range statuses {
-		if _, ended, _ := unstructured.NestedMap(s, "lastState", "terminated"); ended {
-			name, _, _ := unstructured.NestedString(s, "name")
-			return Result{Degraded, fmt.Sprintf("container %s ended and is not ready", name)}
-		}
-	}
-	return Result{Progressing, message}
-}
-
-func failure(message string, statuses []map[string]any) string {
-	if message != "" {
-		return message
-	}
-	for _, s := range statuses {
-		code, ok, _ := unstructured.NestedInt64(s, "state", "terminated", "exitCode")
-		if ok && code != 0 {
-			name, _, _ := unstructured.NestedString(s, "name")
-			return fmt.Sprintf("container %s ended with exit code %d", name, code)
-		}
-	}
-	return "the pod failed"
-}
-
-func containers(object *unstructured.Unstructured) []map[string]any {
-	var all []map[string]any
-	for _, field := range []string{"initContainerStatuses", "containerStatuses"} {
-		list, _, _ := unstructured.NestedSlice(object.Object, "status", field)
-		for _, item := range list {
-			if s, ok := item.(map[string]any); ok {
-				all = append(all, s)
-			}
-		}
-	}
-	return all
+	return Result{Healthy, "the last run ended well"}
 }

@@ -1,0 +1,126 @@
+package kubehealth
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// ignorePolicy is Argo CD's annotation of a Pod that has an end by its restart
+// policy, and is to be judged as one that runs on. Hooks do have an end.
+const ignorePolicy = "argocd.argoproj.io/ignore-restart-policy"
+
+var hookAnnotations = []string{"axle-cd.github.io/hook", "deployment.plural.sh/sync-hook", "argocd.argoproj.io/hook", "helm.sh/hook"}
+
+// pod judges a Pod that runs on at once: a container that cannot start is a
+// failure. One that has an end has not failed before it, however often its
+// containers are started again: an image may come, a database may wake.
+func pod(object *unstructured.Unstructured) Result {
+	containers, message := statuses(object, "containerStatuses"), text(object, "status", "message")
+	runsOn := runsOn(object)
+	if stuck := waits(containers, broken); stuck != "" && runsOn {
+		return Result{Degraded, stuck}
+	}
+	phase := text(object, "status", "phase")
+	switch {
+	case phase == "Succeeded":
+		return Result{Healthy, message}
+	case phase == "Failed":
+		return Result{Degraded, failure(message, append(statuses(object, "initContainerStatuses"), containers...))}
+	case phase == "Running" && runsOn && condition(object, "Ready").status == "True":
+		return Result{Healthy, message}
+	case phase == "Running" && runsOn && ended(containers) != "":
+		return Result{Degraded, fmt.Sprintf("container %s ended and is not ready", ended(containers))}
+	case phase == "Running", phase == "Pending":
+		if c := condition(object, "PodScheduled"); c.status == "False" && message == "" {
+			message = c.message
+		}
+		if message == "" {
+			message = waits(append(statuses(object, "initContainerStatuses"), containers...), unusual)
+		}
+		return Result{Progressing, message}
+	}
+	return Result{Unknown, message}
+}
+
+func runsOn(object *unstructured.Unstructured) bool {
+	switch text(object, "spec", "restartPolicy") {
+	case "Never", "OnFailure":
+		return object.GetAnnotations()[ignorePolicy] == "true" && !isHook(object)
+	}
+	return true
+}
+
+func isHook(object *unstructured.Unstructured) bool {
+	for _, key := range hookAnnotations {
+		if value, ok := object.GetAnnotations()[key]; ok {
+			return !strings.EqualFold(value, "skip")
+		}
+	}
+	return false
+}
+
+// broken are the reasons of a container that waits in vain, by how Kubernetes
+// names them.
+func broken(reason string) bool {
+	return strings.HasPrefix(reason, "Err") || strings.HasSuffix(reason, "Error") || strings.HasSuffix(reason, "BackOff")
+}
+
+// unusual are all but those of every start.
+func unusual(reason string) bool { return reason != "ContainerCreating" && reason != "PodInitializing" }
+
+// waits says what keeps containers from starting, for reasons of a sort.
+func waits(containers []map[string]any, sort func(string) bool) string {
+	var all []string
+	for _, s := range containers {
+		reason, _, _ := unstructured.NestedString(s, "state", "waiting", "reason")
+		message, _, _ := unstructured.NestedString(s, "state", "waiting", "message")
+		if reason != "" && sort(reason) {
+			all = append(all, reason+": "+message)
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// ended names a container that ended before.
+func ended(containers []map[string]any) string {
+	for _, s := range containers {
+		if _, is, _ := unstructured.NestedMap(s, "lastState", "terminated"); is {
+			name, _, _ := unstructured.NestedString(s, "name")
+			return name
+		}
+	}
+	return ""
+}
+
+func failure(message string, containers []map[string]any) string {
+	if message != "" {
+		return message
+	}
+	for _, s := range containers {
+		end, _, _ := unstructured.NestedMap(s, "state", "terminated")
+		said, _ := end["message"].(string)
+		code, _ := field(&unstructured.Unstructured{Object: end}, "exitCode")
+		switch {
+		case said != "":
+			return said
+		case end["reason"] == "OOMKilled":
+			return "OOMKilled"
+		case code != 0:
+			return fmt.Sprintf("container %v ended with exit code %d", s["name"], code)
+		}
+	}
+	return "the pod failed"
+}
+
+func statuses(object *unstructured.Unstructured, list string) []map[string]any {
+	items, _, _ := unstructured.NestedSlice(object.Object, "status", list)
+	var all []map[string]any
+	for _, item := range items {
+		if s, ok := item.(map[string]any); ok {
+			all = append(all, s)
+		}
+	}
+	return all
+}
