@@ -21,12 +21,18 @@ const MaxFileBytes = 16 << 20
 // Decode reads all documents of a text. Warnings are about things that were
 // accepted but are probably not what the author meant.
 func Decode(source string, text []byte) (objects []Object, warnings []string, err error) {
+	return DecodeBelow(source, 0, text)
+}
+
+// DecodeBelow is Decode for a part of a text that has so many lines above it.
+func DecodeBelow(source string, above int, text []byte) (objects []Object, warnings []string, err error) {
 	if len(text) > MaxFileBytes {
 		return nil, nil, &Error{File: source, Message: fmt.Sprintf(
 			"%d bytes of manifests, at most %d are decoded; split the file", len(text), MaxFileBytes)}
 	}
 	d := decoder{source: source}
 	for _, doc := range split(text) {
+		doc.line += above
 		if err := d.document(doc); err != nil {
 			return nil, nil, err
 		}

@@ -2,7 +2,6 @@ package helm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -181,7 +180,7 @@ func (rel *release) functions() template.FuncMap {
 
 // collect decodes CRDs first, then the templates in the order of their names.
 func (rel *release) collect(result *Result, rendered map[string]string) error {
-	seen := map[manifest.Key]string{}
+	seen := map[manifest.Key]int{}
 	if !rel.IgnoreCRDs {
 		for _, crd := range rel.chart.CRDObjects() {
 			if err := rel.take(result, seen, crd.Filename, crd.File.Data, true); err != nil {
@@ -205,23 +204,20 @@ func (rel *release) collect(result *Result, rendered map[string]string) error {
 	return nil
 }
 
-// take decodes one rendered text.
-func (rel *release) take(result *Result, seen map[manifest.Key]string, name string, text []byte, crd bool) error {
+// take decodes one rendered text, or a file with CRDs.
+func (rel *release) take(result *Result, seen map[manifest.Key]int, name string, text []byte, crd bool) error {
 	file := rel.file(name)
-	if !crd {
-		text = documents(text)
+	read := func() ([]manifest.Object, []string, error) { return decode(file, string(text)) }
+	if crd {
+		read = func() ([]manifest.Object, []string, error) { return manifest.Decode(file, text) }
 	}
-	objects, warnings, err := manifest.Decode(file, text)
-	var bad *manifest.Error
-	if errors.As(err, &bad) && !crd {
-		bad.Message += " (the line is that of the rendered text)"
-	}
+	objects, warnings, err := read()
 	if err != nil {
 		return err
 	}
 	result.Warnings = append(result.Warnings, warnings...)
 	for _, object := range objects {
-		if !crd {
+		if object.CRD = crd; !crd {
 			wanted, warning := rel.wants(&object)
 			if warning != "" {
 				result.Warnings = append(result.Warnings, file+": "+warning)
@@ -230,18 +226,9 @@ func (rel *release) take(result *Result, seen map[manifest.Key]string, name stri
 				continue
 			}
 		}
-		key := object.Key(rel.Namespace)
-		if first, twice := seen[key]; twice {
-			return &manifest.Error{File: file, Message: fmt.Sprintf(
-				"%s is rendered twice, first by %s; a chart may render an object once", key, first)}
+		if err := rel.add(result, seen, object); err != nil {
+			return err
 		}
-		seen[key] = file
-		object.CRD = crd
-		if !crd {
-			// The line is one of the rendered text, which nobody has.
-			object.Line = 0
-		}
-		result.Objects = append(result.Objects, object)
 	}
 	return nil
 }

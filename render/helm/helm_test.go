@@ -212,6 +212,65 @@ func TestGeneratedValuesAreVolatile(t *testing.T) {
 	}), "templates/a.yaml", 0, "generated anew")
 }
 
+// TestObjectsRenderedTwice: Helm applies each in turn. Equal ones are one object,
+// and of CRDs that differ the last one stays, a subchart's after its parent's.
+func TestObjectsRenderedTwice(t *testing.T) {
+	crd := func(name, kind string) string {
+		return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: " + name + "}\nspec: {names: {kind: " + kind + "}}\n"
+	}
+	result, err := helm.Render(t.Context(), request(t, map[string]string{
+		"Chart.yaml":                  chartYAML + "dependencies: [{name: sub}]\n",
+		"crds/a.yaml":                 crd("things", "OfParent") + "---\n" + crd("equals", "Equal"),
+		"crds/b.yaml":                 crd("others", "Other"),
+		"templates/a.yaml":            settings + "---\n" + settings,
+		"templates/b.yaml":            settings,
+		"charts/sub/Chart.yaml":       "apiVersion: v2\nname: sub\nversion: 1.0.0\n",
+		"charts/sub/crds/a.yaml":      crd("things", "OfSubchart"),
+		"charts/sub/crds/b.yaml":      crd("equals", "Equal"),
+		"charts/sub/templates/a.yaml": settings,
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"things", "equals", "others", "settings"}, names(result)); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
+	}
+	spec, _ := result.Objects[0].Data["spec"].(map[string]any)
+	if kind := spec["names"].(map[string]any)["kind"]; kind != "OfSubchart" || result.Objects[0].Source != "charts/sub/crds/a.yaml" || !result.Objects[0].CRD {
+		t.Errorf("%v of %s", kind, result.Objects[0].Source)
+	}
+	if len(result.Warnings) != 1 || !strings.Contains(result.Warnings[0], "CustomResourceDefinition.apiextensions.k8s.io front/things") || !strings.Contains(result.Warnings[0], "crds/a.yaml") {
+		t.Errorf("warnings %q", result.Warnings)
+	}
+}
+
+// TestDocumentsAreSplitAsHelmDoes: blanks in front of a document do not count, and what
+// follows three dashes begins one.
+func TestDocumentsAreSplitAsHelmDoes(t *testing.T) {
+	const rest = "kind: ConfigMap\nmetadata: {name: %s}\n"
+	one := func(name string) string { return strings.ReplaceAll(rest, "%s", name) }
+	for name, text := range map[string]string{
+		"blanks in front of the first marker": "  \n\t\n   ---\napiVersion: v1\n" + one("a") + "---\napiVersion: v1\n" + one("b"),
+		"blanks in front of a document":       "---\n \t \n\n   apiVersion: v1\n" + one("a") + "---   \n\t\n  apiVersion: v1\n" + one("b"),
+		"markers glued to one another":        "apiVersion: v1\n" + one("a") + "------\napiVersion: v1\n" + one("b"),
+		"a document glued to its marker":      "---apiVersion: v1\n" + one("a") + "---apiVersion: v1\n" + one("b"),
+		"a comment glued to its marker":       "---# first\napiVersion: v1\n" + one("a") + "--- # second\napiVersion: v1\n" + one("b"),
+		"returns at the ends of lines":        strings.ReplaceAll("---\napiVersion: v1\n"+one("a")+"---\napiVersion: v1\n"+one("b"), "\n", "\r\n"),
+		"nothing between markers":             "---\n---\n\n---\napiVersion: v1\n" + one("a") + "---\n---\napiVersion: v1\n" + one("b") + "---\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			result, err := helm.Render(t.Context(), request(t, map[string]string{"templates/a.yaml": text}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{"a", "b"}, names(result)); diff != "" {
+				t.Errorf("objects (-want +got):\n%s", diff)
+			}
+		})
+	}
+	fails(t, request(t, map[string]string{"templates/a.yaml": "\n\n---\n\n" + settings + "\n---\n\n" + settings + "  a: b: c\n"}), "templates/a.yaml", 16, "rendered text")
+}
+
 func TestBadCharts(t *testing.T) {
 	tests := map[string]struct {
 		files  map[string]string
@@ -237,8 +296,8 @@ func TestBadCharts(t *testing.T) {
 			file:  "templates/a.yaml", line: 5, want: "rendered text",
 		},
 		"one object twice": {
-			files: map[string]string{"templates/a.yaml": settings, "templates/b.yaml": settings},
-			file:  "templates/b.yaml", want: "ConfigMap front/settings is rendered twice, first by templates/a.yaml",
+			files: map[string]string{"templates/a.yaml": settings, "templates/b.yaml": settings + "  a: b\n"},
+			file:  "templates/b.yaml", want: "ConfigMap front/settings is rendered twice, and differs from that of templates/a.yaml",
 		},
 		"values file is not there": {
 			change: func(r *helm.Request) { r.ValuesFiles = []string{"prod.yaml"} },
