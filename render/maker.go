@@ -116,10 +116,8 @@ func (p *pass) detect(dir string) string {
 	if p.files.IsFile(path.Join(dir, "Chart.yaml")) {
 		return stepHelm
 	}
-	for _, name := range kustomize.Names {
-		if p.files.IsFile(path.Join(dir, name)) {
-			return stepKustomize
-		}
+	if kustomize.HasKustomization(p.files, dir, p.begin.GetTemplated()) {
+		return stepKustomize
 	}
 	switch {
 	case p.files.IsFile(path.Join(dir, "main.jsonnet")):

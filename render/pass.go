@@ -62,7 +62,7 @@ func (p *pass) render() (*renderv1.Result, error) {
 			return nil, err
 		}
 		p.warnings = append(p.warnings, warnings...)
-		if found, err = p.postrender(step, found); err != nil {
+		if found, err = p.postrender(step, found, bindings); err != nil {
 			return nil, err
 		}
 		objects = p.override(objects, found)
@@ -72,10 +72,7 @@ func (p *pass) render() (*renderv1.Result, error) {
 
 // step renders one folder by one maker.
 func (p *pass) step(step *renderv1.Step, dir string, bindings map[string]any) ([]manifest.Object, []string, error) {
-	var engine *liquid.Engine
-	if p.begin.GetTemplated() {
-		engine = liquid.New(bindings, p.now())
-	}
+	engine := p.liquid(bindings)
 	kind := step.GetType()
 	if kind == "" || kind == stepAuto {
 		kind = p.detect(dir)
@@ -87,7 +84,7 @@ func (p *pass) step(step *renderv1.Step, dir string, bindings map[string]any) ([
 			Namespace: p.begin.GetNamespace(), Liquid: engine,
 		})
 	case stepKustomize:
-		request := kustomize.Request{Tree: p.files, Dir: dir, EnableHelm: step.GetKustomizeEnableHelm(), Inflate: p.inflate}
+		request := kustomize.Request{Tree: p.files, Dir: dir, Liquid: engine, EnableHelm: step.GetKustomizeEnableHelm(), Inflate: p.inflate}
 		if step.GetKustomizeEnvsubst() {
 			request.Variables = p.begin.GetConfiguration()
 		}
@@ -101,6 +98,14 @@ func (p *pass) step(step *renderv1.Step, dir string, bindings map[string]any) ([
 	}
 	return nil, nil, &manifest.Error{File: dir, Message: fmt.Sprintf(
 		"there is no renderer %q; use AUTO, RAW, HELM, KUSTOMIZE, JSONNET, CUE, EXEC or WASM", kind)}
+}
+
+// liquid is what renders a step's templates, nil when they are no templates.
+func (p *pass) liquid(bindings map[string]any) *liquid.Engine {
+	if !p.begin.GetTemplated() {
+		return nil
+	}
+	return liquid.New(bindings, p.now())
 }
 
 // helm renders a chart and notes what it asked for.
@@ -198,7 +203,7 @@ func (p *pass) place(folder, real string) string {
 }
 
 // postrender lets a step's kustomization change what the step rendered.
-func (p *pass) postrender(step *renderv1.Step, objects []manifest.Object) ([]manifest.Object, error) {
+func (p *pass) postrender(step *renderv1.Step, objects []manifest.Object, bindings map[string]any) ([]manifest.Object, error) {
 	if step.GetPostrender() == "" {
 		return objects, nil
 	}
@@ -207,7 +212,7 @@ func (p *pass) postrender(step *renderv1.Step, objects []manifest.Object) ([]man
 		return nil, &manifest.Error{File: dir, Message: "the folder of kustomizePostrender does not exist at this revision; it is looked for in the service's folder"}
 	}
 	changed, warnings, err := kustomize.Change(kustomize.Request{
-		Tree: p.files, Dir: dir, EnableHelm: step.GetKustomizeEnableHelm(), Inflate: p.inflate,
+		Tree: p.files, Dir: dir, Liquid: p.liquid(bindings), EnableHelm: step.GetKustomizeEnableHelm(), Inflate: p.inflate,
 	}, objects)
 	p.warnings = append(p.warnings, warnings...)
 	return changed, err

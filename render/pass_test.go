@@ -32,6 +32,8 @@ func TestSteps(t *testing.T) {
 		"app/chart/values/near/chart.yaml":  "from: near\n",
 		"app/own/kustomization.yaml":        "helmGlobals: {chartHome: ..}\nhelmCharts: [{name: chart, valuesInline: {from: inline, d: true}}]\n",
 		"app/far/kustomization.yaml":        "resources:\n- https://git.example.test/a/b//c?ref=v1\nhelmCharts:\n- {name: c, repo: \"https://charts.example.test\", version: \">=1\"}\n",
+		"liquid/kustomization.yaml.liquid":  "namePrefix: k-\nresources: [b.yaml]\n",
+		"liquid/b.yaml.liquid":              from("b", "{{ 'templated' }}"),
 		".axle/vendor.yaml":                 "version: 1\nbases: [{reference: \"https://git.example.test/a/b//c?ref=v1\", path: .axle/vendor/b}]\ncharts: [{repository: \"https://charts.example.test\", name: c, version: \">=1\", path: .axle/vendor/c}]\n",
 		".axle/vendor/b/kustomization.yaml": "resources: [b.yaml]\n",
 		".axle/vendor/b/b.yaml":             from("b", "vendored"),
@@ -69,6 +71,9 @@ func TestSteps(t *testing.T) {
 		"vendored": {
 			steps: []*renderv1.Step{{Path: "far", KustomizeEnableHelm: true}},
 			want:  "b=vendored c=c",
+		},
+		"the template of a kustomization": {
+			steps: []*renderv1.Step{{Path: "../liquid"}}, want: "k-b=templated",
 		},
 		"charts are off":  {steps: []*renderv1.Step{{Path: "own"}}, fail: "set kustomize.enableHelm"},
 		"outside":         {steps: []*renderv1.Step{{Path: "../../x"}}, fail: "outside the service's files"},

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/internal/manifest"
-	"github.com/axle-cd/axle/internal/tree"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
@@ -32,7 +31,7 @@ var inflating = map[string]bool{"helmCharts": true, "helmChartInflationGenerator
 // names the copy; the tree is left as it is.
 type checker struct {
 	request Request
-	tree    *tree.Tree
+	tree    *source
 	copies  copies
 	// texts replace those of kustomizations, added are files beside them.
 	texts map[string][]byte
@@ -130,6 +129,9 @@ func (c *checker) field(dir, file string, name, value *yaml.Node) (rewrote bool,
 				}
 				entry.Value, rewrote = relative(dir, local), true
 				continue
+			}
+			if made, ok := strings.CutSuffix(entry.Value, suffix); ok && c.tree.template(path.Join(dir, made)) {
+				entry.Value, rewrote = made, true
 			}
 			if err := c.entry(dir, at, name.Value, entry.Value); err != nil {
 				return false, err

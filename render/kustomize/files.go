@@ -9,22 +9,20 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/filesys"
-
-	"github.com/axle-cd/axle/internal/tree"
 )
 
 // files show the tree to the library below root, with texts in the place of
 // some of its files and others beside them. They are read only. The library's
 // own file system in memory refuses names that disks and Git allow.
 type files struct {
-	tree  *tree.Tree
+	tree  *source
 	texts map[string][]byte // replace, or are added
 	dirs  map[string]bool
 }
 
 var _ filesys.FileSystem = (*files)(nil)
 
-func newFiles(t *tree.Tree, texts ...map[string][]byte) *files {
+func newFiles(t *source, texts ...map[string][]byte) *files {
 	f := &files{tree: t, texts: map[string][]byte{}, dirs: map[string]bool{".": true}}
 	for _, some := range texts {
 		for name, text := range some {

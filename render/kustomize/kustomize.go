@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/axle-cd/axle/internal/liquid"
 	"github.com/axle-cd/axle/internal/manifest"
 	"github.com/axle-cd/axle/internal/tree"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -21,6 +22,8 @@ type Request struct {
 	Tree *tree.Tree
 	// Dir holds the kustomization file.
 	Dir string
+	// Liquid renders *.liquid files before the build; nil takes them as they are.
+	Liquid *liquid.Engine
 	// Variables, when not nil, replace ${NAME} in the built objects.
 	Variables map[string]string
 	// EnableHelm lets a kustomization inflate charts, by Inflate.
@@ -34,8 +37,8 @@ type Request struct {
 // root is where the tree stands in the library's file system.
 const root = "/files"
 
-// Render builds the kustomization. Charts that it inflates may generate values:
-// then it is built twice, and what differs is marked.
+// Render builds the kustomization. Charts that it inflates and its templates may
+// generate values: then it is built twice, and what differs is marked.
 func Render(r Request) (objects []manifest.Object, warnings []string, err error) {
 	objects, warnings, generates, err := r.build()
 	if err != nil || !generates {
@@ -50,11 +53,12 @@ func Render(r Request) (objects []manifest.Object, warnings []string, err error)
 
 // build builds it once and reports whether a chart in it generates values.
 func (r Request) build() (objects []manifest.Object, warnings []string, generates bool, err error) {
-	check := checker{request: r, tree: r.Tree, copies: copies{tree: r.Tree}, seen: map[string]bool{}, texts: map[string][]byte{}, added: map[string][]byte{}}
+	source := newSource(r.Tree, r.Liquid)
+	check := checker{request: r, tree: source, copies: copies{tree: r.Tree}, seen: map[string]bool{}, texts: map[string][]byte{}, added: map[string][]byte{}}
 	if err := check.folder(path.Clean(r.Dir), manifest.Error{File: r.Dir}); err != nil {
 		return nil, nil, false, err
 	}
-	files := newFiles(r.Tree, check.added, check.texts)
+	files := newFiles(source, check.added, check.texts)
 	defaultSchema := openapi.GetSchemaVersion()
 	defer func() {
 		if check.schema || openapi.GetSchemaVersion() != defaultSchema {
@@ -71,11 +75,14 @@ func (r Request) build() (objects []manifest.Object, warnings []string, generate
 	options.LoadRestrictions = types.LoadRestrictionsNone
 	options.PluginConfig = types.DisabledPluginConfig()
 	built, err := krusty.MakeKustomizer(options).Run(files, path.Join(root, r.Dir))
+	if source.failed != nil {
+		return nil, nil, false, source.failed
+	}
 	if err != nil {
 		return nil, nil, false, explain(check.file, err)
 	}
 	objects, warnings, err = r.decode(built, check.file)
-	return objects, warnings, check.generates, err
+	return objects, warnings, check.generates || r.Liquid != nil && r.Liquid.Generated(), err
 }
 
 // decode turns the built resources into objects.

@@ -97,7 +97,11 @@ func (r Request) wants(file string) (take bool, warning string) {
 	if dir := r.chartAbove(rel); dir != "" {
 		return false, fmt.Sprintf("%s: the folder is a Helm chart and was left out; give it a HELM renderer", dir)
 	}
-	switch path.Base(rel) {
+	name := path.Base(rel)
+	if r.Liquid != nil {
+		name = strings.TrimSuffix(name, ".liquid")
+	}
+	switch name {
 	case "kustomization.yaml", "kustomization.yml":
 		return false, fmt.Sprintf("%s: a kustomization inside raw manifests was left out; give its folder a KUSTOMIZE renderer", file)
 	}

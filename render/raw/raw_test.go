@@ -56,6 +56,10 @@ func TestWhichFilesCount(t *testing.T) {
 			files: map[string]string{"a.yaml": named("a"), "web/Chart.yaml": "name: x", "web/values.yaml": "a: b", "web/templates/x.yaml": "{{ x }}"},
 			want:  []string{"a"}, warns: []string{"web: the folder is a Helm chart"},
 		},
+		"the template of a kustomization inside": {
+			files: map[string]string{"k/a.yaml": named("a"), "k/kustomization.yaml.liquid": "resources: [a.yaml]"},
+			want:  []string{"a"}, warns: []string{"k/kustomization.yaml.liquid: a kustomization"},
+		},
 		"a kustomization inside": {
 			files: map[string]string{"k/a.yaml": named("a"), "k/kustomization.yaml": "resources: [a.yaml]"},
 			want:  []string{"a"}, warns: []string{"k/kustomization.yaml: a kustomization"},
