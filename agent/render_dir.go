@@ -6,16 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/yaml"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
 
 	"github.com/axle-cd/axle/agent/render"
+	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -42,14 +46,23 @@ type RenderRequest struct {
 	Dir string
 	// ServiceFile is a ServiceDeployment whose settings are used; empty is none.
 	ServiceFile string
+	// Kubeconfig names a cluster that templates ask for its version, what it
+	// serves and its objects; empty asks none.
+	Kubeconfig string
+	// KubernetesVersion is what templates see in place of the cluster's; empty
+	// is that, and without a cluster the newest known.
+	KubernetesVersion string
+	// APIVersions are served beside the cluster's, and without one beside
+	// Kubernetes' own.
+	APIVersions []string
 	// Binary is axle-render, and Tools the folder of tools, see Config.
 	Binary string
 	Tools  string
 }
 
 // RenderDir writes what an agent would apply for a folder as YAML documents,
-// each with the file it came from, and returns the warnings. It asks no
-// cluster: lookups find nothing.
+// each with the file it came from, and returns the warnings. Without a
+// kubeconfig it asks no cluster: lookups find nothing.
 func RenderDir(ctx context.Context, out io.Writer, r RenderRequest) (warnings []string, err error) {
 	info, err := os.Stat(r.Dir)
 	switch {
@@ -79,7 +92,9 @@ func RenderDir(ctx context.Context, out io.Writer, r RenderRequest) (warnings []
 	if err != nil {
 		return nil, err
 	}
-	p.Capabilities = render.Capabilities{KubernetesVersion: "v1.36.0", APIVersions: []string{"v1", "apps/v1", "batch/v1", "networking.k8s.io/v1", "policy/v1", "rbac.authorization.k8s.io/v1", "autoscaling/v2"}}
+	if err := r.ask(ctx, &p); err != nil {
+		return nil, err
+	}
 	result, err := runner.Render(ctx, p)
 	if errcode.Is(err, errcode.Invalid) {
 		// The hub delivers what a folder refers to outside itself, too: the
@@ -102,6 +117,34 @@ func RenderDir(ctx context.Context, out io.Writer, r RenderRequest) (warnings []
 		}
 	}
 	return result.Warnings, nil
+}
+
+// newestKubernetes is what templates see where nobody says a version.
+const newestKubernetes = "v1.36.0"
+
+// ask sets what templates see of a cluster: of the one that is named, or
+// Kubernetes' own.
+func (r RenderRequest) ask(ctx context.Context, p *render.Pass) error {
+	p.Capabilities = render.Capabilities{KubernetesVersion: newestKubernetes, AndKnown: true}
+	if r.Kubeconfig != "" {
+		cluster, err := newKube(r.Kubeconfig, clock.Real{}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			return argument{err}
+		}
+		served, err := cluster.serves(ctx)
+		if err != nil {
+			return err
+		}
+		p.Lookup, p.Capabilities = cluster, served.caps
+	}
+	p.Capabilities.APIVersions = slices.Concat(p.Capabilities.APIVersions, r.APIVersions)
+	if r.KubernetesVersion != "" {
+		if _, err := version.ParseGeneric(r.KubernetesVersion); err != nil {
+			return argumentError("--kube-version: %q is not a version such as v1.36.0", r.KubernetesVersion)
+		}
+		p.Capabilities.KubernetesVersion = r.KubernetesVersion
+	}
+	return nil
 }
 
 // specOf makes the settings that the hub would send for a ServiceDeployment.

@@ -122,8 +122,8 @@ func (p *pass) helm(step *renderv1.Step, dir string, engine *liquid.Engine) ([]m
 		Lua:         helm.Lua{Script: h.GetLuaScript(), File: h.GetLuaFile(), Folder: h.GetLuaFolder()},
 		IgnoreHooks: h.GetIgnoreHooks(), Upgrade: h.GetUpgrade(), IgnoreCRDs: h.GetIgnoreCrds(), Tests: p.begin.GetTests(),
 		KubernetesVersion: p.begin.GetCapabilities().GetKubernetesVersion(),
-		APIVersions:       p.begin.GetCapabilities().GetApiVersions(),
-		Now:               p.now(), Liquid: engine, Lookup: p.parent.lookup,
+		APIVersions:       p.begin.GetCapabilities().GetApiVersions(), AndKnown: p.begin.GetCapabilities().GetAndKnown(),
+		Now: p.now(), Liquid: engine, Lookup: p.parent.lookup,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -147,8 +147,8 @@ func (p *pass) inflate(c kustomize.Chart) ([]manifest.Object, error) {
 	result, err := helm.Render(context.Background(), helm.Request{
 		Tree: p.files, Dir: c.Dir, Release: c.Release, Namespace: namespace, Values: c.Values,
 		IgnoreHooks: c.SkipHooks, Tests: p.begin.GetTests() && !c.SkipTests, IgnoreCRDs: !c.IncludeCRDs, KubernetesVersion: version,
-		APIVersions: append(slices.Clone(p.begin.GetCapabilities().GetApiVersions()), c.APIVersions...),
-		Now:         p.now(), Lookup: p.parent.lookup,
+		APIVersions: append(slices.Clone(p.begin.GetCapabilities().GetApiVersions()), c.APIVersions...), AndKnown: p.begin.GetCapabilities().GetAndKnown(),
+		Now: p.now(), Lookup: p.parent.lookup,
 	})
 	if err != nil {
 		return nil, err

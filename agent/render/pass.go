@@ -71,6 +71,9 @@ type Capabilities struct {
 	KubernetesVersion string
 	// APIVersions holds "apps/v1" and "apps/v1/Deployment" both.
 	APIVersions []string
+	// AndKnown adds those that the child knows of Kubernetes itself, where no
+	// cluster was asked.
+	AndKnown bool
 }
 
 // FromSpec returns the pass of a service whose files lie unpacked in folder.
@@ -124,7 +127,7 @@ func (p Pass) begin(l layout) *renderv1.Begin {
 		Cluster: string(p.Cluster), Service: string(p.Service),
 		Contexts: string(p.Contexts), Imports: string(p.Imports),
 		Capabilities: &renderv1.Capabilities{
-			KubernetesVersion: p.Capabilities.KubernetesVersion, ApiVersions: p.Capabilities.APIVersions,
+			KubernetesVersion: p.Capabilities.KubernetesVersion, ApiVersions: p.Capabilities.APIVersions, AndKnown: p.Capabilities.AndKnown,
 		},
 		Now: p.Now.UnixMicro(), Tests: p.Tests,
 	}

@@ -70,26 +70,31 @@ func newRun() *cobra.Command {
 }
 
 func newRender() *cobra.Command {
-	var service, binary, tools string
+	var request agent.RenderRequest
 	cmd := &cobra.Command{
 		Use:   "render DIR",
 		Short: "Print what an agent would apply for a folder, as YAML",
-		Long:  "Print what an agent would apply for a folder, as YAML documents.\nNo cluster is asked: lookups find nothing.",
-		Args:  args(cobra.ExactArgs(1)),
+		Long: "Print what an agent would apply for a folder, as YAML documents.\nCharts see a cluster of the newest Kubernetes with its own kinds, and --api-versions beside them; lookups find nothing.\n" +
+			"With --kubeconfig they see that cluster, and lookups read it with your rights. Nothing is written.",
+		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			if err := fromEnv(cmd.Flags()); err != nil {
 				return err
 			}
-			warnings, err := agent.RenderDir(cmd.Context(), cmd.OutOrStdout(), agent.RenderRequest{Dir: given[0], ServiceFile: service, Binary: binary, Tools: tools})
+			request.Dir = given[0]
+			warnings, err := agent.RenderDir(cmd.Context(), cmd.OutOrStdout(), request)
 			for _, w := range warnings {
 				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
 			}
 			return failed(err)
 		},
 	}
-	cmd.Flags().StringVar(&service, "service-file", "", "ServiceDeployment (YAML) whose settings are used")
-	cmd.Flags().StringVar(&binary, "render-binary", "", "axle-render (default: beside this program, then on $PATH)")
-	cmd.Flags().StringVar(&tools, "tools-dir", "", "folder of the tools and WebAssembly modules that renderers of type EXEC and WASM may name")
+	cmd.Flags().StringVar(&request.ServiceFile, "service-file", "", "ServiceDeployment (YAML) whose settings are used")
+	cmd.Flags().StringVar(&request.Kubeconfig, "kubeconfig", "", "cluster that charts see and look up in (default: none)")
+	cmd.Flags().StringVar(&request.KubernetesVersion, "kube-version", "", "Kubernetes version that charts see, such as v1.33.0")
+	cmd.Flags().StringSliceVarP(&request.APIVersions, "api-versions", "a", nil, "API versions that are served as well, such as monitoring.coreos.com/v1 or monitoring.coreos.com/v1/ServiceMonitor")
+	cmd.Flags().StringVar(&request.Binary, "render-binary", "", "axle-render (default: beside this program, then on $PATH)")
+	cmd.Flags().StringVar(&request.Tools, "tools-dir", "", "folder of the tools and WebAssembly modules that renderers of type EXEC and WASM may name")
 	return cmd
 }
 

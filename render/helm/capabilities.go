@@ -17,7 +17,7 @@ type capabilities struct {
 	HelmVersion any
 }
 
-func newCapabilities(version string, apiVersions []string) (*capabilities, error) {
+func newCapabilities(version string, apiVersions []string, andKnown bool) (*capabilities, error) {
 	caps := &capabilities{
 		KubeVersion: common.DefaultCapabilities.KubeVersion,
 		APIVersions: versions(common.DefaultCapabilities.APIVersions),
@@ -30,7 +30,10 @@ func newCapabilities(version string, apiVersions []string) (*capabilities, error
 		}
 		caps.KubeVersion = *parsed
 	}
-	if len(apiVersions) > 0 {
+	switch {
+	case andKnown:
+		caps.APIVersions = slices.Concat(caps.APIVersions, apiVersions)
+	case len(apiVersions) > 0:
 		caps.APIVersions = versions(apiVersions)
 	}
 	return caps, nil

@@ -48,6 +48,8 @@ type Request struct {
 	// chart sees those this program was built with.
 	KubernetesVersion string
 	APIVersions       []string
+	// AndKnown adds what this program knows of Kubernetes to APIVersions.
+	AndKnown bool
 	// Now is what now means.
 	Now time.Time
 	// Liquid renders *.liquid values files; nil takes them as they are.
@@ -119,7 +121,7 @@ func (r Request) load(texts []valuesText) (*release, error) {
 		return nil, err
 	}
 	rel := &release{Request: r, chart: c, values: values}
-	if rel.caps, err = newCapabilities(r.KubernetesVersion, r.APIVersions); err != nil {
+	if rel.caps, err = newCapabilities(r.KubernetesVersion, r.APIVersions, r.AndKnown); err != nil {
 		return nil, rel.fail("%v", err)
 	}
 	if c.Metadata.Type == "library" {

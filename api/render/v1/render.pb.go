@@ -1100,7 +1100,10 @@ type Capabilities struct {
 	// "v1.36.3".
 	KubernetesVersion string `protobuf:"bytes,1,opt,name=kubernetes_version,json=kubernetesVersion,proto3" json:"kubernetes_version,omitempty"`
 	// "apps/v1" and "apps/v1/Deployment" both.
-	ApiVersions   []string `protobuf:"bytes,2,rep,name=api_versions,json=apiVersions,proto3" json:"api_versions,omitempty"`
+	ApiVersions []string `protobuf:"bytes,2,rep,name=api_versions,json=apiVersions,proto3" json:"api_versions,omitempty"`
+	// The versions are served beside those that the program knows of Kubernetes
+	// itself, and not in their place: no cluster was asked.
+	AndKnown      bool `protobuf:"varint,3,opt,name=and_known,json=andKnown,proto3" json:"and_known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1147,6 +1150,13 @@ func (x *Capabilities) GetApiVersions() []string {
 		return x.ApiVersions
 	}
 	return nil
+}
+
+func (x *Capabilities) GetAndKnown() bool {
+	if x != nil {
+		return x.AndKnown
+	}
+	return false
 }
 
 // Lookup asks for live objects, read only.
@@ -1986,10 +1996,11 @@ const file_render_v1_render_proto_rawDesc = "" +
 	"\x04code\x18\x04 \x01(\fR\x04code\x1a=\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"`\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"}\n" +
 	"\fCapabilities\x12-\n" +
 	"\x12kubernetes_version\x18\x01 \x01(\tR\x11kubernetesVersion\x12!\n" +
-	"\fapi_versions\x18\x02 \x03(\tR\vapiVersions\"o\n" +
+	"\fapi_versions\x18\x02 \x03(\tR\vapiVersions\x12\x1b\n" +
+	"\tand_known\x18\x03 \x01(\bR\bandKnown\"o\n" +
 	"\x06Lookup\x12\x1f\n" +
 	"\vapi_version\x18\x01 \x01(\tR\n" +
 	"apiVersion\x12\x12\n" +
