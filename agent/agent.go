@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync/atomic"
 
@@ -284,35 +283,9 @@ func (p placed) Load(ctx context.Context) error {
 }
 
 func (a *Agent) renderer() (*render.Runner, error) {
-	binary, err := renderBinary(a.cfg.RenderBinary)
-	if err != nil {
-		return nil, err
-	}
 	return render.New(render.Config{
-		Binary: binary, Tools: a.cfg.ToolsDir, Work: filepath.Join(a.cfg.DataDir, "tools"), Log: a.cfg.Log,
+		Binary: a.cfg.RenderBinary, Tools: a.cfg.ToolsDir, Work: filepath.Join(a.cfg.DataDir, "tools"), Log: a.cfg.Log,
 	})
-}
-
-// renderBinary finds axle-render: as named, beside this program, or on $PATH.
-func renderBinary(named string) (string, error) {
-	if named != "" {
-		path, err := exec.LookPath(named)
-		if err != nil {
-			return "", errcode.New(errcode.Invalid, "--render-binary: %w", err)
-		}
-		return path, nil
-	}
-	if self, err := os.Executable(); err == nil {
-		beside := filepath.Join(filepath.Dir(self), "axle-render")
-		if info, err := os.Stat(beside); err == nil && !info.IsDir() {
-			return beside, nil
-		}
-	}
-	found, err := exec.LookPath("axle-render")
-	if err != nil {
-		return "", errcode.New(errcode.Invalid, "axle-render is neither beside axle-agent nor on $PATH; name it with --render-binary")
-	}
-	return found, nil
 }
 
 // lockFolder keeps a second agent out of the data folder.

@@ -145,10 +145,7 @@ func checkDisk(_ context.Context, cfg Config) Check {
 
 func checkRender(_ context.Context, cfg Config) Check {
 	c := Check{Name: "render"}
-	binary, err := renderBinary(cfg.RenderBinary)
-	if err == nil {
-		_, err = os.Stat(binary)
-	}
+	binary, err := render.Find(cfg.RenderBinary)
 	if err != nil {
 		return c.fails(err.Error(), "install axle-render beside axle-agent, or name it with --render-binary")
 	}

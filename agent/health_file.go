@@ -104,11 +104,7 @@ func (r HealthRequest) rule(kind schema.GroupVersionKind) ([]health.Custom, erro
 }
 
 func (r HealthRequest) ask(ctx context.Context, rule *health.Expressions, object *unstructured.Unstructured) (health.Result, error) {
-	binary, err := renderBinary(r.Binary)
-	if err != nil {
-		return health.Result{}, err
-	}
-	runner, err := render.New(render.Config{Binary: binary})
+	runner, err := render.New(render.Config{Binary: r.Binary})
 	if err != nil {
 		return health.Result{}, err
 	}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
@@ -79,13 +81,9 @@ func RenderDir(ctx context.Context, out io.Writer, r RenderRequest) (warnings []
 	if err != nil {
 		return nil, err
 	}
-	binary, err := renderBinary(r.Binary)
+	runner, err := render.New(render.Config{Binary: r.Binary, Tools: r.Tools, Pool: 1})
 	if err != nil {
 		return nil, argument{err}
-	}
-	runner, err := render.New(render.Config{Binary: binary, Tools: r.Tools, Pool: 1})
-	if err != nil {
-		return nil, err
 	}
 	defer runner.Close()
 	p, err := render.FromSpec(spec, folder)
@@ -167,24 +165,24 @@ func specOf(r RenderRequest) (*agentv1.ServiceSpec, error) {
 	if d.Kind != "ServiceDeployment" {
 		return nil, errcode.New(errcode.Invalid, "--service-file %s holds a %q, not a ServiceDeployment", r.ServiceFile, d.Kind)
 	}
-	spec.Name, spec.Namespace = or(d.Spec.Name, d.Name), or(d.Spec.Namespace, d.Namespace)
+	spec.Name, spec.Namespace = cmp.Or(ptr.Deref(d.Spec.Name, ""), d.Name), cmp.Or(ptr.Deref(d.Spec.Namespace, ""), d.Namespace)
 	spec.Configuration = d.Spec.Configuration
 	spec.Render = &agentv1.Render{Templated: d.Spec.Templated}
 	if h := d.Spec.Helm; h != nil {
-		spec.Render.Helm = &agentv1.Helm{Release: or(h.Release, ""), ValuesFiles: h.ValuesFiles, IgnoreHooks: is(h.IgnoreHooks), IgnoreCrds: is(h.IgnoreCrds), Upgrade: is(h.Upgrade),
-			LuaScript: or(h.LuaScript, ""), LuaFile: or(h.LuaFile, ""), LuaFolder: or(h.LuaFolder, ""),
-			KustomizePostrender: or(h.KustomizePostrender, "")}
+		spec.Render.Helm = &agentv1.Helm{Release: ptr.Deref(h.Release, ""), ValuesFiles: h.ValuesFiles, IgnoreHooks: ptr.Deref(h.IgnoreHooks, false), IgnoreCrds: ptr.Deref(h.IgnoreCrds, false), Upgrade: ptr.Deref(h.Upgrade, false),
+			LuaScript: ptr.Deref(h.LuaScript, ""), LuaFile: ptr.Deref(h.LuaFile, ""), LuaFolder: ptr.Deref(h.LuaFolder, ""),
+			KustomizePostrender: ptr.Deref(h.KustomizePostrender, "")}
 		if h.Values != nil {
 			spec.Render.Helm.Values = string(h.Values.Raw)
 		}
 	}
 	if k := d.Spec.Kustomize; k != nil {
-		spec.Render.Kustomize = &agentv1.Kustomize{Path: k.Path, EnableHelm: is(k.EnableHelm), Envsubst: is(k.Envsubst)}
+		spec.Render.Kustomize = &agentv1.Kustomize{Path: k.Path, EnableHelm: ptr.Deref(k.EnableHelm, false), Envsubst: ptr.Deref(k.Envsubst, false)}
 	}
 	for _, one := range d.Spec.Renderers {
 		renderer := rendererOf(one)
 		if h := one.Helm; h != nil {
-			renderer.Helm = &agentv1.Helm{Release: or(h.Release, ""), ValuesFiles: h.ValuesFiles, IgnoreHooks: is(h.IgnoreHooks)}
+			renderer.Helm = &agentv1.Helm{Release: ptr.Deref(h.Release, ""), ValuesFiles: h.ValuesFiles, IgnoreHooks: ptr.Deref(h.IgnoreHooks, false)}
 			if h.Values != nil {
 				renderer.Helm.Values = string(h.Values.Raw)
 			}
@@ -196,18 +194,18 @@ func specOf(r RenderRequest) (*agentv1.ServiceSpec, error) {
 
 // rendererOf is what a renderer says for other makers than Helm.
 func rendererOf(r v1alpha1.Renderer) *agentv1.Renderer {
-	out := &agentv1.Renderer{Path: r.Path, Type: r.Type, KustomizePostrender: or(r.KustomizePostrender, "")}
+	out := &agentv1.Renderer{Path: r.Path, Type: r.Type, KustomizePostrender: ptr.Deref(r.KustomizePostrender, "")}
 	if j := r.Jsonnet; j != nil {
-		out.Jsonnet = &agentv1.Jsonnet{File: or(j.File, ""), Tlas: variablesOf(j.TLAs), ExtVars: variablesOf(j.ExtVars), Libs: j.Libs}
+		out.Jsonnet = &agentv1.Jsonnet{File: ptr.Deref(j.File, ""), Tlas: variablesOf(j.TLAs), ExtVars: variablesOf(j.ExtVars), Libs: j.Libs}
 	}
 	if c := r.Cue; c != nil {
-		out.Cue = &agentv1.Cue{Package: or(c.Package, ""), Expression: or(c.Expression, ""), Tags: c.Tags}
+		out.Cue = &agentv1.Cue{Package: ptr.Deref(c.Package, ""), Expression: ptr.Deref(c.Expression, ""), Tags: c.Tags}
 	}
 	if e := r.Exec; e != nil {
 		out.Exec = &agentv1.Exec{Tool: e.Tool, Parameters: e.Parameters}
 	}
 	if w := r.Wasm; w != nil {
-		out.Wasm = &agentv1.Wasm{Module: or(w.Module, ""), Tool: or(w.Tool, ""), Parameters: w.Parameters}
+		out.Wasm = &agentv1.Wasm{Module: ptr.Deref(w.Module, ""), Tool: ptr.Deref(w.Tool, ""), Parameters: w.Parameters}
 	}
 	return out
 }
@@ -215,16 +213,7 @@ func rendererOf(r v1alpha1.Renderer) *agentv1.Renderer {
 func variablesOf(all []v1alpha1.JsonnetVariable) []*agentv1.JsonnetVariable {
 	var out []*agentv1.JsonnetVariable
 	for _, v := range all {
-		out = append(out, &agentv1.JsonnetVariable{Name: v.Name, Value: v.Value, Code: is(v.Code)})
+		out = append(out, &agentv1.JsonnetVariable{Name: v.Name, Value: v.Value, Code: ptr.Deref(v.Code, false)})
 	}
 	return out
 }
-
-func or(value *string, otherwise string) string {
-	if value != nil && *value != "" {
-		return *value
-	}
-	return otherwise
-}
-
-func is(value *bool) bool { return value != nil && *value }

@@ -4,7 +4,10 @@ package render
 
 import (
 	"fmt"
+	"os"
 	"runtime/debug"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -12,22 +15,24 @@ import (
 )
 
 // What one child may use. The soft limit makes the collector work before the
-// hard one ends the process. RLIMIT_AS would not do: a Go program reserves far
-// more address space than it uses and would not start.
+// hard one ends the process: it lies so far below that memory which the
+// collector cannot use for now, because it is in pieces, does not decide
+// whether an input can be rendered. RLIMIT_AS would not do: a Go program
+// reserves far more address space than it uses and would not start.
 const (
 	memoryHard = 512 << 20
-	memorySoft = 440 << 20
+	memorySoft = 384 << 20
 	// A template that recurses without end dies of this, not of the memory.
 	stackBytes = 64 << 20
 )
 
 // Confine gives up what rendering does not need, for all threads and for good:
-// memory beyond 512 MiB, new privileges, core dumps, and every system call
+// memory beyond 512 MiB more than the program begins with, new privileges, core dumps, and every system call
 // outside a short list. It is called before anything is read.
 func Confine() error {
 	debug.SetMemoryLimit(memorySoft)
 	debug.SetMaxStack(stackBytes)
-	limits := map[int]uint64{unix.RLIMIT_DATA: memoryHard, unix.RLIMIT_CORE: 0}
+	limits := map[int]uint64{unix.RLIMIT_DATA: mapped() + memoryHard, unix.RLIMIT_CORE: 0}
 	for which, value := range limits {
 		var now unix.Rlimit
 		if err := unix.Getrlimit(which, &now); err != nil {
@@ -43,4 +48,23 @@ func Confine() error {
 		return fmt.Errorf("give up new privileges: %w", err)
 	}
 	return confine.Threads(allowed)
+}
+
+// mapped is what RLIMIT_DATA counts of this process so far: some 100 MiB that
+// the runtime has mapped for its tables and the stacks of threads, and hardly
+// touched. Zero is unknown.
+func mapped() uint64 {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 6 {
+		return 0
+	}
+	pages, err := strconv.ParseUint(fields[5], 10, 32)
+	if err != nil {
+		return 0
+	}
+	return pages * uint64(os.Getpagesize())
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if probing() {
+	if probing() || building() {
 		return
 	}
 	rendertest.Main(m)

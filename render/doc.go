@@ -4,8 +4,8 @@
 // The agent starts the binary axle-render and speaks the frames of
 // api/render/v1 with it. Before it reads anything the child gives up what it
 // does not need (see Confine): new privileges, sockets, programs, files, and
-// memory beyond 512 MiB. What a template needs to know about its cluster it
-// asks through the pipe, read only.
+// memory beyond 512 MiB more than it begins with. What a template needs to know
+// about its cluster it asks through the pipe, read only.
 //
 // A pass starts from nothing: files, bindings, answers and the state of the
 // makers are made anew, so a pass cannot see the one before it. A child serves

@@ -4,7 +4,8 @@
 // The runner keeps a pool of at most two children. A child serves passes of
 // one project in turn, at most 100 or 60 s of life, and is thrown away after a
 // failed pass, a limit, or when another project wants its place. A pass is
-// killed after 30 s; a child that outgrows 512 MiB dies by itself. So a
+// killed after 30 s of processor time, and after 5 min in all; a child that
+// outgrows 512 MiB dies by itself. So a
 // template that loops or allocates without end costs its own pass only, and
 // the next one works.
 //

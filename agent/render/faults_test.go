@@ -42,19 +42,19 @@ func works(t *testing.T, runner *render.Runner) {
 
 func TestLimitsEndThePassOnly(t *testing.T) {
 	tests := map[string]struct {
-		timeout time.Duration
-		pass    func(t *testing.T) render.Pass
-		want    string
+		cpu  time.Duration
+		pass func(t *testing.T) render.Pass
+		want string
 	}{
 		"helm template that loops": {
-			timeout: 2 * time.Second,
+			cpu: 2 * time.Second,
 			pass: func(t *testing.T) render.Pass {
 				return helmPass(t, `{{ range until 1000000 }}{{ range until 1000000 }}{{ end }}{{ end }}`)
 			},
-			want: "rendering took longer than 2s",
+			want: "rendering took more than 2s of processor time",
 		},
 		"liquid template that loops": {
-			timeout: 2 * time.Second,
+			cpu: 2 * time.Second,
 			pass: func(t *testing.T) render.Pass {
 				return render.Pass{Project: "p", Name: "a", Folder: folder(t, map[string]string{
 					"a.yaml.liquid": `{% for i in (1..1000000000) %}{% for j in (1..1000000000) %}{% endfor %}{% endfor %}`,
@@ -96,13 +96,13 @@ func TestLimitsEndThePassOnly(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			runner := newRunner(t, render.Config{Timeout: test.timeout})
+			runner := newRunner(t, render.Config{CPU: test.cpu})
 			_, err := runner.Render(patient(t), test.pass(t))
 			if err == nil || !strings.Contains(err.Error(), test.want) || errcode.Of(err) == errcode.Internal {
 				t.Errorf("got %q (%s), want %q", err, errcode.Of(err), test.want)
 			}
 			works(t, newRunner(t, render.Config{}))
-			if test.timeout == 0 {
+			if test.cpu == 0 {
 				works(t, runner)
 			}
 		})
@@ -123,6 +123,30 @@ func (b blockingLookup) Lookup(ctx context.Context, _ render.LookupKey) ([]byte,
 		return nil, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	}
+}
+
+// TestOnlyProcessorTimeIsLimited: a pass that waits, as it does on a node without
+// a free processor, may take longer than its processor time; one that waits for
+// ever ends.
+func TestOnlyProcessorTimeIsLimited(t *testing.T) {
+	const cpu = 500 * time.Millisecond
+	runner := newRunner(t, render.Config{CPU: cpu})
+	pass := helmPass(t, looksUp)
+	lookup := blockingLookup{make(chan struct{}, 1), make(chan struct{})}
+	pass.Lookup = lookup
+	go func() {
+		<-lookup.asked
+		<-time.After(3 * cpu)
+		lookup.answer <- struct{}{}
+	}()
+	if result, err := runner.Render(patient(t), pass); err != nil || len(result.Objects) != 1 {
+		t.Errorf("%d objects, %v", len(result.Objects), err)
+	}
+	waits := newRunner(t, render.Config{Timeout: cpu})
+	pass.Lookup = blockingLookup{make(chan struct{}, 1), make(chan struct{})}
+	if _, err := waits.Render(patient(t), pass); errcode.Of(err) != errcode.Exhausted || !strings.Contains(err.Error(), "took longer than 500ms") {
+		t.Errorf("got %v", err)
 	}
 }
 

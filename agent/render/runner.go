@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -22,7 +23,8 @@ import (
 // Limits that the runner keeps; the child keeps its memory by itself.
 const (
 	defaultPool    = 2
-	defaultTimeout = 30 * time.Second
+	defaultCPU     = 30 * time.Second
+	defaultTimeout = 5 * time.Minute
 	// A little less than the child's own, so that a child that is about to end
 	// is not chosen.
 	maxPasses = 100
@@ -31,8 +33,8 @@ const (
 
 // Config says how children are run.
 type Config struct {
-	// Binary is the path of axle-render; empty looks beside this program. The
-	// program with all makers lies beside it, its name with "-rare" behind.
+	// Binary is axle-render, see Find. The program with all makers lies beside
+	// it, its name with "-rare" behind.
 	Binary string
 	// Tools is a folder with tools for EXEC and WASM steps; empty has none.
 	Tools string
@@ -41,7 +43,10 @@ type Config struct {
 	Work string
 	// Pool is how many children may live at once; zero is 2.
 	Pool int
-	// Timeout is how long a pass may take; zero is 30 s.
+	// CPU is the processor time that a pass may take; zero is 30 s.
+	CPU time.Duration
+	// Timeout is how long a pass may take in all, which is for what waits; zero
+	// is 5 min.
 	Timeout time.Duration
 	// Log may be nil.
 	Log *slog.Logger
@@ -65,15 +70,15 @@ type Runner struct {
 
 // New checks that the program is there. Close ends its children.
 func New(c Config) (*Runner, error) {
-	if c.Binary == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return nil, fmt.Errorf("find axle-render: %w", err)
-		}
-		c.Binary = filepath.Join(filepath.Dir(self), "axle-render")
+	var err error
+	if c.Binary, err = Find(c.Binary); err != nil {
+		return nil, err
 	}
 	if c.Pool <= 0 {
 		c.Pool = defaultPool
+	}
+	if c.CPU <= 0 {
+		c.CPU = defaultCPU
 	}
 	if c.Timeout <= 0 {
 		c.Timeout = defaultTimeout
@@ -98,6 +103,28 @@ func New(c Config) (*Runner, error) {
 			"the render child %s cannot be read; put axle-render beside the agent or name it: %w", c.Binary, err)
 	}
 	return &Runner{config: c, version: version, tools: tools, slots: make(chan struct{}, c.Pool), judges: make(chan struct{}, 1)}, nil
+}
+
+// Find finds axle-render: as named, beside this program, or on $PATH.
+func Find(named string) (string, error) {
+	if named != "" {
+		path, err := exec.LookPath(named)
+		if err != nil {
+			return "", errcode.New(errcode.Invalid, "--render-binary: %w", err)
+		}
+		return path, nil
+	}
+	if self, err := os.Executable(); err == nil {
+		beside := filepath.Join(filepath.Dir(self), "axle-render")
+		if info, err := os.Stat(beside); err == nil && !info.IsDir() {
+			return beside, nil
+		}
+	}
+	found, err := exec.LookPath("axle-render")
+	if err != nil {
+		return "", errcode.New(errcode.Invalid, "axle-render is neither beside axle-agent nor on $PATH; name it with --render-binary")
+	}
+	return found, nil
 }
 
 // versionOf is a hash of the programs and tools: others may render otherwise.

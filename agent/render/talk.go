@@ -20,12 +20,19 @@ var errTimeout = errors.New("render timeout")
 func (r *Runner) pass(ctx context.Context, c *child, p Pass) (Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.config.Timeout, errTimeout)
 	defer cancel()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	go r.guard(ctx, c, end)
 	stop := context.AfterFunc(ctx, c.interrupt)
 	defer stop()
 	result, reads, err := r.talk(ctx, c, p)
-	if cause := context.Cause(ctx); err != nil && errors.Is(cause, errTimeout) {
+	switch cause := context.Cause(ctx); {
+	case err != nil && errors.Is(cause, errCPU):
 		return Result{}, errcode.New(errcode.Exhausted,
-			"rendering took longer than %s and was stopped; a template may loop without end", r.config.Timeout.Round(time.Millisecond))
+			"rendering took more than %s of processor time and was stopped; a template may loop without end", r.config.CPU.Round(time.Millisecond))
+	case err != nil && errors.Is(cause, errTimeout):
+		return Result{}, errcode.New(errcode.Exhausted,
+			"rendering took longer than %s and was stopped; what it looks up or a tool may not answer, or the node is short of processor time", r.config.Timeout.Round(time.Millisecond))
 	}
 	if err != nil {
 		return Result{}, err

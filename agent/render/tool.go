@@ -7,11 +7,19 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	renderv1 "github.com/axle-cd/axle/api/render/v1"
 	"github.com/axle-cd/axle/internal/confine"
 	"github.com/axle-cd/axle/internal/manifest"
 )
+
+// toolTimeout is how long a tool may run: the processor time of its pass is not
+// its own.
+const toolTimeout = 30 * time.Second
+
+// errTool is the cause of a tool's context when its time is up.
+var errTool = fmt.Errorf("it took longer than %s and was stopped", toolTimeout)
 
 // runTool runs the tool that a step of the pass names, as the child asked. The
 // child says which step, and no more: what runs is the agent's own list.
@@ -25,7 +33,12 @@ func (r *Runner) runTool(ctx context.Context, p Pass, l layout, ask *renderv1.To
 	if err != nil {
 		return &renderv1.ToolOutput{Error: err.Error()}
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, toolTimeout, errTool)
+	defer cancel()
 	output, words, err := r.runIn(ctx, l, step, found, ask.GetInput())
+	if err != nil && errors.Is(context.Cause(ctx), errTool) {
+		err = errTool
+	}
 	answer := &renderv1.ToolOutput{Output: output, Words: words, Generates: found.generates}
 	if err != nil {
 		answer.Output, answer.Error = nil, err.Error()

@@ -34,6 +34,7 @@ var benchmarks = []benchmark{
 	{"idle-poll", "a poll that finds nothing, against a hub process over TLS", 5 * time.Minute, benchIdlePoll},
 	{"tarball", "the first and a repeated tarball of a repository of 100 MB, beside git archive | zstd", 8 * time.Minute, benchTarball},
 	{"delta", "one file of 20 KB changes in a folder of 10 MB of manifests", 5 * time.Minute, benchDelta},
+	{"render", "12 MB of definitions through a render child, and by Kustomize's own interface in a plain process", 5 * time.Minute, benchRender},
 	{"monorepo", "one commit to one of 2,000 folders of a repository of 200,000 files, every folder followed", 10 * time.Minute, benchMonorepo},
 	{"install", "a real agent installs services of 4 objects on a real API server, idles, and runs a pass over all", 15 * time.Minute, benchInstall},
 }

@@ -5,20 +5,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/axle-cd/axle/test/scale"
 )
 
-func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
-
-// goBenchmark runs one Go benchmark and returns its numbers by unit and the
-// last line of JSON that it printed, nil when there is none.
-func goBenchmark(ctx context.Context, folder, name, times string) (map[string]float64, []byte, error) {
+// goBenchmark runs one Go benchmark and returns its numbers by unit, which must
+// be there, and the last line of JSON that it printed, nil when there is none.
+func goBenchmark(ctx context.Context, folder, name, times string, units ...string) (map[string]float64, []byte, error) {
 	command := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "^"+name+"$", "-benchtime", times, "-timeout", "20m", folder)
 	out, err := command.CombinedOutput()
 	if err != nil {
@@ -37,6 +33,11 @@ func goBenchmark(ctx context.Context, folder, name, times string) (map[string]fl
 			if n, err := strconv.ParseFloat(fields[i-1], 64); err == nil && strings.ContainsAny(fields[i], "/-abcdefghijklmnopqrstuvwxyz") {
 				numbers[fields[i]] = n
 			}
+		}
+	}
+	for _, unit := range units {
+		if _, ok := numbers[unit]; !ok {
+			return nil, nil, fmt.Errorf("the benchmark %s printed no %q", name, unit)
 		}
 	}
 	return numbers, last, nil
@@ -91,14 +92,9 @@ func ratio(ours, theirs float64, what string) string {
 }
 
 func benchTarball(ctx context.Context, _ *bench) (*record, error) {
-	n, _, err := goBenchmark(ctx, "./hub/gitcache", "BenchmarkFirstTarball", "3x")
+	n, _, err := goBenchmark(ctx, "./hub/gitcache", "BenchmarkFirstTarball", "3x", "s/first", "s/archive", "ratio", "µs/repeated", "size-ratio")
 	if err != nil {
 		return nil, err
-	}
-	for _, unit := range []string{"s/first", "s/archive", "ratio", "µs/repeated", "size-ratio"} {
-		if _, ok := n[unit]; !ok {
-			return nil, fmt.Errorf("the benchmark printed no %q", unit)
-		}
 	}
 	archive := "git archive | zstd on the same mirror, same run"
 	return &record{
@@ -114,16 +110,10 @@ func benchTarball(ctx context.Context, _ *bench) (*record, error) {
 }
 
 func benchDelta(ctx context.Context, _ *bench) (*record, error) {
-	n, _, err := goBenchmark(ctx, "./hub/gitcache", "BenchmarkDelta", "10x")
+	n, _, err := goBenchmark(ctx, "./hub/gitcache", "BenchmarkDelta", "10x", "kB/whole", "kB/line", "kB/file", "ms/made", "ms/served")
 	if err != nil {
 		return nil, err
 	}
-	for _, unit := range []string{"kB/whole", "kB/line", "kB/file", "ms/made", "ms/served"} {
-		if _, ok := n[unit]; !ok {
-			return nil, fmt.Errorf("the benchmark printed no %q", unit)
-		}
-	}
-	const clusters = 10
 	whole := decimal(n["kB/whole"]) + " kB for the whole tarball"
 	return &record{
 		Settings: map[string]any{"folder": "500 files of 20 KB, Deployments that differ in names, images and numbers", "runs": 10},
@@ -132,7 +122,23 @@ func benchDelta(ctx context.Context, _ *bench) (*record, error) {
 			most(value{What: "over the wire per cluster, all of the file changed", Value: n["kB/file"], Unit: "kB", Reference: whole}, 10),
 			most(value{What: "hub CPU to make the delta, once", Value: n["ms/made"], Unit: "ms"}, 5),
 			{What: "hub CPU to open and read it again", Value: n["ms/served"], Unit: "ms"},
-			{What: fmt.Sprintf("hub CPU per cluster when %d take it", clusters), Value: n["ms/made"]/clusters + n["ms/served"], Unit: "ms"},
+			{What: "hub CPU per cluster when 10 take it", Value: n["ms/made"]/10 + n["ms/served"], Unit: "ms"},
+		},
+	}, nil
+}
+
+func benchRender(ctx context.Context, _ *bench) (*record, error) {
+	n, _, err := goBenchmark(ctx, "./render", "BenchmarkLargeKustomization", "5x", "MB/input", "MiB/child", "MiB/alone", "x/memory", "x/spread", "s/child", "s/alone")
+	if err != nil {
+		return nil, err
+	}
+	return &record{
+		Settings: map[string]any{"input": decimal(n["MB/input"]) + " MB in 5 definitions, nested as deep as a pod's", "runs": 5},
+		Values: []value{
+			{What: "render child's memory, the most of the runs", Value: n["MiB/child"], Unit: "MiB"},
+			most(value{What: "the same by the least of Kustomize alone", Value: n["x/memory"], Unit: "×", Reference: decimal(n["MiB/alone"]) + " MiB, same run"}, 1.3),
+			most(value{What: "the same by the least of the child", Value: n["x/spread"], Unit: "×"}, 1.25),
+			{What: "render child's CPU, with its start and the result's encoding", Value: n["s/child"], Unit: "s", Reference: ratio(n["s/child"], n["s/alone"], "Kustomize alone")},
 		},
 	}, nil
 }

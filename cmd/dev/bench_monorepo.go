@@ -1,20 +1,12 @@
 package main
 
-import (
-	"context"
-	"fmt"
-)
+import "context"
 
 // benchMonorepo measures what a commit costs that touches little of much.
 func benchMonorepo(ctx context.Context, _ *bench) (*record, error) {
-	n, _, err := goBenchmark(ctx, "./hub/gitcache", "BenchmarkMonorepo", "20x")
+	n, _, err := goBenchmark(ctx, "./hub/gitcache", "BenchmarkMonorepo", "20x", "cpu-s/commit", "own-cpu-s/commit", "cpu-s/unrelated", "heads/commit", "messages/commit", "tarballs/commit", "cpu-s/start")
 	if err != nil {
 		return nil, err
-	}
-	for _, unit := range []string{"cpu-s/commit", "own-cpu-s/commit", "cpu-s/unrelated", "heads/commit", "messages/commit", "tarballs/commit", "cpu-s/start"} {
-		if _, ok := n[unit]; !ok {
-			return nil, fmt.Errorf("the benchmark printed no %q", unit)
-		}
 	}
 	one := func(what, unit string) value { return most(value{What: what, Value: n[unit]}, 1) }
 	return &record{

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -165,7 +166,7 @@ func (r *record) section(page *bytes.Buffer) {
 	m := r.Machine
 	fmt.Fprintf(page, "\n## %s\n\nMeasured: %s.\n\n%s, commit %.12s; %s, %d cores, %d MiB, load %s, Linux %s, %s",
 		r.Name, r.What, r.Date, r.Commit, m.CPU, m.Cores, m.MemoryMiB, m.Load, m.Kernel, m.Go)
-	for _, key := range sortedKeys(r.Settings) {
+	for _, key := range slices.Sorted(maps.Keys(r.Settings)) {
 		fmt.Fprintf(page, "; %s: %v", key, r.Settings[key])
 	}
 	page.WriteString(".\n\n| measured | value | budget | reference |\n|---|---|---|---|\n")

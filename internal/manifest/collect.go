@@ -7,6 +7,15 @@ import (
 	"strconv"
 )
 
+// Objects is Decode for one decoded document.
+func Objects(source string, value any) ([]Object, []string, error) {
+	d := decoder{source: source}
+	if err := d.value(value, 0); err != nil {
+		return nil, nil, err
+	}
+	return d.objects, d.warnings, nil
+}
+
 // Collect returns the objects in a decoded value: the value itself, or those in
 // its lists and, by their keys in order, in its objects. What else is there
 // than objects, lists and null is an error that says where.

@@ -96,6 +96,15 @@ func (t *Tree) Read(name string) ([]byte, error) {
 	return nil, &Error{name, "no such file: " + name}
 }
 
+// Bytes is the size of all files that were put, links not followed.
+func (t *Tree) Bytes() int64 {
+	var sum int64
+	for _, e := range t.raw {
+		sum += int64(len(e.content))
+	}
+	return sum
+}
+
 // IsFile reports whether there is a file, or a link to one, of that name.
 func (t *Tree) IsFile(name string) bool {
 	_, ok := t.files[path.Clean(name)]

@@ -21,10 +21,12 @@ const (
 
 // Change builds a kustomization with the given objects as its last resource,
 // so that it changes what another renderer made. An object keeps its source,
-// that it is a chart's CRD, and which of its values are generated.
+// that it is a chart's CRD, and which of its values are generated. The objects
+// that are given are used up.
 func Change(r Request, objects []manifest.Object) (changed []manifest.Object, warnings []string, err error) {
-	changed, warnings, err = r.change(objects)
-	if err != nil || !generated(objects) {
+	generates := generated(objects)
+	changed, warnings, err = r.change(objects, generates)
+	if err != nil || !generates {
 		return changed, warnings, err
 	}
 	// A patch may move a generated value, or make a name of it: build again with
@@ -33,14 +35,14 @@ func Change(r Request, objects []manifest.Object) (changed []manifest.Object, wa
 	if err != nil {
 		return nil, nil, err
 	}
-	again, _, err := r.change(others)
+	again, _, err := r.change(others, false)
 	if err != nil {
 		return nil, nil, err
 	}
 	return changed, warnings, manifest.MarkVolatile(changed, again)
 }
 
-func (r Request) change(objects []manifest.Object) ([]manifest.Object, []string, error) {
+func (r Request) change(objects []manifest.Object, keep bool) ([]manifest.Object, []string, error) {
 	var text bytes.Buffer
 	for i := range objects {
 		encoded, err := json.Marshal(marked(objects[i].Data, i))
@@ -50,6 +52,10 @@ func (r Request) change(objects []manifest.Object) ([]manifest.Object, []string,
 		text.WriteString("---\n")
 		text.Write(encoded)
 		text.WriteByte('\n')
+		if !keep {
+			// They are in the text now, and the build needs the memory.
+			objects[i].Data = nil
+		}
 	}
 	r.rendered = text.Bytes()
 	changed, warnings, err := Render(r)

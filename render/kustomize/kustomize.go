@@ -1,6 +1,8 @@
 package kustomize
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -15,6 +17,7 @@ import (
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
 // Request is one kustomization to build.
@@ -85,37 +88,80 @@ func (r Request) build() (objects []manifest.Object, warnings []string, generate
 	return objects, warnings, check.generates || r.Liquid != nil && r.Liquid.Generated(), err
 }
 
-// decode turns the built resources into objects.
+// decode turns the built resources into objects. It goes from the library's
+// nodes to values without the text between them, and gives each resource up when
+// it is done: a bundle of large CRDs is there once at a time.
 func (r Request) decode(built resmap.ResMap, source string) (objects []manifest.Object, warnings []string, err error) {
 	for _, resource := range built.Resources() {
-		text, err := resource.AsYAML()
+		id := resource.CurId()
+		data, err := valueOf(resource.YNode())
 		if err != nil {
-			return nil, nil, &manifest.Error{File: source, Message: fmt.Sprintf("%s cannot be encoded: %v", resource.CurId(), err)}
+			return nil, nil, &manifest.Error{File: source, Message: fmt.Sprintf("%s cannot be encoded: %v", id, err)}
 		}
-		found, more, err := manifest.Decode(source, text)
+		resource.RNode = yaml.RNode{}
+		found, more, err := manifest.Objects(source, data)
 		if err != nil {
 			var bad *manifest.Error
 			if errors.As(err, &bad) {
-				bad.Message = fmt.Sprintf("%s as built: %s", resource.CurId(), bad.Message)
-				// The line is one of the built text, which nobody has.
-				bad.Line = 0
+				bad.Message = fmt.Sprintf("%s as built: %s", id, bad.Message)
 			}
 			return nil, nil, err
 		}
 		warnings = append(warnings, more...)
 		for i := range found {
-			found[i].Line = 0
 			if r.Variables == nil {
 				continue
 			}
 			replace := substitution{variables: r.Variables}
 			if found[i].Data, err = replace.apply(found[i].Data); err != nil {
-				return nil, nil, &manifest.Error{File: source, Message: fmt.Sprintf("%s: %v", resource.CurId(), err)}
+				return nil, nil, &manifest.Error{File: source, Message: fmt.Sprintf("%s: %v", id, err)}
 			}
 		}
 		objects = append(objects, found...)
 	}
 	return objects, warnings, nil
+}
+
+// valueOf is what kustomize build would write of a node, as decoded from JSON.
+func valueOf(node *yaml.Node) (any, error) {
+	var value map[string]any
+	if err := node.Decode(&value); err != nil {
+		return nil, err
+	}
+	return numbers(value)
+}
+
+// numbers puts what YAML has and JSON has not, and all numbers, the way JSON is
+// decoded here.
+func numbers(value any) (any, error) {
+	var err error
+	switch v := value.(type) {
+	case nil, string, bool:
+		return v, nil
+	case map[string]any:
+		for key, inner := range v {
+			if v[key], err = numbers(inner); err != nil {
+				return nil, err
+			}
+		}
+		return v, nil
+	case []any:
+		for i, inner := range v {
+			if v[i], err = numbers(inner); err != nil {
+				return nil, err
+			}
+		}
+		return v, nil
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var out any
+	err = decoder.Decode(&out)
+	return out, err
 }
 
 var (

@@ -21,7 +21,7 @@ var builds = struct {
 
 // Build builds a package of this repository and returns the program; env is
 // added to the environment, GOOS for one.
-func Build(t *testing.T, pkg string, env ...string) string {
+func Build(t testing.TB, pkg string, env ...string) string {
 	t.Helper()
 	builds.Lock()
 	defer builds.Unlock()
@@ -50,13 +50,13 @@ func Build(t *testing.T, pkg string, env ...string) string {
 }
 
 // Binary builds axle-render.
-func Binary(t *testing.T) string {
+func Binary(t testing.TB) string {
 	t.Helper()
 	return Build(t, "cmd/axle-render")
 }
 
 // Rare builds axle-render-rare.
-func Rare(t *testing.T) string {
+func Rare(t testing.TB) string {
 	t.Helper()
 	return Build(t, "cmd/axle-render-rare")
 }

@@ -26,7 +26,7 @@ type Files map[string]string
 
 // Child is a running axle-render.
 type Child struct {
-	t       *testing.T
+	t       testing.TB
 	command *exec.Cmd
 	in      io.WriteCloser
 	out     io.Reader
@@ -40,18 +40,18 @@ type Child struct {
 }
 
 // Start starts a child that ends with the test.
-func Start(t *testing.T) *Child {
+func Start(t testing.TB) *Child {
 	t.Helper()
 	return start(t, Binary(t))
 }
 
 // StartRare is Start for the program with all makers.
-func StartRare(t *testing.T) *Child {
+func StartRare(t testing.TB) *Child {
 	t.Helper()
 	return start(t, Rare(t))
 }
 
-func start(t *testing.T, binary string) *Child {
+func start(t testing.TB, binary string) *Child {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	c := &Child{t: t, command: exec.CommandContext(ctx, binary), exited: make(chan error, 1)}
@@ -163,7 +163,7 @@ func (c *Child) Wait() error {
 }
 
 // Bytes is a result as one comparable text.
-func Bytes(t *testing.T, r *renderv1.Result) string {
+func Bytes(t testing.TB, r *renderv1.Result) string {
 	t.Helper()
 	out, err := proto.MarshalOptions{Deterministic: true}.Marshal(r)
 	if err != nil {

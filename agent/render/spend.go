@@ -1,0 +1,53 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// errCPU is the cause of a pass's context when its processor time is used up.
+var errCPU = errors.New("render processor time")
+
+// soonest is the shortest pause between two looks at a child's clock.
+const soonest = 20 * time.Millisecond
+
+// guard ends a pass whose child uses more processor time than it may. What a
+// pass takes is a matter of its input; how long it takes, also of the node: one
+// that is short of processors must not make a render fail that would go well.
+// It looks when the time could be used up at the earliest, so that a pass of
+// milliseconds costs no look. It ends with the context.
+func (r *Runner) guard(ctx context.Context, c *child, end context.CancelCauseFunc) {
+	begun, err := cpuTime(c.cmd.Process.Pid)
+	left := r.config.CPU
+	for err == nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.done:
+			return
+		case <-time.After(max(soonest, left/time.Duration(runtime.NumCPU()))):
+		}
+		var now time.Duration
+		if now, err = cpuTime(c.cmd.Process.Pid); err != nil {
+			return
+		}
+		if left = r.config.CPU - (now - begun); left <= 0 {
+			end(errCPU)
+			return
+		}
+	}
+}
+
+// cpuTime is the processor time that a process has used, all threads together.
+func cpuTime(pid int) (time.Duration, error) {
+	var used unix.Timespec
+	// A process's clock has its number in the upper bits, inverted, and below
+	// it which of three clocks is meant; see clock_getcpuclockid(3).
+	const scheduled = 2
+	err := unix.ClockGettime(int32(^pid)<<3|scheduled, &used)
+	return time.Duration(used.Nano()), err
+}
