@@ -249,7 +249,7 @@ func TestPoolBoundsChildren(t *testing.T) {
 
 func TestNoProgramNoRunner(t *testing.T) {
 	_, err := render.New(render.Config{Binary: filepath.Join(t.TempDir(), "axle-render")})
-	if !errcode.Is(err, errcode.Unavailable) || !strings.Contains(err.Error(), "axle-render") {
+	if !errcode.Is(err, errcode.Invalid) || !strings.Contains(err.Error(), "axle-render") {
 		t.Errorf("got %v, want the missing program named", err)
 	}
 }
