@@ -8,6 +8,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/passhash"
 )
 
 // Sealer keeps secrets unreadable at rest. The purpose is bound to what is
@@ -53,9 +54,8 @@ type Directory struct {
 	// door lets one registration in at a time. Many agents come with one
 	// bootstrap token, whose row counts them: on Postgres, transactions that
 	// meet there would run again and again until they give up.
-	door chan struct{}
-	// hashes has a place for each password that is hashed at the same time.
-	hashes chan struct{}
+	door      chan struct{}
+	passwords *passhash.Hasher
 }
 
 // New returns a Directory that knows no token until Rebuild.
@@ -73,7 +73,7 @@ func New(c Config) (*Directory, error) {
 		store: c.Store, writer: c.Writer, clusters: c.Clusters, sealer: c.Sealer, clock: c.Clock, log: c.Log,
 		issuers: c.Issuers, plainIssuers: c.PlainIssuers,
 		tokens: newTokenIndex(), uses: newPendingUses(), door: make(chan struct{}, 1),
-		hashes: make(chan struct{}, hashesAtOnce),
+		passwords: passhash.New(),
 	}, nil
 }
 

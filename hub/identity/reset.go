@@ -120,7 +120,7 @@ func (d *Directory) ResetPassword(ctx context.Context, bearer, password string) 
 	if err != nil {
 		return User{}, err
 	}
-	hash, err := d.newHash(ctx, user.Name, password)
+	hash, err := d.passwords.Hash(ctx, user.Name, password)
 	if err != nil {
 		return User{}, err
 	}

@@ -71,7 +71,7 @@ func (d *Directory) SetupLocal(ctx context.Context, bearer, email, password stri
 	if err != nil {
 		return User{}, err
 	}
-	hash, err := d.newHash(ctx, user.Name, password)
+	hash, err := d.passwords.Hash(ctx, user.Name, password)
 	if err != nil {
 		return User{}, err
 	}

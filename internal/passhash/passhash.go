@@ -1,0 +1,141 @@
+// Package passhash turns passwords into argon2id hashes and compares them. It
+// bounds what that costs: few at once, a salt for each, a time that does not
+// tell how much was right. It keeps nothing and knows no users; hub/identity
+// calls it.
+//
+// Invariants: a hash costs 19 MiB and some 30 ms of one core, and carries its
+// own cost, so that ours may be raised; at most two are made at once, and who
+// waits longer than 10 s is told to come again; a hash whose cost is far above
+// ours is refused, since it would be a way to stop the hub.
+package passhash
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/argon2"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// The cost of a new hash.
+const (
+	memory   = 19 << 10 // KiB
+	passes   = 2
+	lanes    = 1
+	hashSize = 32
+	saltSize = 16
+)
+
+const (
+	// Min is in characters, Max in bytes.
+	Min = 12
+	Max = 200
+	// atOnce bounds memory and CPU that logins may take, wait how long one
+	// waits for its turn.
+	atOnce = 2
+	wait   = 10 * time.Second
+)
+
+// Nobody is the hash of no password. Comparing with it takes as long as with
+// one of somebody, so that nobody learns which accounts there are.
+var Nobody = encode(make([]byte, saltSize), make([]byte, hashSize))
+
+// Hasher makes and compares hashes. It may be used by many goroutines.
+type Hasher struct{ places chan struct{} }
+
+// New returns a Hasher.
+func New() *Hasher { return &Hasher{places: make(chan struct{}, atOnce)} }
+
+// Hash checks a new password of somebody of that name and hashes it. Invalid;
+// Exhausted when too many wait.
+func (h *Hasher) Hash(ctx context.Context, name, password string) (string, error) {
+	switch {
+	case utf8.RuneCountInString(password) < Min:
+		return "", errcode.New(errcode.Invalid, "the password needs at least %d characters; a few words are easier to keep than signs", Min)
+	case len(password) > Max:
+		return "", errcode.New(errcode.Invalid, "the password may have at most %d bytes", Max)
+	case strings.EqualFold(password, name) || strings.Count(password, password[:1]) == len(password):
+		return "", errcode.New(errcode.Invalid, "this password is the first that somebody would try; choose another")
+	}
+	if err := h.take(ctx); err != nil {
+		return "", err
+	}
+	defer h.giveBack()
+	salt := make([]byte, saltSize)
+	rand.Read(salt) // never fails
+	return encode(salt, argon2.IDKey([]byte(password), salt, passes, memory, lanes, hashSize)), nil
+}
+
+func encode(salt, sum []byte) string {
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, memory, passes, lanes,
+		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(sum))
+}
+
+// Compare reports whether a password gives a hash. Exhausted when too many
+// wait; Internal when the hash is damaged.
+func (h *Hasher) Compare(ctx context.Context, hash, password string) (bool, error) {
+	c, err := parse(hash)
+	if err != nil {
+		return false, err
+	}
+	if err := h.take(ctx); err != nil {
+		return false, err
+	}
+	defer h.giveBack()
+	got := argon2.IDKey([]byte(password), c.salt, c.passes, c.memory, c.lanes, uint32(len(c.sum)))
+	return subtle.ConstantTimeCompare(got, c.sum) == 1, nil
+}
+
+type parsed struct {
+	memory, passes uint32
+	lanes          uint8
+	salt, sum      []byte
+}
+
+// parse reads "$argon2id$v=19$m=…,t=…,p=…$salt$sum".
+func parse(text string) (c parsed, err error) {
+	bad := errcode.New(errcode.Internal, "a password's hash is damaged; set the password again")
+	parts := strings.Split(text, "$")
+	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {
+		return c, bad
+	}
+	if n, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &c.memory, &c.passes, &c.lanes); n != 3 || err != nil {
+		return c, bad
+	}
+	if c.memory < 8 || c.memory > 256<<10 || c.passes < 1 || c.passes > 16 || c.lanes < 1 || c.lanes > 8 {
+		return c, bad
+	}
+	if c.salt, err = base64.RawStdEncoding.DecodeString(parts[4]); err != nil || len(c.salt) < 8 {
+		return c, bad
+	}
+	if c.sum, err = base64.RawStdEncoding.DecodeString(parts[5]); err != nil || len(c.sum) < 16 || len(c.sum) > 64 {
+		return c, bad
+	}
+	return c, nil
+}
+
+// take waits for one of the few places to hash a password in.
+func (h *Hasher) take(ctx context.Context) error {
+	select {
+	case h.places <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case h.places <- struct{}{}:
+		return nil
+	case <-time.After(wait):
+		return errcode.New(errcode.Exhausted, "too many people log in at this moment; try again in a few seconds").After(5 * time.Second)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (h *Hasher) giveBack() { <-h.places }
