@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -19,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/auditfile"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/hashchain"
 	"github.com/axle-cd/axle/sdk"
@@ -327,7 +327,7 @@ func (a *app) auditExport() *cobra.Command {
 				return err
 			}
 			out := bufio.NewWriter(a.Out)
-			if err := writeAudit(c.Context(), client, out, after); err != nil {
+			if err := auditfile.Write(c.Context(), client, out, after); err != nil {
 				return errors.Join(err, out.Flush())
 			}
 			return out.Flush()
@@ -335,41 +335,4 @@ func (a *app) auditExport() *cobra.Command {
 	}
 	c.Flags().Int64Var(&after, "after", 0, "only records above this seq")
 	return c
-}
-
-// writeAudit writes all records, each checkpoint behind the record it saw.
-func writeAudit(ctx context.Context, client *sdk.Client, out io.Writer, after int64) error {
-	all, err := client.Audit.Checkpoints(ctx, connect.NewRequest(&hubv1.ListAuditCheckpointsRequest{}))
-	if err != nil {
-		return err
-	}
-	points := map[int64]*hubv1.AuditCheckpoint{}
-	for _, c := range all.Msg.GetCheckpoints() {
-		if c.GetKind() == hashchain.KindSeen {
-			points[c.GetSeq()] = c
-		}
-	}
-	lines := json.NewEncoder(out)
-	for {
-		page, err := client.Audit.List(ctx, connect.NewRequest(&hubv1.ListAuditRequest{After: after, OldestFirst: true, Limit: 1000}))
-		if err != nil {
-			return err
-		}
-		for _, r := range page.Msg.GetRecords() {
-			after = r.GetSeq()
-			line := hashchain.Line{Sequence: r.GetSeq(), Previous: r.GetPrev(), Hash: r.GetHash(), Record: json.RawMessage(r.GetRecord())}
-			if err := lines.Encode(hashchain.Exported{Line: &line}); err != nil {
-				return err
-			}
-			if p := points[after]; p != nil {
-				c := hashchain.Checkpoint{Kind: p.GetKind(), Sequence: p.GetSeq(), Hash: p.GetHash(), At: p.GetAt(), KeyID: p.GetKeyId(), Signature: p.GetSignature()}
-				if err := lines.Encode(hashchain.Exported{Checkpoint: &c}); err != nil {
-					return err
-				}
-			}
-		}
-		if len(page.Msg.GetRecords()) == 0 {
-			return nil
-		}
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
+	"github.com/axle-cd/axle/hub/console/auditapi"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/fleet"
@@ -119,6 +120,15 @@ func New(c Config) (*Server, error) {
 	return &Server{Config: c, startedAt: c.Clock.Now(), trees: make(chan struct{}, treesAtOnce)}, nil
 }
 
+// clusterID is a cluster's id by name. One that was deleted is known by its id
+// alone, which it is given then.
+func (s *Server) clusterID(ctx context.Context, name string) string {
+	if c, err := s.Fleet.ClusterNamed(ctx, name); err == nil {
+		return c.ID
+	}
+	return name
+}
+
 // Register adds the routes of every service to mux.
 func (s *Server) Register(mux routes.Adder) {
 	records := newRecorder(s)
@@ -141,7 +151,7 @@ func (s *Server) Register(mux routes.Adder) {
 	mux.Handle(hubv1connect.NewGroupsHandler(&groups{s}, options...))
 	mux.Handle(hubv1connect.NewBindingsHandler(&bindings{s}, options...))
 	mux.Handle(hubv1connect.NewAccessHandler(&accessCalls{s}, options...))
-	mux.Handle(hubv1connect.NewAuditHandler(&auditing{s}, options...))
+	mux.Handle(hubv1connect.NewAuditHandler(&auditapi.API{Log: s.Audit, ClusterID: s.clusterID}, options...))
 	mux.Handle(hubv1connect.NewServiceAccountsHandler(&serviceAccounts{s}, options...))
 	mux.Handle(hubv1connect.NewFederationHandler(&federation{Server: s}, options...))
 	mux.Handle(hubv1connect.NewLoginsHandler(&logins{s}, options...))

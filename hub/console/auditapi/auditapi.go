@@ -1,4 +1,7 @@
-package console
+// Package auditapi answers people's calls about the audit log: its records,
+// whether the chain holds, and its signed checkpoints. hub/console lets callers
+// in and registers it; hub/event/audit keeps the log and judges it.
+package auditapi
 
 import (
 	"context"
@@ -8,16 +11,25 @@ import (
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/internal/hashchain"
 )
 
-type auditing struct{ *Server }
+// API answers the calls. Both fields are required.
+type API struct {
+	Log *audit.Log
+	// ClusterID is a cluster's id by name; what it does not know stays as it is.
+	ClusterID func(ctx context.Context, name string) string
+}
+
+var _ hubv1connect.AuditHandler = (*API)(nil)
 
 // apiPackage begins the procedures of this API.
 const apiPackage = "/axle.hub.v1."
 
-func (s *auditing) List(ctx context.Context, r *connect.Request[hubv1.ListAuditRequest]) (*connect.Response[hubv1.ListAuditResponse], error) {
+// List implements hubv1connect.AuditHandler.
+func (s *API) List(ctx context.Context, r *connect.Request[hubv1.ListAuditRequest]) (*connect.Response[hubv1.ListAuditResponse], error) {
 	m := r.Msg
 	q := audit.Query{
 		After: m.GetAfter(), Before: m.GetBefore(), Newest: !m.GetOldestFirst(), Since: m.GetSince(), Until: m.GetUntil(),
@@ -27,12 +39,9 @@ func (s *auditing) List(ctx context.Context, r *connect.Request[hubv1.ListAuditR
 		q.Action = apiPackage + q.Action
 	}
 	if q.ClusterID != "" {
-		// One that was deleted is known by its id alone.
-		if c, err := s.Fleet.ClusterNamed(ctx, q.ClusterID); err == nil {
-			q.ClusterID = c.ID
-		}
+		q.ClusterID = s.ClusterID(ctx, q.ClusterID)
 	}
-	rows, err := s.Audit.Store.AuditRows(ctx, q)
+	rows, err := s.Log.Store.AuditRows(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +52,9 @@ func (s *auditing) List(ctx context.Context, r *connect.Request[hubv1.ListAuditR
 	return connect.NewResponse(out), nil
 }
 
-func (s *auditing) Verify(ctx context.Context, r *connect.Request[hubv1.VerifyAuditRequest]) (*connect.Response[hubv1.VerifyAuditResponse], error) {
-	v, err := s.Audit.Verify(ctx, hashchain.End{Sequence: r.Msg.GetSeq(), Hash: r.Msg.GetHash()})
+// Verify implements hubv1connect.AuditHandler.
+func (s *API) Verify(ctx context.Context, r *connect.Request[hubv1.VerifyAuditRequest]) (*connect.Response[hubv1.VerifyAuditResponse], error) {
+	v, err := s.Log.Verify(ctx, hashchain.End{Sequence: r.Msg.GetSeq(), Hash: r.Msg.GetHash()})
 	if err != nil {
 		return nil, err
 	}
@@ -57,12 +67,13 @@ func (s *auditing) Verify(ctx context.Context, r *connect.Request[hubv1.VerifyAu
 	return connect.NewResponse(out), nil
 }
 
-func (s *auditing) Checkpoints(ctx context.Context, _ *connect.Request[hubv1.ListAuditCheckpointsRequest]) (*connect.Response[hubv1.ListAuditCheckpointsResponse], error) {
-	all, err := s.Audit.Store.AuditCheckpoints(ctx)
+// Checkpoints implements hubv1connect.AuditHandler.
+func (s *API) Checkpoints(ctx context.Context, _ *connect.Request[hubv1.ListAuditCheckpointsRequest]) (*connect.Response[hubv1.ListAuditCheckpointsResponse], error) {
+	all, err := s.Log.Store.AuditCheckpoints(ctx)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := s.Identity.CheckpointKeys(ctx)
+	keys, err := s.Log.Signer.CheckpointKeys(ctx)
 	if err != nil {
 		return nil, err
 	}
