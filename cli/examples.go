@@ -33,7 +33,7 @@ var examples = map[string]string{
 	"hub confirm-restore":    "axle services list\naxle hub confirm-restore",
 	"hub status":             "axle hub status\naxle hub status -o json",
 	"hub sync-windows list":  "axle hub sync-windows list",
-	"logout":                 "axle logout\naxle logout --everywhere",
+	"logout":                 "axle logout\naxle logout --everywhere --tokens",
 	"outputs delete":         "axle outputs delete database",
 	"outputs list":           "axle outputs list",
 	"projects delete":        "axle projects delete shop",

@@ -172,13 +172,14 @@ func (a *app) secret(what, file string) (string, error) {
 }
 
 func (a *app) logout() *cobra.Command {
-	var everywhere bool
+	everywhere, all := false, &hubv1.EndSessionsRequest{}
 	c := &cobra.Command{
 		Use:   "logout [CONTEXT]",
 		Short: "Forget a hub and end the login there",
 		Long: `Forget a hub. A token that axle login got through a browser is ended; one that
 you gave it stays valid until axle tokens revoke. With --everywhere all your
-sessions and command line logins end, in browsers too.`,
+sessions and command line logins end, in browsers too, and with --tokens your
+API tokens as well. What a login made ends with it.`,
 		Args: atMost(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 && a.contextName == "" && first(a.hubURL, a.tokenFile) != "" {
@@ -199,9 +200,12 @@ sessions and command line logins end, in browsers too.`,
 			case !ok:
 				return errcode.New(errcode.NotFound, "no context %q; there are: %s", name, strings.Join(sortedKeys(s.Contexts), ", "))
 			}
+			if all.GetTokens() && !everywhere {
+				return usagef("--tokens says nothing without --everywhere; axle tokens revoke ends single ones")
+			}
 			said := "the token stays valid until axle tokens revoke"
 			if t.Session || everywhere {
-				if said, err = a.endLogin(c, t, everywhere); err != nil {
+				if said, err = a.endLogin(c, t, everywhere, all); err != nil {
 					return err
 				}
 			}
@@ -220,6 +224,7 @@ sessions and command line logins end, in browsers too.`,
 		},
 	}
 	c.Flags().BoolVar(&everywhere, "everywhere", false, "end all your sessions and command line logins")
+	c.Flags().BoolVar(&all.Tokens, "tokens", false, "end your API and bootstrap tokens, too (with --everywhere)")
 	return c
 }
 

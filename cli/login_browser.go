@@ -215,17 +215,17 @@ func (a *app) loginByDevice(ctx context.Context, t target, f loginFlags) (string
 
 // endLogin ends the token of a context at its hub, or everything that its user
 // has open there, and says what it did.
-func (a *app) endLogin(c *cobra.Command, t target, everywhere bool) (string, error) {
+func (a *app) endLogin(c *cobra.Command, t target, everywhere bool, all *hubv1.EndSessionsRequest) (string, error) {
 	client, err := sdk.New(sdk.Config{URL: t.URL, Token: t.Token, CAPEM: []byte(t.CA), UserAgent: "axle/" + buildinfo.Version})
 	if err != nil {
 		return "", err
 	}
 	if everywhere {
-		ended, err := client.Logins.EndSessions(c.Context(), connect.NewRequest(&hubv1.EndSessionsRequest{}))
+		ended, err := client.Logins.EndSessions(c.Context(), connect.NewRequest(all))
 		if err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("%d sessions and command line logins ended", ended.Msg.GetEnded()), nil
+		return endedText(all, ended.Msg.GetEnded()), nil
 	}
 	who, err := client.Sessions.WhoAmI(c.Context(), connect.NewRequest(&hubv1.WhoAmIRequest{}))
 	if err == nil {

@@ -50,13 +50,21 @@ func (a *app) sessions() *cobra.Command {
 		},
 	}
 	list.Flags().StringVar(&user, "user", "", "e-mail of somebody else (administrators)")
+	return noun("sessions", "Open logins of browsers and command lines", []string{"session"}, list, endSessions(a))
+}
+
+func endSessions(a *app) *cobra.Command {
 	var all bool
-	var whose string
-	end := &cobra.Command{
-		Use: "end [ID…]", Short: "End sessions, within 5 s everywhere", Example: "  axle sessions end tok_abc\n  axle sessions end --all --user leaver@example.com",
-		Args: func(_ *cobra.Command, args []string) error {
+	request := &hubv1.EndSessionsRequest{}
+	c := &cobra.Command{
+		Use: "end [ID…]", Short: "End sessions and what they made, within 5 s everywhere",
+		Example: "  axle sessions end tok_abc\n  axle sessions end --all --user leaver@example.com\n  axle sessions end --all --tokens --user leaver@example.com",
+		Args: func(c *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
 				return usagef("name sessions, or give --all")
+			}
+			if request.GetTokens() && !all {
+				return usagef("--tokens says nothing without --all; axle tokens revoke ends single ones")
 			}
 			return nil
 		},
@@ -66,11 +74,11 @@ func (a *app) sessions() *cobra.Command {
 				return err
 			}
 			if all {
-				ended, err := client.Logins.EndSessions(c.Context(), connect.NewRequest(&hubv1.EndSessionsRequest{User: whose}))
+				ended, err := client.Logins.EndSessions(c.Context(), connect.NewRequest(request))
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(a.Err, "%d sessions ended\n", ended.Msg.GetEnded())
+				_, err = fmt.Fprintln(a.Err, endedText(request, ended.Msg.GetEnded()))
 				return err
 			}
 			for _, id := range args {
@@ -82,7 +90,16 @@ func (a *app) sessions() *cobra.Command {
 			return nil
 		},
 	}
-	end.Flags().BoolVar(&all, "all", false, "all of them")
-	end.Flags().StringVar(&whose, "user", "", "e-mail of somebody else (administrators, with --all)")
-	return noun("sessions", "Open logins of browsers and command lines", []string{"session"}, list, end)
+	c.Flags().BoolVar(&all, "all", false, "all of them")
+	c.Flags().StringVar(&request.User, "user", "", "e-mail of somebody else (administrators, with --all)")
+	c.Flags().BoolVar(&request.Tokens, "tokens", false, "API and bootstrap tokens, too (with --all)")
+	return c
+}
+
+// endedText says what ended everywhere.
+func endedText(r *hubv1.EndSessionsRequest, n int32) string {
+	if r.GetTokens() {
+		return fmt.Sprintf("%d sessions, command line logins and tokens ended", n)
+	}
+	return fmt.Sprintf("%d sessions and command line logins ended; API tokens go on, unless you give --tokens", n)
 }

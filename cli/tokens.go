@@ -25,6 +25,8 @@ type tokenView struct {
 	Project     string   `json:"project"`
 	UsesLeft    int32    `json:"usesLeft"`
 	NamePattern string   `json:"namePattern"`
+	EndsWith    string   `json:"endsWith,omitempty"`
+	MadeBy      string   `json:"madeBy,omitempty"`
 	// Secret is only there when the token was just made.
 	Secret string `json:"secret,omitempty"`
 }
@@ -33,7 +35,7 @@ func (a *app) tokenView(t *hubv1.Token) tokenView {
 	return tokenView{
 		ID: t.GetId(), Kind: t.GetKind(), Name: t.GetName(), Owner: t.GetOwner(), Scopes: append([]string{}, t.GetScopes()...),
 		CreatedAt: stamp(t.GetCreatedAt()), ExpiresAt: stamp(t.GetExpiresAt()), LastUsedAt: stamp(t.GetLastUsedAt()), LastUsedAge: a.age(t.GetLastUsedAt()),
-		Project: t.GetProject(), UsesLeft: t.GetUsesLeft(), NamePattern: t.GetNamePattern(),
+		Project: t.GetProject(), UsesLeft: t.GetUsesLeft(), NamePattern: t.GetNamePattern(), EndsWith: t.GetEndsWith(), MadeBy: t.GetMadeBy(),
 	}
 }
 
@@ -60,6 +62,8 @@ func (a *app) tokens() *cobra.Command {
 				column[tokenView]{"OWNER", func(v tokenView) string { return v.Owner }},
 				column[tokenView]{"SCOPES", func(v tokenView) string { return strings.Join(v.Scopes, ",") }},
 				column[tokenView]{"EXPIRES", func(v tokenView) string { return v.ExpiresAt }},
+				column[tokenView]{"ENDS WITH", func(v tokenView) string { return v.EndsWith }},
+				column[tokenView]{"MADE BY", func(v tokenView) string { return v.MadeBy }},
 				column[tokenView]{"LAST USED", func(v tokenView) string { return ago(v.LastUsedAge) }},
 				column[tokenView]{"USES LEFT", func(v tokenView) string {
 					if v.Kind != "bootstrap" {
@@ -98,8 +102,12 @@ func (a *app) tokensCreate() *cobra.Command {
 		Use: "create [NAME]", Short: "Make a token and show it once",
 		Long: `Make a token and show it once: the secret alone goes to standard output.
 With --bootstrap it is one that new clusters register with; a token for more
-than one use leaves each cluster waiting for axle clusters approve.`,
-		Example: `  axle tokens create ci --scope read --expires 720h
+than one use leaves each cluster waiting for axle clusters approve.
+
+It ends with the token or login that it is made with, and lives no longer. For
+one that outlives your login, open /login/account at the hub, which asks for
+your password or passkey; for programs, axle serviceaccounts token.`,
+		Example: `  axle tokens create ci --scope read --expires 2h
   axle tokens create --bootstrap --name-pattern 'edge-*' --max-uses 50 --allow-tag tier=edge`,
 		Args: atMost(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -115,9 +123,6 @@ than one use leaves each cluster waiting for axle clusters approve.`,
 				boot.LifetimeMicros = expires.Microseconds()
 				made, err = client.Tokens.CreateBootstrap(c.Context(), connect.NewRequest(boot))
 			} else {
-				if len(args) == 0 {
-					return usagef("name the token after what will use it")
-				}
 				request.Name, request.LifetimeMicros = args[0], expires.Microseconds()
 				made, err = client.Tokens.Create(c.Context(), connect.NewRequest(request))
 			}
@@ -129,14 +134,14 @@ than one use leaves each cluster waiting for axle clusters approve.`,
 			if a.output == "json" || a.output == "yaml" {
 				return a.encode(view)
 			}
-			fmt.Fprintf(a.Err, "token %s made, good until %s; it is shown only now:\n", view.ID, view.ExpiresAt)
+			fmt.Fprintf(a.Err, "token %s made, good until %s; it is shown only now:\n", view.ID, view.until())
 			_, err = fmt.Fprintln(a.Out, view.Secret)
 			return err
 		},
 	}
 	f := c.Flags()
 	f.StringSliceVar(&request.Scopes, "scope", nil, "read, write or admin (default: your own)")
-	f.DurationVar(&expires, "expires", 0, "lifetime (default: 90 days; 24h with --bootstrap)")
+	f.DurationVar(&expires, "expires", 0, "lifetime (default: 90 days, 24h with --bootstrap, or what your own login has left)")
 	f.BoolVar(&bootstrap, "bootstrap", false, "a token that new clusters register with")
 	f.StringVar(&boot.Project, "project", "", "project of the clusters (with --bootstrap)")
 	f.StringVar(&boot.NamePattern, "name-pattern", "", "glob that their names must match (with --bootstrap)")
@@ -146,11 +151,21 @@ than one use leaves each cluster waiting for axle clusters approve.`,
 	return c
 }
 
+func (v tokenView) until() string {
+	if v.EndsWith == "" {
+		return v.ExpiresAt
+	}
+	return v.ExpiresAt + ", or until the token or login ends that made it"
+}
+
 // fitting refuses what says nothing of the kind of token that is made: who asks
 // for a bound would not get it.
 func fitting(c *cobra.Command, bootstrap bool, args []string) error {
-	if bootstrap && len(args) > 0 {
+	switch {
+	case bootstrap && len(args) > 0:
 		return usagef("a bootstrap token has no name; --name-pattern says which clusters may use it")
+	case !bootstrap && len(args) == 0:
+		return usagef("name the token after what will use it")
 	}
 	wrong, kind := []string{"project", "name-pattern", "allow-tag", "max-uses", "approved"}, "without --bootstrap"
 	if bootstrap {

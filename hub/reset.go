@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ type Reset struct {
 	// URL works once; it is a path alone when the hub's URL was not given.
 	URL       string
 	ExpiresAt time.Time
-	// Ended counts the sessions and command lines that were logged out.
+	// Ended counts the sessions, command lines and tokens that ended.
 	Ended int
 }
 
@@ -34,9 +35,6 @@ type Reset struct {
 func ResetLogin(ctx context.Context, c Config, email string, dropFactors bool) (r Reset, err error) {
 	if c, err = c.forDatabase(); err != nil {
 		return Reset{}, err
-	}
-	if c.Clock == nil {
-		c.Clock = clock.Real{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, resetLimit)
 	defer cancel()
@@ -59,7 +57,7 @@ func ResetLogin(ctx context.Context, c Config, email string, dropFactors bool) (
 		return Reset{}, err
 	}
 	// Without a record nobody gets the token.
-	if err := log.AddNow(ctx, resetRecord(made, dropFactors)); err != nil {
+	if err := log.AddNow(ctx, resetRecord(made, ended, dropFactors)); err != nil {
 		return Reset{}, err
 	}
 	return Reset{
@@ -71,10 +69,10 @@ func ResetLogin(ctx context.Context, c Config, email string, dropFactors bool) (
 // resetActor is who does it, as records say: whoever is at the machine.
 const resetActor = "axle-hub admin reset"
 
-func resetRecord(made identity.CreatedToken, dropFactors bool) audit.Record {
+func resetRecord(made identity.CreatedToken, ended int, dropFactors bool) audit.Record {
 	r := audit.Record{
 		Actor: resetActor, ActorKind: "hub", Action: "login.reset_prepared", Kind: "user", Name: made.OwnerName, TokenID: made.ID,
-		Result: audit.ResultOK, Detail: map[string]string{"second_factors": "kept"},
+		Result: audit.ResultOK, Detail: map[string]string{"second_factors": "kept", "ended": strconv.Itoa(ended)},
 	}
 	if dropFactors {
 		r.Detail["second_factors"] = "dropped"

@@ -43,12 +43,15 @@ func resetBeside(t *testing.T, running hubtest.HubConfig) {
 	noKey := config
 	noKey.KeyFile = filepath.Join(t.TempDir(), "none")
 	made, err := hub.ResetLogin(t.Context(), config, hubtest.Admin, true)
-	if err != nil || made.Ended != 1 || made.User != hubtest.Admin || !strings.HasPrefix(made.URL, h.URL+"/login/reset?token=axle_") {
+	if err != nil || made.Ended != 2 || made.User != hubtest.Admin || !strings.HasPrefix(made.URL, h.URL+"/login/reset?token=axle_") {
 		t.Fatalf("%+v, %v", made, err)
 	}
 	eventually.For(t, limit, "the running hub refuses the session", func() error {
 		if _, err := directory.AuthenticateSession(t.Context(), session.Secret); !errcode.Is(err, errcode.Unauthorized) {
 			return fmt.Errorf("it still works: %w", err)
+		}
+		if _, err := directory.Authenticate(t.Context(), h.AdminToken); !errcode.Is(err, errcode.Unauthorized) {
+			return fmt.Errorf("the API token still works: %w", err)
 		}
 		return nil
 	})

@@ -124,7 +124,7 @@ func newReset() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "reset EMAIL --data-dir DIR | --database-url URL",
 		Short:   "Let a person choose a new password, also while the hub runs",
-		Long:    "reset logs a person out everywhere and prints a URL where he chooses a new password, once and within the hour. It needs the hub's database and its key file, and is recorded in the audit log.",
+		Long:    "reset logs a person out everywhere, ends the tokens that they made, and prints a URL where they choose a new password, once and within the hour. It needs the hub's database and its key file, and is recorded in the audit log.",
 		Example: "  axle-hub admin reset you@example.com --data-dir /var/lib/axle --external-url https://axle.example.com\n  kubectl exec -n axle deploy/axle-hub -- axle-hub admin reset you@example.com",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -139,7 +139,7 @@ func newReset() *cobra.Command {
 			if o.config.ExternalURL == "" {
 				where = "the hub's URL with " + r.URL
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s was logged out of %d browsers and command lines and chooses a new password at, once and before %s:\n%s\n", r.User, r.Ended, r.ExpiresAt.Format("2006-01-02 15:04 UTC"), where)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d sessions, command lines and tokens of %s have ended. They choose a new password at, once and before %s:\n%s\n", r.Ended, r.User, r.ExpiresAt.Format("2006-01-02 15:04 UTC"), where)
 			return err
 		},
 	}

@@ -59,7 +59,7 @@ func TestWhatWasWrittenIsReadOnEveryReplica(t *testing.T) {
 		return status, header, text
 	}
 	seen, bearer := "", one.AdminToken
-	for i := range 10 {
+	for i := range 8 {
 		name := fmt.Sprintf("project-%d", i)
 		writer, reader := hubs[i%2], hubs[(i+1)%2]
 		status, header, text := patient(writer, hubv1connect.ProjectsCreateProcedure, `{"name": "`+name+`"}`, bearer, seen)

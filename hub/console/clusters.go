@@ -63,6 +63,9 @@ func (s *clusters) Get(ctx context.Context, r *connect.Request[hubv1.GetClusterR
 }
 
 func (s *clusters) Create(ctx context.Context, r *connect.Request[hubv1.CreateClusterRequest]) (*connect.Response[hubv1.CreateClusterResponse], error) {
+	if err := s.Identity.Proved(ctx, caller(ctx)); err != nil {
+		return nil, err // before there is a cluster without a token
+	}
 	have, err := s.Fleet.Cluster(ctx, r.Msg.GetName())
 	switch {
 	case errcode.Is(err, errcode.NotFound):

@@ -140,7 +140,7 @@ func (s *logins) EndSessions(ctx context.Context, r *connect.Request[hubv1.EndSe
 	if err != nil {
 		return nil, err
 	}
-	n, err := s.Identity.EndSessions(ctx, caller(ctx), id)
+	n, err := s.Identity.EndSessions(ctx, caller(ctx), id, r.Msg.GetTokens())
 	if err != nil {
 		return nil, err
 	}

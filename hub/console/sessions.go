@@ -34,7 +34,7 @@ type tokens struct{ *Server }
 func token(t identity.Token) *hubv1.Token {
 	out := &hubv1.Token{
 		Id: t.ID, Kind: string(t.Kind), Name: t.Name, Owner: t.OwnerName, Scopes: t.Scopes,
-		CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt, LastUsedAt: t.LastUsedAt,
+		CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt, LastUsedAt: t.LastUsedAt, EndsWith: t.EndsWith, MadeBy: t.Origin.MadeBy(),
 	}
 	if b := t.Bootstrap; b != nil {
 		out.Project, out.UsesLeft, out.NamePattern = b.Project, int32(b.UsesLeft), b.NamePattern

@@ -38,6 +38,11 @@ func (s *users) List(ctx context.Context, _ *connect.Request[hubv1.ListUsersRequ
 }
 
 func (s *users) Create(ctx context.Context, r *connect.Request[hubv1.CreateUserRequest]) (*connect.Response[hubv1.CreateUserResponse], error) {
+	if len(r.Msg.GetTokenScopes()) > 0 {
+		if err := s.Identity.Proved(ctx, caller(ctx)); err != nil {
+			return nil, err
+		}
+	}
 	u, err := s.Identity.CreateUser(ctx, caller(ctx).By(), identity.KindUser, r.Msg.GetEmail(), r.Msg.GetAdmin())
 	if err != nil {
 		return nil, err
@@ -46,13 +51,11 @@ func (s *users) Create(ctx context.Context, r *connect.Request[hubv1.CreateUserR
 	if len(r.Msg.GetTokenScopes()) == 0 {
 		return connect.NewResponse(out), nil
 	}
-	// Never with more than the administrator's own token may do.
-	as := identity.Principal{Kind: u.Kind, ID: u.ID, Name: u.Name, Admin: u.Admin, Scopes: caller(ctx).Scopes}
 	lifetime := micros(r.Msg.GetTokenLifetimeMicros())
 	if lifetime == 0 {
 		lifetime = firstToken
 	}
-	made, err := s.Identity.CreateToken(ctx, as, identity.TokenRequest{Name: "first", Scopes: r.Msg.GetTokenScopes(), Lifetime: lifetime})
+	made, err := s.Identity.CreateTokenFor(ctx, caller(ctx), u, identity.TokenRequest{Name: "first", Scopes: r.Msg.GetTokenScopes(), Lifetime: lifetime})
 	if err != nil {
 		return nil, err
 	}

@@ -16,35 +16,40 @@ var allScopes = []string{ScopeRead, ScopeWrite, ScopeAdmin}
 const maxName = 200
 
 // CreateToken makes an API token for the caller. It can never do more than the
-// token that asked for it. Invalid, Forbidden.
+// token that asked for it, and ends with it; one that is made in a session
+// stands by itself, and wants a proof that is fresh. Invalid, Forbidden,
+// ErrProve.
 func (d *Directory) CreateToken(ctx context.Context, by Principal, r TokenRequest) (CreatedToken, error) {
-	if by.Kind != KindUser && by.Kind != KindServiceAccount {
+	if len(r.Scopes) == 0 {
+		r.Scopes = by.Scopes
+	}
+	return d.CreateTokenFor(ctx, by, User{ID: by.ID, Kind: by.Kind, Name: by.Name, Admin: by.Admin}, r)
+}
+
+// CreateTokenFor makes an API token of somebody, which is his own: it outlives
+// the one that made it. Its scopes cannot exceed the caller's. Invalid,
+// Forbidden, ErrProve.
+func (d *Directory) CreateTokenFor(ctx context.Context, by Principal, owner User, r TokenRequest) (CreatedToken, error) {
+	if owner.Kind != KindUser && owner.Kind != KindServiceAccount {
 		return CreatedToken{}, errcode.New(errcode.Forbidden, "only people and service accounts have API tokens")
 	}
-	scopes := r.Scopes
-	if len(scopes) == 0 {
-		scopes = by.Scopes
-	}
-	if err := checkScopes(by, scopes); err != nil {
+	if err := checkScopes(by, r.Scopes); err != nil {
 		return CreatedToken{}, err
 	}
-	if err := d.mayMakeTokens(ctx, by); err != nil {
-		return CreatedToken{}, err
-	}
-	lifetime, err := checkLifetime(r.Lifetime, apiLifetime)
-	if err != nil {
-		return CreatedToken{}, err
+	if owner.Admin && owner.ID != by.ID && !(by.Admin && by.HasScope(ScopeAdmin)) {
+		return CreatedToken{}, errcode.New(errcode.Forbidden, "only an administrator makes tokens of an administrator")
 	}
 	if err := checkTokenName(r.Name); err != nil {
 		return CreatedToken{}, err
 	}
-	t := Token{
-		Kind: TokenAPI, Name: r.Name, Scopes: scopes,
-		OwnerID: by.ID, OwnerName: by.Name, OwnerKind: by.Kind, OwnerAdmin: by.Admin,
+	message := "scopes " + strings.Join(r.Scopes, ", ")
+	if owner.ID != by.ID {
+		message = "for " + owner.Name + ", " + message
 	}
-	return d.create(ctx, t, lifetime, event.Entry{
-		Kind: "token.created", Object: "token " + r.Name, By: by.By(), Message: "scopes " + strings.Join(scopes, ", "),
-	})
+	return d.create(ctx, by, Token{
+		Kind: TokenAPI, Name: r.Name, Scopes: r.Scopes,
+		OwnerID: owner.ID, OwnerName: owner.Name, OwnerKind: owner.Kind, OwnerAdmin: owner.Admin,
+	}, lifetime{r.Lifetime, apiLifetime}, event.Entry{Kind: "token.created", Object: "token " + r.Name, By: by.By(), Message: message})
 }
 
 func checkTokenName(name string) error {
@@ -66,14 +71,18 @@ func checkLifetime(wanted, standard time.Duration) (time.Duration, error) {
 	return wanted, nil
 }
 
-// create stores a token of the given terms with a new secret.
-func (d *Directory) create(ctx context.Context, t Token, lifetime time.Duration, entry event.Entry) (CreatedToken, error) {
-	made := d.mint(t, lifetime)
+// create stores a token of the given terms with a new secret, and with what it
+// owes to the one that makes it.
+func (d *Directory) create(ctx context.Context, by Principal, t Token, l lifetime, entry event.Entry) (CreatedToken, error) {
+	var made CreatedToken
 	err := d.writer.Write(ctx, func(ctx context.Context) error {
-		if err := d.store.InsertToken(ctx, made.Token); err != nil {
+		t := t
+		length, err := d.descend(ctx, by, &t, l)
+		if err != nil {
 			return err
 		}
-		if err := event.Append(ctx, change(made.Token)); err != nil {
+		made = d.mint(t, length)
+		if err := insertToken(ctx, d.store, made.Token); err != nil {
 			return err
 		}
 		return event.Record(ctx, entry)
@@ -85,12 +94,14 @@ func (d *Directory) create(ctx context.Context, t Token, lifetime time.Duration,
 	return made, nil
 }
 
-// mint gives a token its id, secret and times.
+// mint gives a token its id, secret and times; an end that it has is the latest.
 func (d *Directory) mint(t Token, lifetime time.Duration) CreatedToken {
 	bearer := newBearer()
 	hash := hashBearer(bearer)
 	t.ID, t.Hash, t.CreatedAt = newID("tok_"), hash[:], d.now()
-	t.ExpiresAt = t.CreatedAt + lifetime.Microseconds()
+	if end := t.CreatedAt + lifetime.Microseconds(); t.ExpiresAt == 0 || end < t.ExpiresAt {
+		t.ExpiresAt = end
+	}
 	return CreatedToken{Token: t, Secret: bearer}
 }
 
@@ -101,10 +112,11 @@ func (d *Directory) Tokens(ctx context.Context, by Principal) ([]Token, error) {
 	if by.Admin && by.HasScope(ScopeAdmin) {
 		owner = ""
 	}
-	return d.store.Tokens(ctx, owner)
+	all, err := d.store.Tokens(ctx, owner)
+	return d.tokens.standing(all, d.now()), err
 }
 
-// RevokeToken ends a token. NotFound also when it is not the caller's own and
+// RevokeToken ends a token, and with it those that it made. NotFound also when it is not the caller's own and
 // he is no administrator.
 func (d *Directory) RevokeToken(ctx context.Context, by Principal, id string) error {
 	err := d.writer.Write(ctx, func(ctx context.Context) error {

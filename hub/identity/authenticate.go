@@ -73,7 +73,7 @@ func (d *Directory) known(ctx context.Context, bearer string) (Token, error) {
 	if t.expired(now) {
 		return Token{}, errUnknown
 	}
-	return t, nil
+	return t, d.stands(ctx, t, now)
 }
 
 // used notes that a token was used.
@@ -136,7 +136,7 @@ func (t Token) expired(now int64) bool { return t.ExpiresAt != 0 && now >= t.Exp
 // principal is the caller that a token stands for. A person's name, rights and
 // groups are those of now, whatever the token was read with.
 func (d *Directory) principal(t Token) Principal {
-	p := Principal{TokenID: t.ID, TokenExpiresAt: t.ExpiresAt, Scopes: t.Scopes}
+	p := Principal{TokenID: t.ID, TokenExpiresAt: t.ExpiresAt, Scopes: t.Scopes, Session: t.Kind == TokenSession}
 	switch t.Kind {
 	case TokenDeploy:
 		p.Kind, p.ID, p.Name = KindCluster, t.ClusterID, t.ClusterName

@@ -14,8 +14,8 @@ const maxUses = 10000
 // anyValue in allowed tags lets a cluster choose the value.
 const anyValue = "*"
 
-// CreateBootstrapToken makes a token with which agents may register. Invalid
-// when its terms make no sense.
+// CreateBootstrapToken makes a token with which agents may register, as
+// CreateToken does. Invalid when its terms make no sense.
 func (d *Directory) CreateBootstrapToken(ctx context.Context, by Principal, r BootstrapRequest) (CreatedToken, error) {
 	if _, err := path.Match(r.NamePattern, ""); err != nil {
 		return CreatedToken{}, errcode.New(errcode.Invalid, "name pattern %q is no glob; use * and ? as in edge-*", r.NamePattern)
@@ -30,10 +30,6 @@ func (d *Directory) CreateBootstrapToken(ctx context.Context, by Principal, r Bo
 	if r.ClusterID != "" {
 		standard, name = fixedLifetime, "bootstrap "+r.ClusterName
 	}
-	lifetime, err := checkLifetime(r.Lifetime, standard)
-	if err != nil {
-		return CreatedToken{}, err
-	}
 	t := Token{
 		Kind: TokenBootstrap, Name: name, ClusterID: r.ClusterID, ClusterName: r.ClusterName,
 		OwnerID: by.ID, OwnerName: by.Name, OwnerKind: by.Kind,
@@ -42,7 +38,7 @@ func (d *Directory) CreateBootstrapToken(ctx context.Context, by Principal, r Bo
 			MaxUses: r.MaxUses, UsesLeft: r.MaxUses, NeedsApproval: r.MaxUses > 1 && !r.Approved,
 		},
 	}
-	return d.create(ctx, t, lifetime, event.Entry{Kind: "token.created", Object: "token " + name, By: by.By(), Cluster: r.ClusterID})
+	return d.create(ctx, by, t, lifetime{r.Lifetime, standard}, event.Entry{Kind: "token.created", Object: "token " + name, By: by.By(), Cluster: r.ClusterID})
 }
 
 // check returns nil when a cluster may have the name and the tags.

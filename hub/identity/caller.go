@@ -28,6 +28,9 @@ func (d *Directory) Caller(ctx context.Context, tokenID string) (Principal, erro
 	if t.expired(now) {
 		return Principal{}, errUnknown
 	}
+	if err := d.stands(ctx, t, now); err != nil {
+		return Principal{}, err
+	}
 	return d.principal(t), nil
 }
 

@@ -86,6 +86,26 @@ func change(t Token) event.Change {
 	return event.Change{Kind: event.KindToken, Key: t.ID, Cluster: t.ClusterID}
 }
 
+// tokensOf is what a transaction relies on that ends what somebody has: of one
+// that makes a token for them meanwhile, the later sees the earlier.
+func tokensOf(ownerID string) event.Change {
+	return event.Change{Kind: event.KindToken, Key: "of " + ownerID}
+}
+
+// insertToken keeps a new token and tells the feed, in the transaction of the
+// context.
+func insertToken(ctx context.Context, store TokenStore, t Token) error {
+	if err := store.InsertToken(ctx, t); err != nil {
+		return err
+	}
+	if t.OwnerID != "" {
+		if err := event.Append(ctx, tokensOf(t.OwnerID)); err != nil {
+			return err
+		}
+	}
+	return event.Append(ctx, change(t))
+}
+
 // appendTokens tells the feed of changed tokens.
 func appendTokens(ctx context.Context, tokens ...Token) error {
 	for _, t := range tokens {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/assertion"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 )
@@ -17,13 +18,13 @@ import (
 const (
 	// federatedLifetime is the longest that an exchanged token lives.
 	federatedLifetime = time.Hour
-	// shortestFederated is the shortest, for a token that ends right now.
-	shortestFederated = time.Minute
+	// skewedFederated is what one lives that is over by the hub's clock and not
+	// by its issuer's.
+	skewedFederated = time.Minute
 	// replayKept is how long beyond its end a token is known to be used.
 	replayKept = 15 * time.Minute
-	// maxTrusts and maxClaims bound what one exchange looks through.
+	// maxTrusts bounds what one exchange looks through.
 	maxTrusts = 1000
-	maxClaims = 20
 	maxPEM    = 64 << 10
 )
 
@@ -55,7 +56,7 @@ type FederationStore interface {
 	DeleteTrust(ctx context.Context, id string) error
 	// Trusts returns all, or those of an issuer, in order of name.
 	Trusts(ctx context.Context, issuer string) ([]Trust, error)
-	// TouchTrust notes a use.
+	// TouchTrust notes a use, or returns NotFound.
 	TouchTrust(ctx context.Context, id string, at int64) error
 }
 
@@ -67,7 +68,7 @@ type Issuers interface {
 }
 
 // CreateTrust adds a trust. Invalid, NotFound for the account, Conflict,
-// Forbidden for a scope that the caller lacks.
+// Forbidden for a scope that the caller lacks, ErrProve.
 func (d *Directory) CreateTrust(ctx context.Context, by Principal, t Trust) (Trust, error) {
 	if err := d.checkTrust(t); err != nil {
 		return Trust{}, err
@@ -80,6 +81,9 @@ func (d *Directory) CreateTrust(ctx context.Context, by Principal, t Trust) (Tru
 	}
 	if t.Lifetime == 0 {
 		t.Lifetime = federatedLifetime.Microseconds()
+	}
+	if err := d.Proved(ctx, by); err != nil {
+		return Trust{}, err
 	}
 	t.ID, t.CreatedAt, t.CreatedBy = newID("fed_"), d.now(), by.By()
 	err := d.writer.Write(ctx, func(ctx context.Context) error {
@@ -120,16 +124,17 @@ func (d *Directory) checkTrust(t Trust) error {
 	if len(t.CAPEM) > maxPEM {
 		return errcode.New(errcode.Invalid, "ca_pem: at most %d bytes", maxPEM)
 	}
-	return checkClaimPatterns(t.Claims)
+	return assertion.CheckPatterns(t.Claims)
 }
 
 // Trusts returns all trusts in order of name.
 func (d *Directory) Trusts(ctx context.Context) ([]Trust, error) { return d.store.Trusts(ctx, "") }
 
-// DeleteTrust removes a trust by name. Tokens that were exchanged by it live
-// on for what is left of their hour. NotFound.
+// DeleteTrust removes a trust by name and ends the tokens that were exchanged
+// by it. NotFound.
 func (d *Directory) DeleteTrust(ctx context.Context, by Principal, name string) error {
-	return d.writer.Write(ctx, func(ctx context.Context) error {
+	var ended []Token
+	err := d.writer.Write(ctx, func(ctx context.Context) error {
 		all, err := d.store.Trusts(ctx, "")
 		if err != nil {
 			return err
@@ -141,26 +146,38 @@ func (d *Directory) DeleteTrust(ctx context.Context, by Principal, name string) 
 		if err := d.store.DeleteTrust(ctx, all[i].ID); err != nil {
 			return err
 		}
+		if ended, err = d.store.OwnedTokens(ctx, all[i].AccountID); err != nil {
+			return err
+		}
+		ended = slices.DeleteFunc(ended, func(t Token) bool { return t.EndsWith != all[i].ID })
+		if err := d.endTokens(ctx, ended, by, "token.revoked"); err != nil {
+			return err
+		}
 		return event.Record(ctx, event.Entry{Kind: "trust.deleted", Object: "trust " + name, By: by.By()})
 	})
+	if err != nil {
+		return err
+	}
+	d.tokens.remove(ids(ended)...)
+	return nil
 }
 
 // Exchange trades a token of a trusted issuer for one of the hub, of at most
 // an hour; name chooses the trust, empty is the one that fits. A token is
 // traded once. Unauthorized, Conflict when several trusts fit, Unavailable.
 func (d *Directory) Exchange(ctx context.Context, name, token string) (CreatedToken, error) {
-	said, err := parseAssertion(token)
+	said, err := assertion.Parse(token)
 	if err != nil {
 		return CreatedToken{}, err
 	}
-	all, err := d.store.Trusts(ctx, said.issuer)
+	all, err := d.store.Trusts(ctx, said.Issuer)
 	if err != nil {
 		return CreatedToken{}, err
 	}
 	var fits []Trust
 	var why error
 	var expires time.Time
-	id := said.signed
+	id := said.Signed
 	for _, t := range all {
 		if name != "" && t.Name != name {
 			continue
@@ -181,7 +198,7 @@ func (d *Directory) Exchange(ctx context.Context, name, token string) (CreatedTo
 	}
 	switch {
 	case len(fits) == 1:
-		return d.exchange(ctx, fits[0], said.issuer+"\n"+id, expires)
+		return d.exchange(ctx, fits[0], said.Issuer+"\n"+id, expires)
 	case len(fits) > 1:
 		return CreatedToken{}, errcode.New(errcode.Conflict, "several trusts fit the token; name one of them")
 	case why != nil:
@@ -200,13 +217,17 @@ func (d *Directory) verify(ctx context.Context, t Trust, token string) (map[stri
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	return claims, expires, matchClaims(t.Claims, claims)
+	return claims, expires, assertion.Match(t.Claims, claims)
 }
 
 // exchange makes the token unless this was done for the same one before.
 func (d *Directory) exchange(ctx context.Context, t Trust, used string, expires time.Time) (CreatedToken, error) {
 	left := time.Duration(expires.UnixMicro()-d.now()) * time.Microsecond
-	lifetime := max(shortestFederated, min(left, time.Duration(t.Lifetime)*time.Microsecond))
+	if left <= 0 {
+		// It is over by our clock, and was let in since the issuer's may differ.
+		left = skewedFederated
+	}
+	lifetime := min(left, time.Duration(t.Lifetime)*time.Microsecond)
 	digest := sha256.Sum256([]byte(used))
 	var made CreatedToken
 	err := d.writer.Write(ctx, func(ctx context.Context) error {
@@ -223,15 +244,13 @@ func (d *Directory) exchange(ctx context.Context, t Trust, used string, expires 
 		}
 		made = d.mint(Token{
 			Kind: TokenFederated, Name: "federated by " + t.Name, Scopes: t.Scopes,
-			OwnerID: account.ID, OwnerName: account.Name, OwnerKind: account.Kind, OwnerAdmin: account.Admin,
+			OwnerID: account.ID, OwnerName: account.Name, OwnerKind: account.Kind, OwnerAdmin: account.Admin, EndsWith: t.ID,
 		}, lifetime)
-		if err := d.store.InsertToken(ctx, made.Token); err != nil {
+		if err := insertToken(ctx, d.store, made.Token); err != nil {
 			return err
 		}
+		// A trust that is deleted meanwhile is found here: the row is written.
 		if err := d.store.TouchTrust(ctx, t.ID, d.now()); err != nil {
-			return err
-		}
-		if err := event.Append(ctx, change(made.Token)); err != nil {
 			return err
 		}
 		return event.Record(ctx, event.Entry{Kind: "token.exchanged", Object: "trust " + t.Name, By: account.Name, Message: "a token of " + t.Issuer})

@@ -129,8 +129,8 @@ type PasswordStore interface {
 
 // SessionStore keeps what is known of sessions beside their tokens.
 type SessionStore interface {
-	// InsertSession adds one.
-	InsertSession(ctx context.Context, s StoredSession) error
+	// PutSession adds one, or writes when its person proved to be who they are.
+	PutSession(ctx context.Context, s StoredSession) error
 	// Session returns one by its token's id, or NotFound.
 	Session(ctx context.Context, tokenID string) (StoredSession, error)
 	// SessionsOf returns those of a user, or of all that came through a
@@ -139,8 +139,8 @@ type SessionStore interface {
 	// LoginTokens returns the sessions and command line tokens of a user,
 	// newest first.
 	LoginTokens(ctx context.Context, userID string) ([]Token, error)
-	// DropSessions removes what belongs to tokens that are gone, and marks and
-	// devices that expired before now.
+	// DropSessions removes what belongs to tokens that are gone, those that
+	// ended with them too, and marks and devices that expired before now.
 	DropSessions(ctx context.Context, now int64) error
 	// UseOnce notes a key until it expires, or returns Conflict when it was
 	// noted before.

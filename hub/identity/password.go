@@ -67,8 +67,10 @@ func (d *Directory) HasPassword(ctx context.Context, userID string) (bool, error
 }
 
 // ChangePassword sets the caller's own password, who must know the present
-// one, and ends his other sessions. Invalid, Unauthorized.
-func (d *Directory) ChangePassword(ctx context.Context, by Principal, present, wanted string) error {
+// one, and ends every session of theirs, this one too: a copy of its cookie may
+// be somebody else's. It ends their tokens as well when tokens is set. Invalid,
+// Unauthorized.
+func (d *Directory) ChangePassword(ctx context.Context, by Principal, present, wanted string, tokens bool) error {
 	stored, err := d.store.Password(ctx, by.ID)
 	if errcode.Is(err, errcode.NotFound) {
 		return errcode.New(errcode.Invalid, "you log in through a provider; there is no password to change here")
@@ -97,17 +99,7 @@ func (d *Directory) ChangePassword(ctx context.Context, by Principal, present, w
 		if err := d.store.PutPassword(ctx, latest); err != nil {
 			return err
 		}
-		all, err := d.store.LoginTokens(ctx, by.ID)
-		if err != nil {
-			return err
-		}
-		ended = nil
-		for _, t := range all {
-			if t.ID != by.TokenID {
-				ended = append(ended, t)
-			}
-		}
-		if err := d.endTokens(ctx, ended, by, "session.all_ended"); err != nil {
+		if ended, err = d.endOf(ctx, by, by.ID, tokens); err != nil {
 			return err
 		}
 		return event.Record(ctx, event.Entry{Kind: "user.password_changed", Object: "user " + by.Name, By: by.By()})

@@ -46,6 +46,8 @@ type Principal struct {
 	TokenID string
 	// TokenExpiresAt is microseconds since 1970 UTC, 0 is never.
 	TokenExpiresAt int64
+	// Session says that the token is a browser's session.
+	Session bool
 	// Project limits the caller to one project by id; empty is no limit.
 	Project string
 }

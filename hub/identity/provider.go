@@ -52,6 +52,9 @@ type Claims struct {
 	Email         string
 	EmailVerified bool
 	Groups        []string
+	// AuthenticatedAt is when the account showed its password or the like at
+	// the provider, 0 when that does not say.
+	AuthenticatedAt int64
 }
 
 const (

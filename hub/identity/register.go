@@ -95,7 +95,7 @@ func (d *Directory) bootstrapToken(ctx context.Context, bearer string) (Token, e
 	if err != nil || t.Kind != TokenBootstrap || t.Bootstrap == nil || t.expired(d.now()) {
 		return Token{}, errcode.New(errcode.Unauthorized, "the bootstrap token is not known or has expired; make a new one and install the agent with it")
 	}
-	return t, nil
+	return t, d.stands(ctx, t, d.now())
 }
 
 // enroll finds or makes the identity of a registration.

@@ -11,10 +11,10 @@ import (
 var errReset = errcode.New(errcode.Unauthorized, "this link to choose a password is not known, was used, or is older than an hour; make another on the hub's machine with: axle-hub admin reset EMAIL")
 
 // PrepareReset makes a token with which a person chooses a new password, once
-// and within the hour, and ends his sessions and command line tokens, and the
-// reset tokens that he had. dropFactors takes his second factors away as well.
-// It returns how many sessions and tokens ended. NotFound, Invalid for a
-// service account.
+// and within the hour, and ends everything that they have: sessions, command
+// lines, API and bootstrap tokens, and earlier reset tokens. Whoever else knew
+// the password may have made them. dropFactors takes second factors away as
+// well. It returns how many ended. NotFound, Invalid for a service account.
 func (d *Directory) PrepareReset(ctx context.Context, by Principal, email string, dropFactors bool) (made CreatedToken, ended int, err error) {
 	user, err := d.UserByName(ctx, email)
 	if err != nil {
@@ -28,7 +28,7 @@ func (d *Directory) PrepareReset(ctx context.Context, by Principal, email string
 	}, resetLifetime)
 	var gone []Token
 	err = d.writer.Write(ctx, func(ctx context.Context) (err error) {
-		if gone, err = d.endForReset(ctx, user, by); err != nil {
+		if gone, err = d.endOf(ctx, by, user.ID, true); err != nil {
 			return err
 		}
 		if dropFactors {
@@ -36,10 +36,7 @@ func (d *Directory) PrepareReset(ctx context.Context, by Principal, email string
 				return err
 			}
 		}
-		if err := d.store.InsertToken(ctx, made.Token); err != nil {
-			return err
-		}
-		if err := event.Append(ctx, change(made.Token)); err != nil {
+		if err := insertToken(ctx, d.store, made.Token); err != nil {
 			return err
 		}
 		return event.Record(ctx, event.Entry{Kind: "user.reset_prepared", Object: "user " + user.Name, By: by.By(), Message: "a link to choose a new password"})
@@ -49,22 +46,6 @@ func (d *Directory) PrepareReset(ctx context.Context, by Principal, email string
 	}
 	d.tokens.remove(ids(gone)...)
 	return made, len(gone), nil
-}
-
-// endForReset ends a person's sessions, command line tokens and reset tokens
-// in the transaction of the context and returns them.
-func (d *Directory) endForReset(ctx context.Context, user User, by Principal) ([]Token, error) {
-	all, err := d.store.OwnedTokens(ctx, user.ID)
-	if err != nil {
-		return nil, err
-	}
-	var gone []Token
-	for _, t := range all {
-		if t.ofLogin() || t.Kind == TokenReset {
-			gone = append(gone, t)
-		}
-	}
-	return gone, d.endTokens(ctx, gone, by, "session.all_ended")
 }
 
 // dropFactors takes one-time codes and passkeys of a person away in the
@@ -113,7 +94,8 @@ func (d *Directory) resetToken(ctx context.Context, bearer string) (Token, User,
 }
 
 // ResetPassword sets the password of a reset token's person, uses the token
-// up, and ends what began with the old password meanwhile. Second factors stay.
+// up, and ends what began with the old password meanwhile, tokens too. Second
+// factors stay.
 // Unauthorized, Invalid.
 func (d *Directory) ResetPassword(ctx context.Context, bearer, password string) (User, error) {
 	user, err := d.CheckReset(ctx, bearer)
@@ -139,7 +121,7 @@ func (d *Directory) ResetPassword(ctx context.Context, bearer, password string) 
 		}
 		// The token that is used is one of them.
 		by := Principal{Kind: KindUser, ID: user.ID, Name: user.Name}
-		if gone, err = d.endForReset(ctx, user, by); err != nil {
+		if gone, err = d.endOf(ctx, by, user.ID, true); err != nil {
 			return err
 		}
 		return event.Record(ctx, event.Entry{Kind: "user.password_reset", Object: "user " + user.Name, By: user.Name})

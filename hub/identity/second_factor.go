@@ -48,7 +48,7 @@ func (d *Directory) CheckTOTP(ctx context.Context, userID, code string) error {
 	if err != nil {
 		return err
 	}
-	step, ok := d.totpStep(string(secret), code)
+	step, ok := totpStep(d.clock.Now(), string(secret), code)
 	if !ok {
 		return errWrongCode
 	}
@@ -64,11 +64,11 @@ func (d *Directory) CheckTOTP(ctx context.Context, userID, code string) error {
 }
 
 // totpStep returns the time step whose code it is.
-func (d *Directory) totpStep(secret, code string) (int64, bool) {
+func totpStep(now time.Time, secret, code string) (int64, bool) {
 	if secret == "" || len(code) != otp.DigitsSix.Length() {
 		return 0, false
 	}
-	now, found := d.clock.Now(), int64(0)
+	found := int64(0)
 	for off := -totpSkew; off <= totpSkew; off++ {
 		at := now.Add(time.Duration(off) * totpPeriod)
 		want, err := totp.GenerateCodeCustom(secret, at, totpOptions)
@@ -81,13 +81,14 @@ func (d *Directory) totpStep(secret, code string) (int64, bool) {
 
 // NewTOTP returns a new secret for the caller, which is kept only once
 // SetTOTP has seen a code of it.
-func (d *Directory) NewTOTP(by Principal, hub string) (*otp.Key, error) {
+func NewTOTP(by Principal, hub string) (*otp.Key, error) {
 	return totp.Generate(totp.GenerateOpts{Issuer: "Axle " + hub, AccountName: by.Name, Period: totpOptions.Period, Digits: totpOptions.Digits, Algorithm: totpOptions.Algorithm})
 }
 
-// SetTOTP keeps a secret of one-time codes, given a code of it. Invalid.
+// SetTOTP keeps a secret of one-time codes, given a code of it. Invalid, and
+// ErrProve as with every change of a second factor.
 func (d *Directory) SetTOTP(ctx context.Context, by Principal, secret, code string) error {
-	step, ok := d.totpStep(secret, code)
+	step, ok := totpStep(d.clock.Now(), secret, code)
 	if !ok {
 		return errcode.New(errcode.Invalid, "the code does not fit; is the clock of the phone right?")
 	}
@@ -102,6 +103,9 @@ func (d *Directory) DropTOTP(ctx context.Context, by Principal) error {
 }
 
 func (d *Directory) changePassword(ctx context.Context, by Principal, kind, message string, change func(*StoredPassword)) error {
+	if err := d.Proved(ctx, by); err != nil {
+		return err
+	}
 	return d.writer.Write(ctx, func(ctx context.Context) error {
 		p, err := d.store.Password(ctx, by.ID)
 		if errcode.Is(err, errcode.NotFound) {
@@ -127,8 +131,11 @@ func (d *Directory) Passkeys(ctx context.Context, userID string) ([]Passkey, err
 func (d *Directory) User(ctx context.Context, id string) (User, error) { return d.store.User(ctx, id) }
 
 // AddPasskey keeps a credential of the caller. Conflict when it is known,
-// Exhausted when he has too many.
+// Exhausted when he has too many, ErrProve.
 func (d *Directory) AddPasskey(ctx context.Context, by Principal, k Passkey) error {
+	if err := d.Proved(ctx, by); err != nil {
+		return err
+	}
 	k.UserID, k.CreatedAt = by.ID, d.now()
 	if k.Name = cut(k.Name, maxName); k.Name == "" {
 		k.Name = "passkey of " + clock.FromMicros(k.CreatedAt).Format(time.DateOnly)
@@ -154,8 +161,11 @@ func (d *Directory) UsedPasskey(ctx context.Context, k Passkey) error {
 	return d.writer.Write(ctx, func(ctx context.Context) error { return d.store.UpdatePasskey(ctx, k) })
 }
 
-// DropPasskey removes one of the caller's. NotFound.
+// DropPasskey removes one of the caller's. NotFound, ErrProve.
 func (d *Directory) DropPasskey(ctx context.Context, by Principal, id string) error {
+	if err := d.Proved(ctx, by); err != nil {
+		return err
+	}
 	return d.writer.Write(ctx, func(ctx context.Context) error {
 		found, err := d.store.DeletePasskey(ctx, by.ID, id)
 		if err != nil {

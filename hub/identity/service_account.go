@@ -2,7 +2,6 @@ package identity
 
 import (
 	"context"
-	"strings"
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -83,8 +82,8 @@ func (d *Directory) DeleteServiceAccount(ctx context.Context, by Principal, name
 	})
 }
 
-// CreateServiceAccountToken makes an API token for a service account. Its
-// scopes cannot exceed the caller's. NotFound, Invalid, Forbidden.
+// CreateServiceAccountToken makes an API token for a service account, as
+// CreateTokenFor. NotFound.
 func (d *Directory) CreateServiceAccountToken(ctx context.Context, by Principal, account string, r TokenRequest) (CreatedToken, error) {
 	u, err := d.serviceAccount(ctx, account)
 	if err != nil {
@@ -93,47 +92,7 @@ func (d *Directory) CreateServiceAccountToken(ctx context.Context, by Principal,
 	if len(r.Scopes) == 0 {
 		r.Scopes = []string{ScopeRead}
 	}
-	if err := d.mayMakeTokens(ctx, by); err != nil {
-		return CreatedToken{}, err
-	}
-	if err := checkScopes(by, r.Scopes); err != nil {
-		return CreatedToken{}, err
-	}
-	if u.Admin && !(by.Admin && by.HasScope(ScopeAdmin)) {
-		return CreatedToken{}, errcode.New(errcode.Forbidden, "only an administrator makes tokens of an administrator")
-	}
-	lifetime, err := checkLifetime(r.Lifetime, apiLifetime)
-	if err != nil {
-		return CreatedToken{}, err
-	}
-	if err := checkTokenName(r.Name); err != nil {
-		return CreatedToken{}, err
-	}
-	return d.create(ctx, Token{
-		Kind: TokenAPI, Name: r.Name, Scopes: r.Scopes,
-		OwnerID: u.ID, OwnerName: u.Name, OwnerKind: u.Kind, OwnerAdmin: u.Admin,
-	}, lifetime, event.Entry{
-		Kind: "token.created", Object: "token " + r.Name, By: by.By(), Message: "for " + u.Name + ", scopes " + strings.Join(r.Scopes, ", "),
-	})
-}
-
-// mayMakeTokens refuses a token that was exchanged: it would else live on in
-// what it makes.
-func (d *Directory) mayMakeTokens(ctx context.Context, by Principal) error {
-	if by.TokenID == "" {
-		return nil
-	}
-	t, err := d.store.Token(ctx, by.TokenID)
-	if errcode.Is(err, errcode.NotFound) {
-		return errUnknown
-	}
-	if err != nil {
-		return err
-	}
-	if t.Kind == TokenFederated {
-		return errcode.New(errcode.Forbidden, "a token that was exchanged for a CI's makes no others; exchange a new one, or let a person make it")
-	}
-	return nil
+	return d.CreateTokenFor(ctx, by, u, r)
 }
 
 type tokenUse struct {
@@ -147,7 +106,7 @@ func (x *tokenIndex) byOwner(now int64) map[string]tokenUse {
 	defer x.mu.RUnlock()
 	uses := map[string]tokenUse{}
 	for _, t := range x.byHash {
-		if t.OwnerID == "" || t.Kind == TokenBootstrap || t.expired(now) {
+		if t.OwnerID == "" || t.Kind == TokenBootstrap || !x.holds(t, now) {
 			continue
 		}
 		u := uses[t.OwnerID]

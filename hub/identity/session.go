@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/axle-cd/axle/hub/event"
@@ -33,6 +34,9 @@ type SessionTerms struct {
 	// Source is the address that it began from, Agent the browser's name.
 	Source string
 	Agent  string
+	// ProvedAt is when its person last showed a password or a passkey, or the
+	// provider says that they did; 0 when it does not say.
+	ProvedAt int64
 }
 
 // Session is one of a person's ways in that are open now.
@@ -64,13 +68,13 @@ func (d *Directory) StartSession(ctx context.Context, user User, terms SessionTe
 		if ended, err = d.crowdedOut(ctx, user.ID); err != nil {
 			return err
 		}
-		if err := d.store.InsertToken(ctx, made.Token); err != nil {
+		if err := insertToken(ctx, d.store, made.Token); err != nil {
 			return err
 		}
-		if err := d.store.InsertSession(ctx, row); err != nil {
+		if err := d.store.PutSession(ctx, row); err != nil {
 			return err
 		}
-		if err := appendTokens(ctx, append([]Token{made.Token}, ended...)...); err != nil {
+		if err := appendTokens(ctx, ended...); err != nil {
 			return err
 		}
 		return event.Record(ctx, event.Entry{Kind: "session.started", Object: "user " + user.Name, By: user.Name, Message: "by " + terms.Method + " from " + terms.Source})
@@ -156,7 +160,7 @@ func (d *Directory) Sessions(ctx context.Context, by Principal, userID string) (
 	}
 	var all []Session
 	now := d.now()
-	for _, t := range tokens {
+	for _, t := range d.tokens.standing(tokens, now) {
 		if !t.expired(now) && (t.Kind != TokenSession || !idle(t, now)) {
 			all = append(all, Session{Token: t, SessionTerms: terms[t.ID]})
 		}
@@ -215,25 +219,38 @@ func (d *Directory) EndSession(ctx context.Context, by Principal, id string) err
 	return nil
 }
 
-// EndSessions ends all sessions and command line tokens of a user and returns
-// how many there were. The user is the caller when empty.
-func (d *Directory) EndSessions(ctx context.Context, by Principal, userID string) (int, error) {
+// EndSessions ends all sessions and command line tokens of a user, and the
+// tokens that they made as well when tokens is set, and returns how many there
+// were. The user is the caller when empty.
+func (d *Directory) EndSessions(ctx context.Context, by Principal, userID string, tokens bool) (int, error) {
 	userID, err := d.whose(by, userID)
 	if err != nil {
 		return 0, err
 	}
-	var tokens []Token
+	var gone []Token
 	err = d.writer.Write(ctx, func(ctx context.Context) (err error) {
-		if tokens, err = d.store.LoginTokens(ctx, userID); err != nil {
-			return err
-		}
-		return d.endTokens(ctx, tokens, by, "session.all_ended")
+		gone, err = d.endOf(ctx, by, userID, tokens)
+		return err
 	})
 	if err != nil {
 		return 0, err
 	}
-	d.tokens.remove(ids(tokens)...)
-	return len(tokens), nil
+	d.tokens.remove(ids(gone)...)
+	return len(gone), nil
+}
+
+// endOf ends the logins of a user in the transaction of the context, or
+// everything that they have, and returns it.
+func (d *Directory) endOf(ctx context.Context, by Principal, userID string, everything bool) ([]Token, error) {
+	if err := event.Rely(ctx, tokensOf(userID)); err != nil {
+		return nil, err
+	}
+	all, err := d.store.OwnedTokens(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(t Token) bool { return !everything && !t.ofLogin() })
+	return all, d.endTokens(ctx, all, by, "session.all_ended")
 }
 
 // endTokens deletes tokens in the transaction of the context and tells of it.

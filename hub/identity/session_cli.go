@@ -34,7 +34,7 @@ type CLIRequest struct {
 	Client string
 	// Scopes default to all that a session has.
 	Scopes []string
-	// Lifetime defaults to 12 h, at most 7 days.
+	// Lifetime defaults to 12 h, at most 7 days and what the session has left.
 	Lifetime time.Duration
 	// Challenge is the base64url SHA-256 of the verifier (PKCE, S256).
 	Challenge string
@@ -85,10 +85,13 @@ type cliCode struct {
 }
 
 // AllowCLI returns the code that a command line trades for its token, after
-// the person of a session said yes.
-func (d *Directory) AllowCLI(by Principal, r CLIRequest) (string, error) {
+// the person of a session said yes. ErrProve when the login was long ago.
+func (d *Directory) AllowCLI(ctx context.Context, by Principal, r CLIRequest) (string, error) {
 	r, err := r.Check()
 	if err != nil {
+		return "", err
+	}
+	if err := d.ProvedForCLI(ctx, by); err != nil {
 		return "", err
 	}
 	if sum, err := base64.RawURLEncoding.DecodeString(r.Challenge); err != nil || len(sum) != sha256.Size {
@@ -130,8 +133,8 @@ func (d *Directory) ExchangeCode(ctx context.Context, code, verifier string) (Cr
 	})
 }
 
-// issueCLI makes a command line's token for the person of a session; once runs
-// first, in the same transaction.
+// issueCLI makes a command line's token for the person of a session, with which
+// it ends; once runs first, in the same transaction.
 func (d *Directory) issueCLI(ctx context.Context, userID, session string, r CLIRequest, once func(ctx context.Context) error) (CreatedToken, error) {
 	var made CreatedToken
 	err := d.writer.Write(ctx, func(ctx context.Context) error {
@@ -145,18 +148,19 @@ func (d *Directory) issueCLI(ctx context.Context, userID, session string, r CLIR
 		if err != nil || open.OwnerID != userID || open.expired(d.now()) {
 			return errcode.New(errcode.Unauthorized, "the session that allowed this login has ended; log in again")
 		}
+		if err := event.Rely(ctx, change(open)); err != nil {
+			return err
+		}
 		user, err := d.store.User(ctx, userID)
 		if err != nil {
 			return err
 		}
 		made = d.mint(Token{
-			Kind: TokenCLI, Name: r.Client, Scopes: r.Scopes,
+			Kind: TokenCLI, Name: r.Client, Scopes: r.Scopes, EndsWith: open.ID, ExpiresAt: open.ExpiresAt,
+			Origin:  &Origin{Token: open.ID, By: user.Name, Depth: 1},
 			OwnerID: user.ID, OwnerName: user.Name, OwnerKind: user.Kind, OwnerAdmin: user.Admin,
 		}, r.Lifetime)
-		if err := d.store.InsertToken(ctx, made.Token); err != nil {
-			return err
-		}
-		if err := event.Append(ctx, change(made.Token)); err != nil {
+		if err := insertToken(ctx, d.store, made.Token); err != nil {
 			return err
 		}
 		return event.Record(ctx, event.Entry{Kind: "token.created", Object: "token " + r.Client, By: user.Name, Message: "a login of the command line, scopes " + strings.Join(r.Scopes, ", ")})

@@ -139,7 +139,13 @@ func (d *Directory) DeviceByCode(ctx context.Context, typed string) (Device, err
 }
 
 // AnswerDevice says yes or no to a device login, for the person of a session.
+// A yes may be ErrProve, as with AllowCLI.
 func (d *Directory) AnswerDevice(ctx context.Context, by Principal, typed string, allow bool) (Device, error) {
+	if allow {
+		if err := d.ProvedForCLI(ctx, by); err != nil {
+			return Device{}, err
+		}
+	}
 	var device Device
 	err := d.writer.Write(ctx, func(ctx context.Context) (err error) {
 		if device, err = d.DeviceByCode(ctx, typed); err != nil {

@@ -30,7 +30,7 @@ func (d *Directory) PrepareSetup(ctx context.Context, present string) (string, e
 			return "", err
 		}
 	}
-	made, err := d.create(ctx, Token{Kind: TokenSetup, Name: "setup"}, setupLifetime, event.Entry{
+	made, err := d.create(ctx, Principal{}, Token{Kind: TokenSetup, Name: "setup"}, lifetime{standard: setupLifetime}, event.Entry{
 		Kind: "hub.setup_prepared", Object: "hub", By: "hub", Message: "a setup token was written beside the hub's data",
 	})
 	return made.Secret, err
@@ -49,10 +49,7 @@ func (d *Directory) Setup(ctx context.Context, bearer, email string) (CreatedTok
 		OwnerID: user.ID, OwnerName: user.Name, OwnerKind: user.Kind, OwnerAdmin: true,
 	}, apiLifetime)
 	err = d.setUp(ctx, bearer, user, func(ctx context.Context) error {
-		if err := d.store.InsertToken(ctx, made.Token); err != nil {
-			return err
-		}
-		return appendTokens(ctx, made.Token)
+		return insertToken(ctx, d.store, made.Token)
 	})
 	if err != nil {
 		return CreatedToken{}, err

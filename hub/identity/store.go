@@ -85,7 +85,8 @@ type Store interface {
 type TokenStore interface {
 	// InsertToken adds a token.
 	InsertToken(ctx context.Context, t Token) error
-	// UpdateToken writes a bootstrap token's terms, or returns NotFound.
+	// UpdateToken writes a token's hash and bootstrap terms, or returns
+	// NotFound.
 	UpdateToken(ctx context.Context, t Token) error
 	// DeleteTokens removes tokens by id; missing ones are no error.
 	DeleteTokens(ctx context.Context, ids []string) error

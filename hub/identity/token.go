@@ -67,6 +67,12 @@ type Token struct {
 	// is fixed to; ClusterName is its name.
 	ClusterID   string
 	ClusterName string
+	// EndsWith is the token that made this one and whose end is its end too,
+	// or the trust that a federated one was exchanged by; empty for one that
+	// stands by itself.
+	EndsWith string
+	// Origin is nil for a token that was made with no other.
+	Origin *Origin
 	// Bootstrap is set for bootstrap tokens alone.
 	Bootstrap *BootstrapTerms
 }
@@ -100,7 +106,8 @@ type TokenRequest struct {
 	Name string
 	// Scopes default to the caller's own and cannot exceed them.
 	Scopes []string
-	// Lifetime defaults to 90 days, at most 366.
+	// Lifetime defaults to 90 days, at most 366, and to what the maker has left
+	// when that is less.
 	Lifetime time.Duration
 }
 

@@ -40,6 +40,10 @@ func (x *tokenIndex) putLocked(t Token) {
 	if known, ok := x.byHash[hash]; ok && t.LastUsedAt < known.LastUsedAt {
 		t.LastUsedAt = known.LastUsedAt
 	}
+	if old, ok := x.byID[t.ID]; ok && old != hash {
+		// A session got another value; the old one is nobody's.
+		delete(x.byHash, old)
+	}
 	x.byHash[hash], x.byID[t.ID] = t, hash
 }
 

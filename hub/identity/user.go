@@ -179,6 +179,9 @@ func (d *Directory) DeleteUser(ctx context.Context, by, name string) error {
 
 // endOwned deletes every token of a user in the transaction of the context.
 func (d *Directory) endOwned(ctx context.Context, ownerID string) ([]string, error) {
+	if err := event.Rely(ctx, tokensOf(ownerID)); err != nil {
+		return nil, err
+	}
 	tokens, err := d.store.OwnedTokens(ctx, ownerID)
 	if err != nil {
 		return nil, err

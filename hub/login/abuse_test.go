@@ -121,7 +121,7 @@ func TestSessionsAreOfOnePersonAndOneKind(t *testing.T) {
 	if err := d.EndSession(t.Context(), as, mine.TokenID); !errcode.Is(err, errcode.NotFound) {
 		t.Errorf("somebody else's session was ended: %v", err)
 	}
-	if _, err := d.EndSessions(t.Context(), as, mine.ID); !errcode.Is(err, errcode.Forbidden) {
+	if _, err := d.EndSessions(t.Context(), as, mine.ID, false); !errcode.Is(err, errcode.Forbidden) {
 		t.Errorf("somebody else's sessions were ended: %v", err)
 	}
 	if all, err := d.Sessions(t.Context(), as, mine.ID); !errcode.Is(err, errcode.Forbidden) || len(all) > 0 {
@@ -129,7 +129,7 @@ func TestSessionsAreOfOnePersonAndOneKind(t *testing.T) {
 	}
 	reader := mine
 	reader.Scopes = []string{"read"}
-	if _, err := d.EndSessions(t.Context(), reader, ann.ID); !errcode.Is(err, errcode.Forbidden) {
+	if _, err := d.EndSessions(t.Context(), reader, ann.ID, false); !errcode.Is(err, errcode.Forbidden) {
 		t.Errorf("an administrator's token that may only read: %v", err)
 	}
 	if who := v.who(); who != owner {
@@ -173,7 +173,7 @@ func TestLogoutEverywhereEndsAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, err := b.identity().AllowCLI(mine, identity.CLIRequest{Challenge: challenge("verifier")})
+	code, err := b.identity().AllowCLI(t.Context(), mine, identity.CLIRequest{Challenge: challenge("verifier")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestLogoutEverywhereEndsAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.get("/login/account")
-	v.post("/login/account/end-all", url.Values{})
+	v.post("/logout", url.Values{"everywhere": {"1"}})
 	if v.who() != "" || other.who() != "" {
 		t.Errorf("still logged in: %q, %q", v.who(), other.who())
 	}

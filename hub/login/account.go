@@ -2,17 +2,29 @@ package login
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"html/template"
 	"image/png"
 	"net/http"
-	"net/url"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/pquerna/otp"
 
+	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
 )
+
+// account is the page where people look after their own ways in.
+type account struct{ *Server }
+
+// noteTimeout bounds what an answer waits for its record.
+const noteTimeout = 5 * time.Second
 
 // accountView is what somebody sees of his own account.
 type accountView struct {
@@ -21,23 +33,32 @@ type accountView struct {
 	Factor   identity.SecondFactor
 	Passkeys []identity.Passkey
 	Sessions []identity.Session
+	Tokens   []identity.Token
 	Current  string
+	// Proved says that its person showed a password or a passkey a moment ago,
+	// and may change what is here.
+	Proved bool
 	// Secret and Picture are those of new one-time codes.
 	Secret  string
 	Picture template.URL
+	// Made is a token that is shown this once.
+	Made *identity.CreatedToken
 }
 
-// account shows the sessions and second factors of whoever is logged in.
-func (s *Server) account(w http.ResponseWriter, r *http.Request) error {
-	return s.accountPage(w, r, http.StatusOK, view{}, nil)
+// show shows the sessions, tokens and second factors of whoever is logged in.
+func (s *account) show(w http.ResponseWriter, r *http.Request) error {
+	return s.page(w, r, http.StatusOK, view{Account: &accountView{}})
 }
 
-func (s *Server) accountPage(w http.ResponseWriter, r *http.Request, status int, v view, totp *otp.Key) error {
+// page completes the view.
+func (s *account) page(w http.ResponseWriter, r *http.Request, status int, v view) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {
 		return err
 	}
-	a := &accountView{New: r.URL.Query().Get("new") != "", Current: p.TokenID}
+	a := v.Account
+	a.New, a.Current = r.URL.Query().Get("new") != "", p.TokenID
+	a.Proved = s.identity.Proved(r.Context(), p) == nil
 	if a.Local, err = s.identity.HasPassword(r.Context(), p.ID); err != nil {
 		return err
 	}
@@ -50,15 +71,31 @@ func (s *Server) accountPage(w http.ResponseWriter, r *http.Request, status int,
 	if a.Sessions, err = s.identity.Sessions(r.Context(), p, ""); err != nil {
 		return err
 	}
-	if totp != nil {
-		if a.Secret, a.Picture, err = showTOTP(totp); err != nil {
-			return err
-		}
-		v.Picture = true
+	all, err := s.identity.Tokens(r.Context(), p)
+	if err != nil {
+		return err
 	}
-	v.Title, v.Person, v.Account, v.Passkeys = "Your account", &p, a, a.Local && s.keys.possible()
+	for _, t := range all {
+		if t.OwnerID == p.ID && t.Kind == identity.TokenAPI {
+			a.Tokens = append(a.Tokens, t)
+		}
+	}
+	v.Title, v.Person, v.Passkeys, v.Picture = "Your account", &p, a.Local && s.keys.possible(), a.Picture != ""
 	s.render(w, r, status, "account", v)
 	return nil
+}
+
+// note makes the record of a change durable, for a while, and else leaves it to
+// the log.
+func (s *account) note(r *http.Request, p identity.Principal, a audit.Record) {
+	a.At, a.Source, a.Result = clock.Micros(s.clock.Now()), sourceOf(r), audit.ResultOK
+	a.Actor, a.ActorKind, a.ActorID, a.TokenID = p.Name, string(p.Kind), p.ID, p.TokenID
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), noteTimeout)
+	defer cancel()
+	if err := s.audit.AddNow(ctx, a); err != nil {
+		s.log.Warn("the audit record of a change waits for the database", logkey.Kind, a.Action, logkey.Error, err)
+		s.audit.Add(ctx, a)
+	}
 }
 
 // showTOTP is the secret as text and as a picture for a phone.
@@ -75,12 +112,12 @@ func showTOTP(key *otp.Key) (string, template.URL, error) {
 }
 
 // done goes back to the account, or shows what was wrong there.
-func (s *Server) done(w http.ResponseWriter, r *http.Request, err error) error {
+func (s *account) done(w http.ResponseWriter, r *http.Request, err error) error {
 	switch errcode.Of(err) {
 	case errcode.Invalid, errcode.Unauthorized, errcode.Exhausted, errcode.NotFound:
 		if err != nil {
 			retryAfter(w, err)
-			return s.accountPage(w, r, errcode.HTTPStatus(errcode.Of(err)), view{Error: errcode.Message(err)}, nil)
+			return s.page(w, r, errcode.HTTPStatus(errcode.Of(err)), view{Error: errcode.Message(err), Account: &accountView{}})
 		}
 	}
 	if err != nil {
@@ -90,9 +127,17 @@ func (s *Server) done(w http.ResponseWriter, r *http.Request, err error) error {
 	return nil
 }
 
+// changed notes a change that went well and goes back to the account.
+func (s *account) changed(w http.ResponseWriter, r *http.Request, p identity.Principal, err error, a audit.Record) error {
+	if err == nil {
+		s.note(r, p, a)
+	}
+	return s.done(w, r, err)
+}
+
 // changePassword needs the present one: an open browser must not be enough to
-// take an account over.
-func (s *Server) changePassword(w http.ResponseWriter, r *http.Request) error {
+// take an account over. Every session ends, and this browser gets a new one.
+func (s *account) changePassword(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {
 		return err
@@ -100,13 +145,30 @@ func (s *Server) changePassword(w http.ResponseWriter, r *http.Request) error {
 	if r.PostFormValue("password") != r.PostFormValue("again") {
 		return s.done(w, r, errcode.New(errcode.Invalid, "the two passwords differ"))
 	}
+	tokens := r.PostFormValue("tokens") != ""
 	right, err := s.guess(r, p.Name)
 	if err == nil {
-		if err = s.identity.ChangePassword(r.Context(), p, r.PostFormValue("present"), r.PostFormValue("password")); !errcode.Is(err, errcode.Unauthorized) {
+		if err = s.identity.ChangePassword(r.Context(), p, r.PostFormValue("present"), r.PostFormValue("password"), tokens); !errcode.Is(err, errcode.Unauthorized) {
 			right()
 		}
 	}
+	if err != nil {
+		return s.done(w, r, err)
+	}
+	s.note(r, p, audit.Record{Action: "account.password_changed", Kind: "user", Name: p.Name, Detail: ended(tokens)})
+	user, err := s.identity.User(r.Context(), p.ID)
+	if err == nil {
+		err = s.begin(w, r, user, identity.SessionTerms{Method: identity.MethodPassword}, "")
+	}
 	return s.done(w, r, err)
+}
+
+// ended says in a record whether tokens ended with the sessions.
+func ended(tokens bool) map[string]string {
+	if tokens {
+		return map[string]string{"api_tokens": "ended"}
+	}
+	return map[string]string{"api_tokens": "kept"}
 }
 
 // pendingTOTP is a secret whose first code is still to come.
@@ -116,7 +178,7 @@ type pendingTOTP struct {
 }
 
 // beginTOTP shows a new secret.
-func (s *Server) beginTOTP(w http.ResponseWriter, r *http.Request) error {
+func (s *account) beginTOTP(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {
 		return err
@@ -125,21 +187,32 @@ func (s *Server) beginTOTP(w http.ResponseWriter, r *http.Request) error {
 	if err == nil && !local {
 		err = errcode.New(errcode.Invalid, "you log in through a provider, which looks after your second factors")
 	}
+	if err == nil {
+		err = s.identity.Proved(r.Context(), p)
+	}
 	if err != nil {
 		return s.done(w, r, err)
 	}
-	key, err := s.identity.NewTOTP(p, s.host)
+	key, err := identity.NewTOTP(p, s.host)
 	if err != nil {
 		return err
 	}
 	if err := s.seal(w, cookieTOTP, pendingTOTP{p.ID, key.URL()}, flowLifetime); err != nil {
 		return err
 	}
-	return s.accountPage(w, r, http.StatusOK, view{}, key)
+	return s.totpPage(w, r, http.StatusOK, "", key)
+}
+
+func (s *account) totpPage(w http.ResponseWriter, r *http.Request, status int, problem string, key *otp.Key) (err error) {
+	a := &accountView{}
+	if a.Secret, a.Picture, err = showTOTP(key); err != nil {
+		return err
+	}
+	return s.page(w, r, status, view{Error: problem, Account: a})
 }
 
 // confirmTOTP keeps the secret once its first code is right.
-func (s *Server) confirmTOTP(w http.ResponseWriter, r *http.Request) error {
+func (s *account) confirmTOTP(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {
 		return err
@@ -154,49 +227,66 @@ func (s *Server) confirmTOTP(w http.ResponseWriter, r *http.Request) error {
 	}
 	err = s.identity.SetTOTP(r.Context(), p, key.Secret(), r.PostFormValue("code"))
 	if errcode.Is(err, errcode.Invalid) {
-		return s.accountPage(w, r, http.StatusUnprocessableEntity, view{Error: errcode.Message(err)}, key)
+		return s.totpPage(w, r, http.StatusUnprocessableEntity, errcode.Message(err), key)
 	}
 	s.dropCookie(w, cookieTOTP)
-	return s.done(w, r, err)
+	return s.changed(w, r, p, err, audit.Record{Action: "account.totp_added", Kind: "user", Name: p.Name})
 }
 
-// dropTOTP and dropKey need the password: they make the account weaker.
-func (s *Server) dropTOTP(w http.ResponseWriter, r *http.Request) error {
-	return s.weaken(w, r, func(p identity.Principal) error { return s.identity.DropTOTP(r.Context(), p) })
-}
-
-func (s *Server) dropKey(w http.ResponseWriter, r *http.Request) error {
-	return s.weaken(w, r, func(p identity.Principal) error { return s.identity.DropPasskey(r.Context(), p, r.PostFormValue("id")) })
-}
-
-func (s *Server) weaken(w http.ResponseWriter, r *http.Request, drop func(identity.Principal) error) error {
+// dropTOTP and dropKey make the account weaker; identity asks for a proof.
+func (s *account) dropTOTP(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {
 		return err
 	}
-	right, err := s.guess(r, p.Name)
-	if err == nil {
-		_, _, err = s.identity.CheckPassword(r.Context(), p.Name, r.PostFormValue("password"))
+	return s.changed(w, r, p, s.identity.DropTOTP(r.Context(), p), audit.Record{Action: "account.totp_removed", Kind: "user", Name: p.Name})
+}
+
+func (s *account) dropKey(w http.ResponseWriter, r *http.Request) error {
+	p, ok, err := s.needPerson(w, r)
+	if err != nil || !ok {
+		return err
 	}
-	if err == nil {
-		right()
-		err = drop(p)
+	id := r.PostFormValue("id")
+	return s.changed(w, r, p, s.identity.DropPasskey(r.Context(), p, id), audit.Record{Action: "account.passkey_removed", Kind: "passkey", Name: id})
+}
+
+// createToken makes an API token and shows it once.
+func (s *account) createToken(w http.ResponseWriter, r *http.Request) error {
+	p, ok, err := s.needPerson(w, r)
+	if err != nil || !ok {
+		return err
 	}
-	return s.done(w, r, err)
+	days, err := strconv.Atoi(r.PostFormValue("days"))
+	if err != nil || days < 1 || days > 366 {
+		return s.done(w, r, errcode.New(errcode.Invalid, "a token lives 1 to 366 days"))
+	}
+	made, err := s.identity.CreateToken(r.Context(), p, identity.TokenRequest{
+		Name: r.PostFormValue("name"), Scopes: []string{r.PostFormValue("scope")}, Lifetime: time.Duration(days) * 24 * time.Hour,
+	})
+	if err != nil {
+		return s.done(w, r, err)
+	}
+	s.note(r, p, audit.Record{Action: "account.token_created", Kind: "token", Name: made.Name, Detail: map[string]string{"token": made.ID, "scopes": strings.Join(made.Scopes, " ")}})
+	return s.page(w, r, http.StatusOK, view{Account: &accountView{Made: &made}})
+}
+
+// revokeToken ends one of one's own.
+func (s *account) revokeToken(w http.ResponseWriter, r *http.Request) error {
+	p, ok, err := s.needPerson(w, r)
+	if err != nil || !ok {
+		return err
+	}
+	id := r.PostFormValue("id")
+	return s.changed(w, r, p, s.identity.RevokeToken(r.Context(), p, id), audit.Record{Action: "account.token_revoked", Kind: "token", Name: id})
 }
 
 // endSession ends one session of one's own.
-func (s *Server) endSession(w http.ResponseWriter, r *http.Request) error {
+func (s *account) endSession(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {
 		return err
 	}
-	return s.done(w, r, s.identity.EndSession(r.Context(), p, r.PostFormValue("id")))
-}
-
-// endAll logs somebody out everywhere, here too.
-func (s *Server) endAll(w http.ResponseWriter, r *http.Request) error {
-	r.PostForm = url.Values{"everywhere": {"1"}}
-	r.Form = r.PostForm
-	return s.logout(w, r)
+	id := r.PostFormValue("id")
+	return s.changed(w, r, p, s.identity.EndSession(r.Context(), p, id), audit.Record{Action: "account.session_ended", Kind: "session", Name: id})
 }

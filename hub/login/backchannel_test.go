@@ -88,7 +88,7 @@ func TestProviderEndsSessions(t *testing.T) {
 			t.Fatal(err)
 		}
 		const verifier = "a verifier of a command line, long enough for all"
-		code, err := b.identity().AllowCLI(by, identity.CLIRequest{Client: "axle", Challenge: challenge(verifier)})
+		code, err := b.identity().AllowCLI(t.Context(), by, identity.CLIRequest{Client: "axle", Challenge: challenge(verifier)})
 		if err != nil {
 			t.Fatal(err)
 		}

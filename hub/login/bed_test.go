@@ -70,9 +70,9 @@ func localhostBed(t *testing.T) *bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	free := strconv.Itoa(number)
-	h := hubtest.New(t, hubtest.Config{AdminToken: "none", Hub: hubtest.HubConfig{Listen: "127.0.0.1:" + free, ExternalURL: "http://localhost:" + free}})
-	return &bed{h, t, nil}
+	free, c := strconv.Itoa(number), &shifted{}
+	h := hubtest.New(t, hubtest.Config{AdminToken: "none", Hub: hubtest.HubConfig{Clock: c, Listen: "127.0.0.1:" + free, ExternalURL: "http://localhost:" + free}})
+	return &bed{h, t, c}
 }
 
 // challenge is the PKCE challenge of a verifier.
@@ -239,7 +239,13 @@ var requestID = regexp.MustCompile(`name=id value="([^"]+)"`)
 // through logs in through a provider.
 func (v *visitor) through(provider string, p *oidcserver.Server, u oidcserver.User) {
 	v.t.Helper()
-	v.get("/login/oidc/" + provider)
+	v.throughFrom("/login/oidc/"+provider, p, u)
+}
+
+// throughFrom is through from a link that leads to the provider.
+func (v *visitor) throughFrom(path string, p *oidcserver.Server, u oidcserver.User) {
+	v.t.Helper()
+	v.get(path)
 	m := requestID.FindStringSubmatch(v.page)
 	if m == nil {
 		v.t.Fatalf("no login page of the provider: %d %s %s", v.status, v.url, v.page)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -22,6 +23,8 @@ const (
 	maxTokenAge = 10 * time.Minute
 	// maxGroups bounds what is read of a groups claim.
 	maxGroups = 2000
+	// maxTime is the last second that counts, some 1,900 years from now.
+	maxTime = 60_000_000_000
 	// maxIDToken bounds an ID token, in bytes.
 	maxIDToken = 128 << 10
 )
@@ -108,7 +111,14 @@ func (p *party) complete(ctx context.Context, found *discovery, subject string, 
 			}
 		}
 	}
-	return identity.Claims{Subject: subject, Email: email, EmailVerified: isTrue(claims["email_verified"]), Groups: groups}, nil
+	at, _ := claims["auth_time"].(float64)
+	if at < 0 || at > maxTime {
+		at = 0
+	}
+	return identity.Claims{
+		Subject: subject, Email: email, EmailVerified: isTrue(claims["email_verified"]), Groups: groups,
+		AuthenticatedAt: min(int64(at)*time.Second.Microseconds(), clock.Micros(p.clock.Now())),
+	}, nil
 }
 
 // isTrue also takes the text that some providers send.

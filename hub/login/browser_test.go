@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/eventually"
@@ -22,7 +23,7 @@ func album(t *testing.T, b *browser.Browser, name string) {
 	for _, look := range []struct {
 		name, scheme string
 		width        int
-	}{{"light", "light", 1100}, {"dark", "dark", 1100}, {"phone", "light", 360}} {
+	}{{"light", "light", 1440}, {"dark", "dark", 1440}, {"phone", "light", 390}, {"phone-dark", "dark", 390}} {
 		b.Look(look.width, 760, look.scheme)
 		if err := os.WriteFile(filepath.Join(dir, name+"-"+look.name+".png"), b.Picture(), 0o600); err != nil {
 			t.Fatal(err)
@@ -99,6 +100,63 @@ func TestPeopleComeInByBrowser(t *testing.T) {
 	album(t, page, "cli")
 }
 
+// One real browser shows again who it is, makes a token, changes the password
+// and logs out everywhere.
+func TestPeopleProveWhoTheyAreByBrowser(t *testing.T) {
+	b, _ := newBed(t)
+	b.provider("idp", func(p *identity.Provider) { p.Title = "Example" }, bob)
+	page := browser.New(t)
+	page.Open(b.URL + "/login?next=%2Flogin%2Faccount")
+	page.Fill("#email", owner)
+	page.Fill("#password", password)
+	page.Click("form button")
+	page.WaitForText("Make a token")
+	b.later(11 * time.Minute)
+	page.Open(b.URL + "/login/account")
+	page.WaitForText("Show that it is you")
+	album(t, page, "account-unproved")
+	page.Click("a.button:not(.plain)")
+	page.WaitForText("Is it you?")
+	album(t, page, "again")
+	page.Fill("#password", "not the password")
+	page.Click("form button")
+	page.WaitForText("the password is wrong")
+	album(t, page, "again-wrong")
+	page.Fill("#password", password)
+	page.Click("form button")
+	page.WaitForText("Make a token")
+	page.Fill("#token", "nightly report")
+	page.Click("form[action=\"/login/account/token\"] button")
+	page.WaitForText("It is shown only now")
+	album(t, page, "account-token")
+	page.Open(b.URL + "/logout")
+	page.WaitForText("End my API tokens")
+	album(t, page, "logout")
+	page.Click("input[name=tokens]")
+	page.Click("button[name=everywhere]")
+	page.WaitForText("You are logged out")
+	album(t, page, "logged-out")
+	user, err := b.user(owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, err := b.Parts().Store.OwnedTokens(t.Context(), user.ID); err != nil || len(left) != 0 {
+		t.Errorf("%d tokens are left: %v", len(left), err)
+	}
+	token, _ := b.prepare(false)
+	page.Open(b.URL + "/login/reset?token=" + token)
+	page.WaitForText("its API tokens end")
+	album(t, page, "reset")
+
+	page.Open(b.URL + "/login/oidc/idp?next=%2Flogin%2Fagain")
+	page.WaitFor("#go")
+	page.Fill("#name", bob.Name)
+	page.Fill("#password", bob.Password)
+	page.Click("#go")
+	page.WaitForText("Log in at Example again")
+	album(t, page, "again-provider")
+}
+
 // A passkey needs a name, so the hub is at localhost here.
 func TestPasskey(t *testing.T) {
 	b := localhostBed(t)
@@ -125,6 +183,13 @@ func TestPasskey(t *testing.T) {
 
 	page.Click("form[data-passkey=use] button")
 	page.WaitForText("by passkey")
+	b.later(11 * time.Minute)
+	page.Open(b.URL + "/login/account")
+	page.WaitForText("Show that it is you")
+	page.Click("a.button:not(.plain)")
+	page.WaitForText("Is it you?")
+	page.Click("form[data-passkey=use] button")
+	page.WaitForText("Add a passkey")
 	eventually.For(t, limit, "the passkey's use is noted", func() error {
 		u, err := b.user(owner)
 		if err != nil {

@@ -75,6 +75,9 @@ func (s *Server) showCLI(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || !ok {
 		return err
 	}
+	if err := s.identity.ProvedForCLI(r.Context(), p); err != nil {
+		return err
+	}
 	s.render(w, r, http.StatusOK, "cli", view{Title: "Allow the command line", Person: &p, CLI: &asked, FormTo: originOf(asked.Redirect)})
 	return nil
 }
@@ -92,7 +95,7 @@ func (s *Server) answerCLI(w http.ResponseWriter, r *http.Request) error {
 	query := url.Values{"state": {asked.State}}
 	result := "denied"
 	if r.PostFormValue("answer") == "allow" {
-		code, err := s.identity.AllowCLI(p, asked.CLIRequest)
+		code, err := s.identity.AllowCLI(r.Context(), p, asked.CLIRequest)
 		if err != nil {
 			return err
 		}
@@ -132,6 +135,9 @@ func (s *Server) devicePage(w http.ResponseWriter, r *http.Request, p identity.P
 		return nil
 	}
 	if err != nil {
+		return err
+	}
+	if err := s.identity.ProvedForCLI(r.Context(), p); err != nil {
 		return err
 	}
 	s.render(w, r, http.StatusOK, "device", view{Title: "Log in on another machine", Person: &p, Device: &device, Code: device.UserCode})

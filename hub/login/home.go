@@ -15,15 +15,19 @@ func (s *Server) home(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// session tells a program in the browser who is logged in, and the token that
-// its calls need.
+// session tells a program in the browser who is logged in, when they last showed
+// who they are, and the token that its calls need.
 func (s *Server) session(w http.ResponseWriter, r *http.Request) error {
 	p, err := s.who(r)
 	if err != nil {
 		return err
 	}
+	at, err := s.identity.ProvedAt(r.Context(), p)
+	if err != nil {
+		return err
+	}
 	w.Header().Set("Content-Type", "application/json")
 	return json.NewEncoder(w).Encode(map[string]any{
-		"name": p.Name, "groups": append([]string{}, p.Groups...), "admin": p.Admin, "csrf": FormToken(s.cookie(r.Header, cookieSession)),
+		"name": p.Name, "groups": append([]string{}, p.Groups...), "admin": p.Admin, "provedAt": at, "csrf": FormToken(s.cookie(r.Header, cookieSession)),
 	})
 }

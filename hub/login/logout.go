@@ -34,16 +34,26 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) error {
 		if err := s.end(r, p); err != nil {
 			return err
 		}
-		s.record(r, audit.Record{Actor: p.Name, ActorKind: string(p.Kind), ActorID: p.ID, TokenID: p.TokenID, Action: "logout", Result: audit.ResultOK})
+		s.record(r, audit.Record{Actor: p.Name, ActorKind: string(p.Kind), ActorID: p.ID, TokenID: p.TokenID, Action: "logout", Result: audit.ResultOK, Detail: scopeOf(r)})
 	}
 	s.dropCookie(w, cookieSession)
 	http.Redirect(w, r, to, http.StatusSeeOther)
 	return nil
 }
 
+// scopeOf says in a record how much a logout ended.
+func scopeOf(r *http.Request) map[string]string {
+	if r.PostFormValue("everywhere") == "" {
+		return nil
+	}
+	detail := ended(r.PostFormValue("tokens") != "")
+	detail["everywhere"] = "yes"
+	return detail
+}
+
 func (s *Server) end(r *http.Request, p identity.Principal) error {
 	if r.PostFormValue("everywhere") != "" {
-		_, err := s.identity.EndSessions(r.Context(), p, "")
+		_, err := s.identity.EndSessions(r.Context(), p, "", r.PostFormValue("tokens") != "")
 		return err
 	}
 	err := s.identity.EndSession(r.Context(), p, p.TokenID)
@@ -92,6 +102,6 @@ func (s *Server) providerLogout(r *http.Request, p identity.Principal) string {
 
 // loggedOut says so.
 func (s *Server) loggedOut(w http.ResponseWriter, r *http.Request) error {
-	s.render(w, r, http.StatusOK, "message", view{Title: "Logged out", Note: "You are logged out of this hub. Command lines stay logged in until axle logout, or until you log out everywhere.", Back: "/login"})
+	s.render(w, r, http.StatusOK, "message", view{Title: "Logged out", Note: "You are logged out of this hub, and so are the command lines that this browser let in.", Back: "/login"})
 	return nil
 }

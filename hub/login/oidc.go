@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
@@ -25,10 +26,21 @@ type flow struct {
 	Nonce    string `json:"n"`
 	Verifier string `json:"v"`
 	Next     string `json:"x"`
+	// Session is the one that goes on when its person logs in anew, at Begun
+	// or later; empty for a login.
+	Session string `json:"a,omitempty"`
+	Begun   int64  `json:"b,omitempty"`
 }
 
 // toProvider sends a browser to log in at a provider.
 func (s *Server) toProvider(w http.ResponseWriter, r *http.Request) error {
+	return s.send(w, r, flow{})
+}
+
+// send begins a flow at the provider that a request names. One that belongs to
+// a session wants a password there, or what the provider has in its place,
+// whatever session it has open.
+func (s *Server) send(w http.ResponseWriter, r *http.Request, f flow) error {
 	if err := s.try(r); err != nil {
 		return err
 	}
@@ -43,11 +55,15 @@ func (s *Server) toProvider(w http.ResponseWriter, r *http.Request) error {
 		retryAfter(w, err)
 		return s.loginPage(w, r, http.StatusServiceUnavailable, view{Error: errcode.Message(err), Next: next})
 	}
-	f := flow{Provider: p.Name, State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Next: next}
+	f.Provider, f.State, f.Nonce, f.Verifier, f.Next = p.Name, rand.Text(), rand.Text(), oauth2.GenerateVerifier(), next
+	options := []oauth2.AuthCodeOption{oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier)}
+	if f.Session != "" {
+		options = append(options, oauth2.SetAuthURLParam("prompt", "login"), oauth2.SetAuthURLParam("max_age", "0"))
+	}
 	if err := s.seal(w, cookieFlow, f, flowLifetime); err != nil {
 		return err
 	}
-	to := p.config(found, s.origin+p.CallbackPath()).AuthCodeURL(f.State, oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier))
+	to := p.config(found, s.origin+p.CallbackPath()).AuthCodeURL(f.State, options...)
 	http.Redirect(w, r, to, http.StatusSeeOther)
 	return nil
 }
@@ -70,60 +86,76 @@ func (s *Server) fromProvider(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	user, idToken, err := s.answered(r.Context(), p, f, query)
+	a, err := s.answered(r.Context(), p, f, query)
+	if f.Session != "" {
+		return (&again{s}).fromProvider(w, r, f, a, err)
+	}
 	if err != nil {
-		err = s.refused(r, identity.MethodOIDC, user.Name, err)
+		err = s.refused(r, identity.MethodOIDC, a.user.Name, err)
 		if errcode.Of(err) == errcode.Internal {
 			return err
 		}
 		retryAfter(w, err)
 		return s.loginPage(w, r, errcode.HTTPStatus(errcode.Of(err)), view{Error: errcode.Message(err), Next: f.Next})
 	}
-	if err := s.begin(w, r, user, identity.SessionTerms{Method: identity.MethodOIDC, ProviderID: p.ID}, idToken); err != nil {
+	terms := identity.SessionTerms{Method: identity.MethodOIDC, ProviderID: p.ID, ProvedAt: a.at}
+	if err := s.begin(w, r, a.user, terms, a.idToken); err != nil {
 		return err
 	}
 	http.Redirect(w, r, safeNext(f.Next), http.StatusSeeOther)
 	return nil
 }
 
+// answer is what a provider says of whoever logged in there, and when they did:
+// 0 when it does not say.
+type answer struct {
+	user    identity.User
+	idToken string
+	at      int64
+}
+
 // answered trades the code of an answer for tokens, believes them or not, and
 // finds the user.
-func (s *Server) answered(ctx context.Context, p *party, f flow, query url.Values) (user identity.User, idToken string, err error) {
+func (s *Server) answered(ctx context.Context, p *party, f flow, query url.Values) (a answer, err error) {
 	found, err := p.discover(ctx)
 	if err != nil {
-		return user, "", err
+		return a, err
 	}
 	if iss := query.Get("iss"); (iss != "" || found.IssInAnswer) && iss != p.Issuer {
-		return user, "", errcode.New(errcode.Unauthorized, "the answer is not of %s", p.Title)
+		return a, errcode.New(errcode.Unauthorized, "the answer is not of %s", p.Title)
 	}
 	if code := query.Get("error"); code != "" {
-		return user, "", errcode.New(errcode.Unauthorized, "%s refused the login: %.100s %.300s", p.Title, code, query.Get("error_description"))
+		return a, errcode.New(errcode.Unauthorized, "%s refused the login: %.100s %.300s", p.Title, code, query.Get("error_description"))
 	}
 	if query.Get("code") == "" {
-		return user, "", errcode.New(errcode.Unauthorized, "the answer of %s has no code", p.Title)
+		return a, errcode.New(errcode.Unauthorized, "the answer of %s has no code", p.Title)
 	}
 	ctx = oidc.ClientContext(ctx, p.client)
 	tokens, err := p.config(found, s.origin+p.CallbackPath()).Exchange(ctx, query.Get("code"), oauth2.VerifierOption(f.Verifier))
 	if err != nil {
-		return user, "", s.notTraded(p, err)
+		return a, s.notTraded(p, err)
 	}
-	idToken, _ = tokens.Extra("id_token").(string)
-	claims, err := p.believe(ctx, found, idToken, f.Nonce, tokens)
+	a.idToken, _ = tokens.Extra("id_token").(string)
+	claims, err := p.believe(ctx, found, a.idToken, f.Nonce, tokens)
 	if err != nil {
-		return user, "", err
+		return a, err
 	}
 	// A state that came back before is a replay, even where the provider took
 	// its code twice.
 	used := sha256.Sum256([]byte(f.State))
 	err = s.identity.UseOnce(ctx, "state "+hex.EncodeToString(used[:]), s.clock.Now().Add(flowLifetime))
 	if errcode.Is(err, errcode.Conflict) {
-		return user, "", errFlow
+		return a, errFlow
 	}
 	if err != nil {
-		return user, "", err
+		return a, err
 	}
-	user, err = s.identity.LoginBy(ctx, p.Provider, claims)
-	return user, idToken, err
+	a.at = claims.AuthenticatedAt
+	if f.Session != "" && a.at == 0 && slices.Contains(found.Claims, "auth_time") {
+		return a, errcode.New(errcode.Unauthorized, "%s does not say when you logged in there; an administrator can let it put auth_time into its tokens", p.Title)
+	}
+	a.user, err = s.identity.LoginBy(ctx, p.Provider, claims)
+	return a, err
 }
 
 // notTraded says why a provider gave no tokens for a code. Its own short code

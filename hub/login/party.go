@@ -177,6 +177,8 @@ type discovery struct {
 	Methods    []string `json:"token_endpoint_auth_methods_supported"`
 	// IssInAnswer says that answers name the issuer (RFC 9207).
 	IssInAnswer bool `json:"authorization_response_iss_parameter_supported"`
+	// Claims are those that it may put into its tokens.
+	Claims []string `json:"claims_supported"`
 	// BackChannel says that it can tell the hub of logouts.
 	BackChannel bool `json:"backchannel_logout_supported"`
 }

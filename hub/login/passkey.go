@@ -11,6 +11,7 @@ import (
 	"github.com/go-webauthn/webauthn/protocol"
 	"github.com/go-webauthn/webauthn/webauthn"
 
+	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -116,26 +117,34 @@ var errPasskey = errcode.New(errcode.Unauthorized, "the passkey is not accepted;
 
 // passkeyLogin takes a passkey's answer.
 func (s *Server) passkeyLogin(w http.ResponseWriter, r *http.Request) error {
+	user, next, err := s.passkeyAnswer(w, r)
+	if err != nil {
+		return s.scripted(w, err)
+	}
+	if err := s.begin(w, r, user, identity.SessionTerms{Method: identity.MethodPasskey}, ""); err != nil {
+		return err
+	}
+	return answerJSON(w, http.StatusOK, map[string]string{"next": next})
+}
+
+// passkeyAnswer returns whose passkey answered, and where it leads.
+func (s *Server) passkeyAnswer(w http.ResponseWriter, r *http.Request) (user identity.User, next string, err error) {
 	if !s.keys.possible() {
-		return s.scripted(w, errNoPasskeys)
+		return user, "", errNoPasskeys
 	}
 	if err := s.try(r); err != nil {
-		return s.scripted(w, err)
+		return user, "", err
 	}
 	var f keyFlow
 	begun := s.open(r, cookieKey, &f)
 	s.dropCookie(w, cookieKey)
 	if !begun {
-		return s.scripted(w, errFlow)
+		return user, "", errFlow
 	}
-	user, err := s.checkPasskey(r, f)
-	if err != nil {
-		return s.scripted(w, s.refused(r, identity.MethodPasskey, "", err))
+	if user, err = s.checkPasskey(r, f); err != nil {
+		return user, "", s.refused(r, identity.MethodPasskey, "", err)
 	}
-	if err := s.begin(w, r, user, identity.SessionTerms{Method: identity.MethodPasskey}, ""); err != nil {
-		return err
-	}
-	return answerJSON(w, http.StatusOK, map[string]string{"next": safeNext(f.Next)})
+	return user, safeNext(f.Next), nil
 }
 
 // checkPasskey returns the user whose passkey signed the challenge, once.
@@ -173,7 +182,7 @@ func (s *Server) checkPasskey(r *http.Request, f keyFlow) (identity.User, error)
 }
 
 // newKeyOptions tells a browser what passkey to make.
-func (s *Server) newKeyOptions(w http.ResponseWriter, r *http.Request) error {
+func (s *account) newKeyOptions(w http.ResponseWriter, r *http.Request) error {
 	u, _, err := s.localKeyUser(w, r)
 	if err != nil || u == nil {
 		return s.scripted(w, err)
@@ -193,7 +202,7 @@ func (s *Server) newKeyOptions(w http.ResponseWriter, r *http.Request) error {
 }
 
 // localKeyUser is whoever is logged in, if his login is the hub's matter.
-func (s *Server) localKeyUser(w http.ResponseWriter, r *http.Request) (*keyUser, identity.Principal, error) {
+func (s *account) localKeyUser(w http.ResponseWriter, r *http.Request) (*keyUser, identity.Principal, error) {
 	if !s.keys.possible() {
 		return nil, identity.Principal{}, errNoPasskeys
 	}
@@ -208,12 +217,15 @@ func (s *Server) localKeyUser(w http.ResponseWriter, r *http.Request) (*keyUser,
 	if !local {
 		return nil, p, errcode.New(errcode.Invalid, "you log in through a provider, which looks after your passkeys")
 	}
+	if err := s.identity.Proved(r.Context(), p); err != nil {
+		return nil, p, err
+	}
 	u, err := s.keyUser(r.Context(), p.ID, p.Name)
 	return u, p, err
 }
 
 // addKey keeps the passkey that a browser made.
-func (s *Server) addKey(w http.ResponseWriter, r *http.Request) error {
+func (s *account) addKey(w http.ResponseWriter, r *http.Request) error {
 	u, p, err := s.localKeyUser(w, r)
 	if err != nil || u == nil {
 		return s.scripted(w, err)
@@ -232,9 +244,11 @@ func (s *Server) addKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.identity.AddPasskey(r.Context(), p, identity.Passkey{ID: base64.RawURLEncoding.EncodeToString(credential.ID), Credential: string(text)})
+	id := base64.RawURLEncoding.EncodeToString(credential.ID)
+	err = s.identity.AddPasskey(r.Context(), p, identity.Passkey{ID: id, Credential: string(text)})
 	if err != nil {
 		return s.scripted(w, err)
 	}
+	s.note(r, p, audit.Record{Action: "account.passkey_added", Kind: "passkey", Name: id})
 	return answerJSON(w, http.StatusOK, map[string]string{"next": "/login/account"})
 }

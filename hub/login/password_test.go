@@ -148,10 +148,15 @@ func TestOneTimeCodes(t *testing.T) {
 	if who := w.who(); who != owner {
 		t.Fatalf("%d %s", w.status, w.page)
 	}
+	b.later(11 * time.Minute)
 	w.get("/login/account")
-	w.post("/login/account/totp/drop", url.Values{"password": {"not the password"}})
-	w.wants(http.StatusUnauthorized, "wrong")
-	w.post("/login/account/totp/drop", url.Values{"password": {password}})
+	w.post("/login/account/totp/drop", url.Values{})
+	w.wants(http.StatusOK, "Is it you?")
+	w.post("/login/again", url.Values{"password": {"not the password"}, "next": {"/login/account"}})
+	w.wants(http.StatusUnauthorized, "the password is wrong")
+	w.post("/login/again", url.Values{"password": {password}, "next": {"/login/account"}})
+	w.wants(http.StatusOK, "Stop using codes")
+	w.post("/login/account/totp/drop", url.Values{})
 	w.wants(http.StatusOK, "Set up one-time codes")
 }
 

@@ -52,6 +52,6 @@ func (s *Server) reset(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.dropCookie(w, cookieSession)
 	s.record(r, audit.Record{Actor: user.Name, ActorKind: string(identity.KindUser), ActorID: user.ID, Action: "login.reset", Name: user.Name, Result: audit.ResultOK})
-	s.render(w, r, http.StatusOK, "message", view{Title: "The password is set", Note: "Log in with it, and with your second factor if you have one. Every browser and command line of " + user.Name + " was logged out.", Back: "/login"})
+	s.render(w, r, http.StatusOK, "message", view{Title: "The password is set", Note: "Log in with it, and with your second factor if you have one. Every browser and command line of " + user.Name + " was logged out, and the API tokens have ended.", Back: "/login"})
 	return nil
 }

@@ -36,7 +36,7 @@ func TestResetEndsSessionsAndWorksOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, err := b.identity().AllowCLI(mine, identity.CLIRequest{Challenge: challenge("verifier")})
+	code, err := b.identity().AllowCLI(t.Context(), mine, identity.CLIRequest{Challenge: challenge("verifier")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestResetKeepsSecondFactors(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := identity.Principal{Kind: identity.KindUser, ID: user.ID, Name: user.Name}
-	key, err := b.identity().NewTOTP(p, "hub")
+	key, err := identity.NewTOTP(p, "hub")
 	if err != nil {
 		t.Fatal(err)
 	}

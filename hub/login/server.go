@@ -19,9 +19,11 @@ import (
 // maxForm bounds what a form may send, in bytes.
 const maxForm = 64 << 10
 
-// Audit takes records of who came in and who did not.
+// Audit takes records of who came in and who did not, and of what people
+// changed of their own account; audit.Log does.
 type Audit interface {
 	Add(ctx context.Context, r audit.Record)
+	AddNow(ctx context.Context, r audit.Record) error
 }
 
 // Transport makes what a provider is reached with. The PEM certificates are
@@ -99,13 +101,15 @@ func New(c Config) (*Server, error) {
 
 type silent struct{}
 
-func (silent) Add(context.Context, audit.Record) {}
+func (silent) Add(context.Context, audit.Record)          {}
+func (silent) AddNow(context.Context, audit.Record) error { return nil }
 
 // page answers one request. An error becomes a page that says it.
 type page func(w http.ResponseWriter, r *http.Request) error
 
 // Register adds the pages to mux.
 func (s *Server) Register(mux routes.Adder) {
+	own, once := &account{s}, &again{s}
 	for pattern, p := range map[string]page{
 		"GET /{$}":                         s.home,
 		"GET /setup":                       s.showSetup,
@@ -121,16 +125,21 @@ func (s *Server) Register(mux routes.Adder) {
 		"POST /login/passkey/options":      s.passkeyOptions,
 		"POST /login/passkey":              s.passkeyLogin,
 		"GET /login/session":               s.session,
-		"GET /login/account":               s.account,
-		"POST /login/account/password":     s.changePassword,
-		"POST /login/account/totp":         s.beginTOTP,
-		"POST /login/account/totp/confirm": s.confirmTOTP,
-		"POST /login/account/totp/drop":    s.dropTOTP,
-		"POST /login/account/key/options":  s.newKeyOptions,
-		"POST /login/account/key":          s.addKey,
-		"POST /login/account/key/drop":     s.dropKey,
-		"POST /login/account/end":          s.endSession,
-		"POST /login/account/end-all":      s.endAll,
+		"GET /login/account":               own.show,
+		"POST /login/account/password":     own.changePassword,
+		"POST /login/account/totp":         own.beginTOTP,
+		"POST /login/account/totp/confirm": own.confirmTOTP,
+		"POST /login/account/totp/drop":    own.dropTOTP,
+		"POST /login/account/key/options":  own.newKeyOptions,
+		"POST /login/account/key":          own.addKey,
+		"POST /login/account/key/drop":     own.dropKey,
+		"POST /login/account/token":        own.createToken,
+		"POST /login/account/token/revoke": own.revokeToken,
+		"POST /login/account/end":          own.endSession,
+		"GET /login/again":                 once.show,
+		"POST /login/again":                once.password,
+		"POST /login/again/passkey":        once.passkey,
+		"GET /login/again/{provider}":      once.toProvider,
 		"GET /login/cli":                   s.showCLI,
 		"POST /login/cli":                  s.answerCLI,
 		"GET /device":                      s.showDevice,
@@ -162,7 +171,10 @@ func (s *Server) serve(p page) http.Handler {
 		if err == nil {
 			err = p(w, r)
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, identity.ErrProve):
+			s.proveFirst(w, r)
+		case err != nil:
 			s.sorry(w, r, err)
 		}
 	})
@@ -251,6 +263,9 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, user identity.Use
 		}
 	}
 	terms.Source, terms.Agent = sourceOf(r), r.UserAgent()
+	if terms.Method != identity.MethodOIDC {
+		terms.ProvedAt = clock.Micros(s.clock.Now())
+	}
 	made, err := s.identity.StartSession(r.Context(), user, terms, idToken)
 	if err != nil {
 		return err

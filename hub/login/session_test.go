@@ -235,7 +235,7 @@ func TestCommandLineByBrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := d.EndSessions(t.Context(), p, ""); err != nil || n < 2 {
+	if n, err := d.EndSessions(t.Context(), p, "", false); err != nil || n < 2 {
 		t.Errorf("%d sessions ended, %v", n, err)
 	}
 	if _, err := d.Authenticate(t.Context(), made.Secret); !errcode.Is(err, errcode.Unauthorized) {

@@ -51,6 +51,7 @@ type view struct {
 	Code   string
 
 	Account *accountView
+	Again   *againView
 
 	// FormTo is one more origin that a form's answer may lead to.
 	FormTo string

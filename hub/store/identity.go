@@ -36,6 +36,16 @@ func fromJSON(text string, v any) error {
 	return nil
 }
 
+// asJSON is a value in a column of JSON text: an argument, or with a pointer
+// what a row is read into.
+type asJSON struct{ v any }
+
+// Scan implements sql.Scanner.
+func (j asJSON) Scan(column any) error {
+	text, _ := column.(string)
+	return fromJSON(text, j.v)
+}
+
 // chunks calls fn with the ids as arguments, at most maxIn at a time.
 func chunks(ids []string, fn func(args []any) error) error {
 	for start := 0; start < len(ids); start += maxIn {

@@ -109,7 +109,7 @@ func TestRevokedSessionStopsWithin5s(t *testing.T) {
 		}
 		for name, end := range map[string]func(identity.CreatedToken) error{
 			"one": func(s identity.CreatedToken) error { return g.EndSession(t.Context(), g.ann, s.ID) },
-			"all": func(identity.CreatedToken) error { _, err := g.EndSessions(t.Context(), g.ann, ""); return err },
+			"all": func(identity.CreatedToken) error { _, err := g.EndSessions(t.Context(), g.ann, "", false); return err },
 		} {
 			s, err := g.StartSession(t.Context(), ann, identity.SessionTerms{Method: identity.MethodPassword}, "")
 			if err != nil {
@@ -141,7 +141,7 @@ func TestRevokedSessionStopsWithin5s(t *testing.T) {
 		}
 		eve := identity.Principal{Kind: identity.KindUser, ID: "usr_eve", Name: "eve", Scopes: []string{"admin"}}
 		wantCode(t, g.EndSession(t.Context(), eve, s.ID), errcode.NotFound)
-		_, err = g.EndSessions(t.Context(), eve, ann.ID)
+		_, err = g.EndSessions(t.Context(), eve, ann.ID, false)
 		wantCode(t, err, errcode.Forbidden)
 	})
 }

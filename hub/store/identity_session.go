@@ -8,17 +8,18 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-const sessionColumns = "SELECT token_id, user_id, method, provider_id, source, agent, sealed FROM login_sessions "
+const sessionColumns = "SELECT token_id, user_id, method, provider_id, source, agent, sealed, proved_at FROM login_sessions "
 
 func scanSession(row scan) (x identity.StoredSession, err error) {
-	err = row(&x.TokenID, &x.UserID, &x.Method, &x.ProviderID, &x.Source, &x.Agent, &x.Sealed)
+	err = row(&x.TokenID, &x.UserID, &x.Method, &x.ProviderID, &x.Source, &x.Agent, &x.Sealed, &x.ProvedAt)
 	return x, err
 }
 
-// InsertSession is identity.SessionStore.
-func (s *Store) InsertSession(ctx context.Context, x identity.StoredSession) error {
-	_, err := s.exec(ctx, "INSERT INTO login_sessions (token_id, user_id, method, provider_id, source, agent, sealed) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-		x.TokenID, x.UserID, x.Method, x.ProviderID, x.Source, x.Agent, x.Sealed)
+// PutSession is identity.SessionStore.
+func (s *Store) PutSession(ctx context.Context, x identity.StoredSession) error {
+	_, err := s.exec(ctx, `INSERT INTO login_sessions (token_id, user_id, method, provider_id, source, agent, sealed, proved_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (token_id) DO UPDATE SET proved_at = excluded.proved_at`,
+		x.TokenID, x.UserID, x.Method, x.ProviderID, x.Source, x.Agent, x.Sealed, x.ProvedAt)
 	return err
 }
 
@@ -46,6 +47,9 @@ func (s *Store) LoginTokens(ctx context.Context, userID string) ([]identity.Toke
 
 // DropSessions is identity.SessionStore.
 func (s *Store) DropSessions(ctx context.Context, now int64) error {
+	if _, err := s.exec(ctx, "DELETE FROM tokens WHERE ends_with <> '' AND kind <> 'federated' AND ends_with NOT IN (SELECT id FROM tokens)"); err != nil {
+		return err
+	}
 	if _, err := s.exec(ctx, "DELETE FROM login_sessions WHERE token_id NOT IN (SELECT id FROM tokens WHERE kind = 'session')"); err != nil {
 		return err
 	}

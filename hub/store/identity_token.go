@@ -11,59 +11,32 @@ import (
 // The owner's kind and rights are read from the user, so that a token never
 // keeps rights that its owner lost.
 const tokenColumns = `SELECT t.id, t.kind, t.hash, t.name, t.owner_id, t.owner_name, t.scopes, t.created_at, t.expires_at,
-	t.last_used_at, t.cluster_id, t.cluster_name, t.bootstrap, COALESCE(u.kind, ''), COALESCE(u.admin, 0)
+	t.last_used_at, t.cluster_id, t.cluster_name, t.bootstrap, t.ends_with, t.origin, COALESCE(u.kind, ''), COALESCE(u.admin, 0)
 	FROM tokens t LEFT JOIN users u ON u.id = t.owner_id `
 
 func scanToken(row scan) (t identity.Token, err error) {
-	var hash, scopes, bootstrap string
-	err = row(&t.ID, &t.Kind, &hash, &t.Name, &t.OwnerID, &t.OwnerName, &scopes, &t.CreatedAt, &t.ExpiresAt,
-		&t.LastUsedAt, &t.ClusterID, &t.ClusterName, &bootstrap, &t.OwnerKind, &t.OwnerAdmin)
+	var hash string
+	err = row(&t.ID, &t.Kind, &hash, &t.Name, &t.OwnerID, &t.OwnerName, asJSON{&t.Scopes}, &t.CreatedAt, &t.ExpiresAt,
+		&t.LastUsedAt, &t.ClusterID, &t.ClusterName, asJSON{&t.Bootstrap}, &t.EndsWith, asJSON{&t.Origin}, &t.OwnerKind, &t.OwnerAdmin)
 	if err != nil {
 		return t, err
 	}
-	if t.Hash, err = hex.DecodeString(hash); err != nil {
-		return t, err
-	}
-	if err := fromJSON(scopes, &t.Scopes); err != nil {
-		return t, err
-	}
-	if bootstrap != "" {
-		t.Bootstrap = &identity.BootstrapTerms{}
-	}
-	return t, fromJSON(bootstrap, t.Bootstrap)
+	t.Hash, err = hex.DecodeString(hash)
+	return t, err
 }
 
 // InsertToken is identity.Store.
 func (s *Store) InsertToken(ctx context.Context, t identity.Token) error {
-	scopes, err := jsonText(t.Scopes)
-	if err != nil {
-		return err
-	}
-	bootstrap, err := termsText(t)
-	if err != nil {
-		return err
-	}
-	_, err = s.exec(ctx, `INSERT INTO tokens (id, kind, hash, name, owner_id, owner_name, scopes, created_at, expires_at,
-		last_used_at, cluster_id, cluster_name, bootstrap) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-		t.ID, t.Kind, hex.EncodeToString(t.Hash), t.Name, t.OwnerID, t.OwnerName, scopes, t.CreatedAt, t.ExpiresAt,
-		t.LastUsedAt, t.ClusterID, t.ClusterName, bootstrap)
+	_, err := s.exec(ctx, `INSERT INTO tokens (id, kind, hash, name, owner_id, owner_name, scopes, created_at, expires_at,
+		last_used_at, cluster_id, cluster_name, bootstrap, ends_with, origin) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+		t.ID, t.Kind, hex.EncodeToString(t.Hash), t.Name, t.OwnerID, t.OwnerName, asJSON{t.Scopes}, t.CreatedAt, t.ExpiresAt,
+		t.LastUsedAt, t.ClusterID, t.ClusterName, asJSON{t.Bootstrap}, t.EndsWith, asJSON{t.Origin})
 	return err
-}
-
-func termsText(t identity.Token) (string, error) {
-	if t.Bootstrap == nil {
-		return "", nil
-	}
-	return jsonText(t.Bootstrap)
 }
 
 // UpdateToken is identity.Store.
 func (s *Store) UpdateToken(ctx context.Context, t identity.Token) error {
-	bootstrap, err := termsText(t)
-	if err != nil {
-		return err
-	}
-	changed, err := s.execOne(ctx, "UPDATE tokens SET bootstrap = $1 WHERE id = $2", bootstrap, t.ID)
+	changed, err := s.execOne(ctx, "UPDATE tokens SET hash = $1, bootstrap = $2 WHERE id = $3", hex.EncodeToString(t.Hash), asJSON{t.Bootstrap}, t.ID)
 	if err == nil && !changed {
 		return noToken(t.ID)
 	}

@@ -146,9 +146,18 @@ func (s *Store) Read(ctx context.Context, fn func(ctx context.Context) error) er
 func storable(args []any) ([]any, error) {
 	clean := make([]any, len(args))
 	for i, arg := range args {
-		switch arg.(type) {
+		switch arg := arg.(type) {
 		case time.Time, *time.Time, time.Duration, []byte:
 			return nil, errcode.New(errcode.Internal, "argument %d of a statement is a %T; store microseconds or text", i+1, arg)
+		case asJSON:
+			text, err := jsonText(arg.v)
+			if err != nil {
+				return nil, err
+			}
+			if clean[i] = text; text == "null" {
+				clean[i] = ""
+			}
+			continue
 		}
 		v := reflect.ValueOf(arg)
 		switch v.Kind() {

@@ -49,7 +49,7 @@ func FuzzCompare(f *testing.F) {
 	h := passhash.New()
 	f.Fuzz(func(t *testing.T, hash string) {
 		if len(hash) > 1000 || !strings.Contains(hash, "t=1,") {
-			t.Skip()
+			return // it would only take long
 		}
 		if ok, err := h.Compare(t.Context(), hash, "a password that nobody has"); ok && err == nil {
 			t.Errorf("it fits %q", hash)

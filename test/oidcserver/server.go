@@ -72,7 +72,9 @@ type Server struct {
 	down   bool
 	tamper func(*Token)
 	inform func(claims map[string]any)
-	logins int
+	// describe changes what it says of itself.
+	describe func(discovery map[string]any)
+	logins   int
 }
 
 // New starts a provider for one test. The client's lists may be filled later
@@ -124,6 +126,13 @@ func (s *Server) Inform(change func(claims map[string]any)) {
 	s.inform = change
 }
 
+// Describe is given what the provider says of itself before a client gets it.
+func (s *Server) Describe(change func(discovery map[string]any)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.describe = change
+}
+
 // Sign makes a token of claims with the provider's key, as change leaves it:
 // what a provider sends by itself, such as that somebody logged out.
 func (s *Server) Sign(claims map[string]any, change func(*Token)) (string, error) {
@@ -154,7 +163,7 @@ func (s *Server) Logins() int {
 // ServeHTTP is the provider with its login page.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	down, tamper, inform := s.down, s.tamper, s.inform
+	down, tamper, inform, describe := s.down, s.tamper, s.inform, s.describe
 	s.mu.Unlock()
 	switch {
 	case down:
@@ -165,6 +174,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "signed out at the provider")
 	case r.URL.Path == "/userinfo" && inform != nil:
 		s.informed(w, r, inform)
+	case r.URL.Path == "/.well-known/openid-configuration" && describe != nil:
+		s.informed(w, r, describe)
 	case r.URL.Path == "/oauth/token" && tamper != nil:
 		s.tampered(w, r, tamper)
 	default:

@@ -45,7 +45,7 @@ func (s *Server) tampered(w http.ResponseWriter, r *http.Request, change func(*T
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// informed lets the library answer and changes what it says of a user.
+// informed lets the library answer and changes what it says.
 func (s *Server) informed(w http.ResponseWriter, r *http.Request, change func(map[string]any)) {
 	rec := httptest.NewRecorder()
 	s.provider.ServeHTTP(rec, r)

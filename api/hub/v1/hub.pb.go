@@ -5325,16 +5325,21 @@ type Token struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// api, bootstrap.
-	Kind          string   `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
-	Name          string   `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	Owner         string   `protobuf:"bytes,4,opt,name=owner,proto3" json:"owner,omitempty"`
-	Scopes        []string `protobuf:"bytes,5,rep,name=scopes,proto3" json:"scopes,omitempty"`
-	CreatedAt     int64    `protobuf:"varint,6,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	ExpiresAt     int64    `protobuf:"varint,7,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
-	LastUsedAt    int64    `protobuf:"varint,8,opt,name=last_used_at,json=lastUsedAt,proto3" json:"last_used_at,omitempty"`
-	Project       string   `protobuf:"bytes,9,opt,name=project,proto3" json:"project,omitempty"`
-	UsesLeft      int32    `protobuf:"varint,10,opt,name=uses_left,json=usesLeft,proto3" json:"uses_left,omitempty"`
-	NamePattern   string   `protobuf:"bytes,11,opt,name=name_pattern,json=namePattern,proto3" json:"name_pattern,omitempty"`
+	Kind        string   `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	Name        string   `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	Owner       string   `protobuf:"bytes,4,opt,name=owner,proto3" json:"owner,omitempty"`
+	Scopes      []string `protobuf:"bytes,5,rep,name=scopes,proto3" json:"scopes,omitempty"`
+	CreatedAt   int64    `protobuf:"varint,6,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	ExpiresAt   int64    `protobuf:"varint,7,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	LastUsedAt  int64    `protobuf:"varint,8,opt,name=last_used_at,json=lastUsedAt,proto3" json:"last_used_at,omitempty"`
+	Project     string   `protobuf:"bytes,9,opt,name=project,proto3" json:"project,omitempty"`
+	UsesLeft    int32    `protobuf:"varint,10,opt,name=uses_left,json=usesLeft,proto3" json:"uses_left,omitempty"`
+	NamePattern string   `protobuf:"bytes,11,opt,name=name_pattern,json=namePattern,proto3" json:"name_pattern,omitempty"`
+	// The token or login that this one ends with, by id; empty when it stands by
+	// itself.
+	EndsWith string `protobuf:"bytes,12,opt,name=ends_with,json=endsWith,proto3" json:"ends_with,omitempty"`
+	// Whose token or session made it, by name.
+	MadeBy        string `protobuf:"bytes,13,opt,name=made_by,json=madeBy,proto3" json:"made_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5442,6 +5447,20 @@ func (x *Token) GetUsesLeft() int32 {
 func (x *Token) GetNamePattern() string {
 	if x != nil {
 		return x.NamePattern
+	}
+	return ""
+}
+
+func (x *Token) GetEndsWith() string {
+	if x != nil {
+		return x.EndsWith
+	}
+	return ""
+}
+
+func (x *Token) GetMadeBy() string {
+	if x != nil {
+		return x.MadeBy
 	}
 	return ""
 }
@@ -5584,7 +5603,9 @@ type CreateTokenRequest struct {
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// "read", "write" or "admin"; empty is the caller's own.
 	Scopes []string `protobuf:"bytes,2,rep,name=scopes,proto3" json:"scopes,omitempty"`
-	// Zero is 90 days.
+	// Zero is 90 days, or what the calling token has left when that is less. A
+	// token ends with the one that made it; one that is made in a session stands
+	// by itself.
 	LifetimeMicros int64 `protobuf:"varint,3,opt,name=lifetime_micros,json=lifetimeMicros,proto3" json:"lifetime_micros,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -9371,7 +9392,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x03ref\x18\x01 \x01(\v2\x17.axle.hub.v1.ServiceRefR\x03ref\"Y\n" +
 	"\x14DeleteServiceRequest\x12)\n" +
 	"\x03ref\x18\x01 \x01(\v2\x17.axle.hub.v1.ServiceRefR\x03ref\x12\x16\n" +
-	"\x06detach\x18\x02 \x01(\bR\x06detach\"\xa7\x02\n" +
+	"\x06detach\x18\x02 \x01(\bR\x06detach\"\xdd\x02\n" +
 	"\x05Token\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
@@ -9387,7 +9408,9 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\aproject\x18\t \x01(\tR\aproject\x12\x1b\n" +
 	"\tuses_left\x18\n" +
 	" \x01(\x05R\busesLeft\x12!\n" +
-	"\fname_pattern\x18\v \x01(\tR\vnamePattern\"P\n" +
+	"\fname_pattern\x18\v \x01(\tR\vnamePattern\x12\x1b\n" +
+	"\tends_with\x18\f \x01(\tR\bendsWith\x12\x17\n" +
+	"\amade_by\x18\r \x01(\tR\x06madeBy\"P\n" +
 	"\fCreatedToken\x12(\n" +
 	"\x05token\x18\x01 \x01(\v2\x12.axle.hub.v1.TokenR\x05token\x12\x16\n" +
 	"\x06secret\x18\x02 \x01(\tR\x06secret\"\x13\n" +

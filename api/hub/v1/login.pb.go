@@ -84,7 +84,7 @@ type StartDeviceRequest struct {
 	Client string `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"`
 	// Empty is all that a session has.
 	Scopes []string `protobuf:"bytes,2,rep,name=scopes,proto3" json:"scopes,omitempty"`
-	// 0 is 12 h; at most 7 days.
+	// 0 is 12 h; at most 7 days, and never longer than the session that allows it.
 	LifetimeMicros int64 `protobuf:"varint,3,opt,name=lifetime_micros,json=lifetimeMicros,proto3" json:"lifetime_micros,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -619,7 +619,9 @@ func (*EndSessionResponse) Descriptor() ([]byte, []int) {
 type EndSessionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// E-mail; empty is the caller.
-	User          string `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	User string `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	// API and bootstrap tokens end, too.
+	Tokens        bool `protobuf:"varint,2,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -661,9 +663,17 @@ func (x *EndSessionsRequest) GetUser() string {
 	return ""
 }
 
+func (x *EndSessionsRequest) GetTokens() bool {
+	if x != nil {
+		return x.Tokens
+	}
+	return false
+}
+
 type EndSessionsResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Ended         int32                  `protobuf:"varint,1,opt,name=ended,proto3" json:"ended,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Sessions, command lines and, when asked for, tokens.
+	Ended         int32 `protobuf:"varint,1,opt,name=ended,proto3" json:"ended,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1265,9 +1275,10 @@ const file_hub_v1_login_proto_rawDesc = "" +
 	"\bsessions\x18\x01 \x03(\v2\x14.axle.hub.v1.SessionR\bsessions\"#\n" +
 	"\x11EndSessionRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\x14\n" +
-	"\x12EndSessionResponse\"(\n" +
+	"\x12EndSessionResponse\"@\n" +
 	"\x12EndSessionsRequest\x12\x12\n" +
-	"\x04user\x18\x01 \x01(\tR\x04user\"+\n" +
+	"\x04user\x18\x01 \x01(\tR\x04user\x12\x16\n" +
+	"\x06tokens\x18\x02 \x01(\bR\x06tokens\"+\n" +
 	"\x13EndSessionsResponse\x12\x14\n" +
 	"\x05ended\x18\x01 \x01(\x05R\x05ended\"#\n" +
 	"\rUnlinkRequest\x12\x12\n" +

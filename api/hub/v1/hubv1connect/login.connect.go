@@ -75,7 +75,8 @@ type LoginsClient interface {
 	ListSessions(context.Context, *connect.Request[v1.ListSessionsRequest]) (*connect.Response[v1.ListSessionsResponse], error)
 	// EndSession ends one, within 5 s on every replica.
 	EndSession(context.Context, *connect.Request[v1.EndSessionRequest]) (*connect.Response[v1.EndSessionResponse], error)
-	// EndSessions logs a user out everywhere.
+	// EndSessions logs a user out everywhere, and ends their API tokens as well
+	// when asked to.
 	EndSessions(context.Context, *connect.Request[v1.EndSessionsRequest]) (*connect.Response[v1.EndSessionsResponse], error)
 	// Unlink forgets which accounts at providers a user has.
 	Unlink(context.Context, *connect.Request[v1.UnlinkRequest]) (*connect.Response[v1.UnlinkResponse], error)
@@ -196,7 +197,8 @@ type LoginsHandler interface {
 	ListSessions(context.Context, *connect.Request[v1.ListSessionsRequest]) (*connect.Response[v1.ListSessionsResponse], error)
 	// EndSession ends one, within 5 s on every replica.
 	EndSession(context.Context, *connect.Request[v1.EndSessionRequest]) (*connect.Response[v1.EndSessionResponse], error)
-	// EndSessions logs a user out everywhere.
+	// EndSessions logs a user out everywhere, and ends their API tokens as well
+	// when asked to.
 	EndSessions(context.Context, *connect.Request[v1.EndSessionsRequest]) (*connect.Response[v1.EndSessionsResponse], error)
 	// Unlink forgets which accounts at providers a user has.
 	Unlink(context.Context, *connect.Request[v1.UnlinkRequest]) (*connect.Response[v1.UnlinkResponse], error)

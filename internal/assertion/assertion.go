@@ -1,4 +1,11 @@
-package identity
+// Package assertion reads what a token of another issuer says of itself, and
+// compares claims with patterns. It checks no signature: that is
+// hub/identity/federation's, and until then what is read here is good for
+// choosing whom to ask alone. hub/identity calls it.
+//
+// Invariants: a token has at most 16 KiB; a pattern matches the whole of a claim
+// or nothing; no set of patterns is taken that lets everybody in.
+package assertion
 
 import (
 	"crypto/sha256"
@@ -15,25 +22,31 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// maxAssertion bounds a token of another issuer, in bytes.
-const maxAssertion = 16 << 10
+const (
+	// maxToken bounds a token of another issuer, in bytes.
+	maxToken = 16 << 10
+	// maxClaims bounds the patterns of one trust, maxText names and patterns in
+	// bytes.
+	maxClaims = 20
+	maxText   = 200
+)
 
-// assertion is what a token says of itself before anybody vouched for it: good
+// Assertion is what a token says of itself before anybody vouched for it: good
 // for choosing whom to ask, and for nothing else.
-type assertion struct {
-	issuer string
-	// signed names the signed part. The signature is left out: some can be
+type Assertion struct {
+	Issuer string
+	// Signed names the signed part. The signature is left out: some can be
 	// written in several ways.
-	signed string
+	Signed string
 }
 
-var errNoAssertion = errcode.New(errcode.Unauthorized, "subject_token is no signed JSON web token")
+var errNone = errcode.New(errcode.Unauthorized, "subject_token is no signed JSON web token")
 
-// parseAssertion reads a token's issuer. Unauthorized.
-func parseAssertion(token string) (assertion, error) {
+// Parse reads a token's issuer. Unauthorized.
+func Parse(token string) (Assertion, error) {
 	parts := strings.Split(token, ".")
-	if len(token) > maxAssertion || len(parts) != 3 || parts[2] == "" {
-		return assertion{}, errNoAssertion
+	if len(token) > maxToken || len(parts) != 3 || parts[2] == "" {
+		return Assertion{}, errNone
 	}
 	var header struct {
 		Algorithm string `json:"alg"`
@@ -44,19 +57,19 @@ func parseAssertion(token string) (assertion, error) {
 	for i, into := range []any{&header, &payload} {
 		text, err := base64.RawURLEncoding.DecodeString(parts[i])
 		if err != nil || json.Unmarshal(text, into) != nil {
-			return assertion{}, errNoAssertion
+			return Assertion{}, errNone
 		}
 	}
 	if header.Algorithm == "" || strings.EqualFold(header.Algorithm, "none") || payload.Issuer == "" {
-		return assertion{}, errNoAssertion
+		return Assertion{}, errNone
 	}
 	digest := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
-	return assertion{issuer: payload.Issuer, signed: hex.EncodeToString(digest[:])}, nil
+	return Assertion{Issuer: payload.Issuer, Signed: hex.EncodeToString(digest[:])}, nil
 }
 
-// checkClaimPatterns refuses patterns that do not compile, and those that let
-// everybody in: a CI that many share signs the jobs of all of them.
-func checkClaimPatterns(claims map[string]string) error {
+// CheckPatterns refuses patterns that do not compile, and those that let
+// everybody in: a CI that many share signs the jobs of all of them. Invalid.
+func CheckPatterns(claims map[string]string) error {
 	if len(claims) == 0 || len(claims) > maxClaims {
 		return errcode.New(errcode.Invalid, "claims: give 1 to %d; an issuer signs for many, and without a claim such as repository or sub anybody there could come", maxClaims)
 	}
@@ -66,7 +79,7 @@ func checkClaimPatterns(claims map[string]string) error {
 		if name == "" || len(name) > maxText || len(pattern) > maxText {
 			return errcode.New(errcode.Invalid, "claims: names and patterns have 1 to %d bytes", maxText)
 		}
-		if _, err := compileClaim(pattern); err != nil {
+		if _, err := compile(pattern); err != nil {
 			return errcode.New(errcode.Invalid, "claims: %s: %.80q is neither a glob nor a regular expression between slashes", name, pattern)
 		}
 		switch name {
@@ -81,8 +94,8 @@ func checkClaimPatterns(claims map[string]string) error {
 	return nil
 }
 
-// compileClaim turns a pattern into one for the whole of a claim.
-func compileClaim(pattern string) (*regexp.Regexp, error) {
+// compile turns a pattern into one for the whole of a claim.
+func compile(pattern string) (*regexp.Regexp, error) {
 	if len(pattern) >= 2 && strings.HasPrefix(pattern, "/") && strings.HasSuffix(pattern, "/") {
 		// By itself first: "a)|(b" would else break out of the group.
 		inner := pattern[1 : len(pattern)-1]
@@ -107,10 +120,10 @@ func compileClaim(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile(b.String())
 }
 
-// matchClaims returns nil when every pattern matches. Unauthorized.
-func matchClaims(patterns map[string]string, claims map[string]any) error {
+// Match returns nil when every pattern matches. Unauthorized.
+func Match(patterns map[string]string, claims map[string]any) error {
 	for _, name := range slices.Sorted(maps.Keys(patterns)) {
-		pattern, err := compileClaim(patterns[name])
+		pattern, err := compile(patterns[name])
 		if err != nil {
 			return fmt.Errorf("the pattern of claim %s: %w", name, err)
 		}

@@ -1,9 +1,40 @@
-package identity
+package assertion
 
 import (
+	"encoding/base64"
 	"strings"
 	"testing"
+
+	"github.com/axle-cd/axle/internal/errcode"
 )
+
+// A text is no token of an issuer when it is not signed by anything, whoever
+// would look at its signature later.
+func TestAssertionsThatAreNone(t *testing.T) {
+	encode := base64.RawURLEncoding.EncodeToString
+	token := func(header, payload, signature string) string {
+		return encode([]byte(header)) + "." + encode([]byte(payload)) + "." + signature
+	}
+	const issuer = `{"iss":"https://ci.example.com"}`
+	if a, err := Parse(token(`{"alg":"ES256"}`, issuer, "c2ln")); err != nil || a.Issuer != "https://ci.example.com" {
+		t.Errorf("one as it should be: %+v, %v", a, err)
+	}
+	for name, text := range map[string]string{
+		"alg none":       token(`{"alg":"none"}`, issuer, "c2ln"),
+		"alg None":       token(`{"alg":"NoNe"}`, issuer, "c2ln"),
+		"no alg":         token(`{}`, issuer, "c2ln"),
+		"no signature":   token(`{"alg":"ES256"}`, issuer, ""),
+		"no issuer":      token(`{"alg":"ES256"}`, `{}`, "c2ln"),
+		"four parts":     token(`{"alg":"ES256"}`, issuer, "c2ln") + ".x",
+		"too long":       token(`{"alg":"ES256"}`, issuer, encode(make([]byte, maxToken))),
+		"no JSON":        token(`{`, issuer, "c2ln"),
+		"issuer as list": token(`{"alg":"ES256"}`, `{"iss":["https://ci.example.com"]}`, "c2ln"),
+	} {
+		if a, err := Parse(text); !errcode.Is(err, errcode.Unauthorized) {
+			t.Errorf("%s: %+v, %v", name, a, err)
+		}
+	}
+}
 
 func TestClaimPatternsMatchTheWhole(t *testing.T) {
 	claims := map[string]any{
@@ -36,7 +67,7 @@ func TestClaimPatternsMatchTheWhole(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if err := matchClaims(map[string]string{tc.name: tc.pattern}, claims); (err == nil) != tc.want {
+			if err := Match(map[string]string{tc.name: tc.pattern}, claims); (err == nil) != tc.want {
 				t.Errorf("got %v, want a match: %t", err, tc.want)
 			}
 		})
@@ -45,26 +76,26 @@ func TestClaimPatternsMatchTheWhole(t *testing.T) {
 
 // A text that somebody sends as a token has three parts, names an algorithm
 // that signs, and an issuer, or it is refused; and it never panics.
-func FuzzParseAssertion(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	f.Add("eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJodHRwczovL2EifQ.c2ln")
 	f.Add("eyJhbGciOiJub25lIn0.eyJpc3MiOiJodHRwczovL2EifQ.")
 	f.Add("..")
 	f.Add("")
 	f.Fuzz(func(t *testing.T, token string) {
-		a, err := parseAssertion(token)
-		if err == nil && (a.issuer == "" || a.signed == "" || strings.Count(token, ".") != 2 || strings.HasSuffix(token, ".")) {
+		a, err := Parse(token)
+		if err == nil && (a.Issuer == "" || a.Signed == "" || strings.Count(token, ".") != 2 || strings.HasSuffix(token, ".")) {
 			t.Errorf("%q is a token: %+v", token, a)
 		}
 	})
 }
 
 // A pattern that is taken never matches by a part.
-func FuzzClaimPattern(f *testing.F) {
+func FuzzPattern(f *testing.F) {
 	f.Add("a*b", "axxb")
 	f.Add("/a|b/", "b")
 	f.Add("/a)|(b/", "b")
 	f.Fuzz(func(t *testing.T, pattern, value string) {
-		re, err := compileClaim(pattern)
+		re, err := compile(pattern)
 		if err != nil || !re.MatchString(value) {
 			return
 		}
