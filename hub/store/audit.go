@@ -179,7 +179,7 @@ func auditRow(row scan) (r audit.Row, err error) {
 func (s *Store) AuditCheckpoints(ctx context.Context) ([]hashchain.Checkpoint, error) {
 	return rowsOf(ctx, s, func(row scan) (c hashchain.Checkpoint, err error) {
 		var signature string
-		if err := row(&c.Sequence, &c.Kind, &c.Hash, &c.At, &c.KeyID, &signature); err != nil {
+		if err := row(&c.Sequence, &c.Kind, &c.Hash, &c.At, &c.Newest, &c.KeyID, &signature); err != nil {
 			return c, err
 		}
 		// What is no signature any more is found by whoever checks it.
@@ -188,7 +188,7 @@ func (s *Store) AuditCheckpoints(ctx context.Context) ([]hashchain.Checkpoint, e
 			c.Signature = nil
 		}
 		return c, nil
-	}, "SELECT seq, kind, hash, at, key_id, signature FROM audit_checkpoints ORDER BY seq, kind")
+	}, "SELECT seq, kind, hash, at, newest, key_id, signature FROM audit_checkpoints ORDER BY seq, kind")
 }
 
 // PutAuditCheckpoint is audit.Store.
@@ -197,8 +197,8 @@ func (s *Store) PutAuditCheckpoint(ctx context.Context, c hashchain.Checkpoint) 
 }
 
 func (s *Store) insertCheckpoint(ctx context.Context, c hashchain.Checkpoint) error {
-	_, err := s.exec(ctx, `INSERT INTO audit_checkpoints (seq, kind, hash, at, key_id, signature) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT DO NOTHING`, c.Sequence, c.Kind, c.Hash, c.At, c.KeyID, hex.EncodeToString(c.Signature))
+	_, err := s.exec(ctx, `INSERT INTO audit_checkpoints (seq, kind, hash, at, newest, key_id, signature) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT DO NOTHING`, c.Sequence, c.Kind, c.Hash, c.At, c.Newest, c.KeyID, hex.EncodeToString(c.Signature))
 	return err
 }
 

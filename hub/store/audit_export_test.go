@@ -104,6 +104,7 @@ func TestAuditExportToAFile(t *testing.T) {
 			}
 		}
 		// What retention dropped first is said.
+		j.checkpoint()
 		j.clock.Advance(40 * 24 * time.Hour)
 		j.add(2)
 		if err := j.store.PutAuditCursor(t.Context(), "file", 5); err != nil {

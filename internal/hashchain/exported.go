@@ -2,11 +2,14 @@ package hashchain
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 )
 
 // maxLine bounds one exported line, in bytes.
@@ -42,9 +45,13 @@ type Result struct {
 // for the first line that is not what it was. It begins with whatever line the
 // export begins with. Checkpoints are checked against those of the keys that
 // are given, by id. Lines that come twice, as after an export that was
-// repeated, must be equal.
-func Verify(r io.Reader, keys map[string]ed25519.PublicKey) (Result, error) {
-	v := verifier{keys: keys}
+// repeated, must be equal. Checkpoints that were kept elsewhere must lie within
+// the export and be signed, unless keys is nil.
+func Verify(r io.Reader, keys map[string]ed25519.PublicKey, kept ...Checkpoint) (Result, error) {
+	v := verifier{keys: keys, kept: map[int64][]Checkpoint{}}
+	for _, c := range kept {
+		v.kept[c.Sequence] = append(v.kept[c.Sequence], c)
+	}
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, maxLine)
 	for n := 1; in.Scan(); n++ {
@@ -62,13 +69,32 @@ func Verify(r io.Reader, keys map[string]ed25519.PublicKey) (Result, error) {
 	if errors.Is(in.Err(), bufio.ErrTooLong) {
 		return v.Result, broken(v.Last.Sequence+1, "a line of the file is longer than %d bytes", maxLine)
 	}
-	return v.Result, in.Err()
+	if in.Err() != nil {
+		return v.Result, in.Err()
+	}
+	return v.Result, v.missing()
+}
+
+// missing returns a *Broken for the first kept checkpoint that the export does
+// not come to.
+func (v *verifier) missing() error {
+	for _, sequence := range slices.Sorted(maps.Keys(v.kept)) {
+		if c := v.kept[sequence][0]; sequence < v.First {
+			return broken(sequence, "the export begins at line %d, after the checkpoint that was kept; give one that goes further back", v.First)
+		} else if err := c.Reach(v.Last); err != nil {
+			return err
+		}
+		return broken(sequence, "it is not in the export, and a checkpoint that was kept saw it")
+	}
+	return nil
 }
 
 type verifier struct {
 	Result
 	keys    map[string]ed25519.PublicKey
 	started bool
+	// kept are checkpoints whose line is still to come, by sequence.
+	kept map[int64][]Checkpoint
 	// repeat are the hashes of the last lines, for an export that went back.
 	repeat map[int64]string
 }
@@ -107,6 +133,15 @@ func (v *verifier) line(l Line) error {
 	if err != nil {
 		return err
 	}
+	for _, c := range v.kept[l.Sequence] {
+		if err := c.Match(l); err != nil {
+			return err
+		}
+		if err := c.Check(v.keys[c.KeyID]); err != nil && v.keys != nil {
+			return err
+		}
+	}
+	delete(v.kept, l.Sequence)
 	v.Last = end
 	v.Lines++
 	v.remember(l)
@@ -139,6 +174,41 @@ func (v *verifier) checkpoint(c Checkpoint) error {
 		return c.Reach(v.Last)
 	}
 	return nil
+}
+
+// maxCheckpoints bounds those that ReadCheckpoints returns.
+const maxCheckpoints = 1000
+
+// ReadCheckpoints reads checkpoints that were kept, one on each line, and
+// returns the last 1,000 of them. Lines of an export count as well; what is no
+// checkpoint of the kind seen is left out of those. An error names the line.
+func ReadCheckpoints(r io.Reader) (all []Checkpoint, err error) {
+	in := bufio.NewScanner(r)
+	in.Buffer(nil, maxLine)
+	for n := 1; in.Scan(); n++ {
+		if len(bytes.TrimSpace(in.Bytes())) == 0 {
+			continue
+		}
+		var line struct {
+			Checkpoint
+			Exported *Checkpoint     `json:"checkpoint"`
+			Record   json.RawMessage `json:"record"`
+		}
+		if err := json.Unmarshal(in.Bytes(), &line); err != nil {
+			return nil, fmt.Errorf("line %d is no JSON: %w", n, err)
+		}
+		if line.Exported != nil {
+			line.Checkpoint = *line.Exported
+		}
+		switch c := line.Checkpoint; {
+		case line.Record != nil:
+		case c.Kind != KindSeen || c.Sequence <= 0 || c.Hash == "" || c.KeyID == "" || len(c.Signature) != ed25519.SignatureSize:
+			return nil, fmt.Errorf("line %d is no checkpoint of the audit log", n)
+		default:
+			all = append(all, c)
+		}
+	}
+	return all[max(0, len(all)-maxCheckpoints):], in.Err()
 }
 
 // String says what was found, for people.

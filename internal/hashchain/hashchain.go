@@ -19,6 +19,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"time"
 )
 
 // The kinds of checkpoints. Cut says that the lines up to it were dropped.
@@ -110,8 +111,11 @@ type Checkpoint struct {
 	Kind     string `json:"kind"`
 	Sequence int64  `json:"seq"`
 	Hash     string `json:"hash"`
-	// At is microseconds since 1970 UTC.
-	At int64 `json:"at"`
+	// At is when it was signed and Newest when the newest record up to the line
+	// was made, by the records themselves: microseconds since 1970 UTC. Newest
+	// is zero in those of older hubs.
+	At     int64 `json:"at"`
+	Newest int64 `json:"newest,omitempty"`
 	// KeyID and Signature are of the hub's signing key.
 	KeyID     string `json:"key_id"`
 	Signature []byte `json:"signature"`
@@ -119,7 +123,11 @@ type Checkpoint struct {
 
 // Payload is what is signed.
 func (c Checkpoint) Payload() []byte {
-	return []byte("axle-audit-checkpoint\n" + c.Kind + "\n" + strconv.FormatInt(c.Sequence, 10) + "\n" + c.Hash + "\n" + strconv.FormatInt(c.At, 10) + "\n")
+	text := "axle-audit-checkpoint\n" + c.Kind + "\n" + strconv.FormatInt(c.Sequence, 10) + "\n" + c.Hash + "\n" + strconv.FormatInt(c.At, 10) + "\n"
+	if c.Newest != 0 {
+		text += strconv.FormatInt(c.Newest, 10) + "\n"
+	}
+	return []byte(text)
 }
 
 // End is the end of the chain that the checkpoint saw.
@@ -133,13 +141,37 @@ func (c Checkpoint) Check(key ed25519.PublicKey) error {
 	return nil
 }
 
+// Allow returns a *Broken when a cut dropped lines that were younger than the
+// retention, in microseconds.
+func (c Checkpoint) Allow(retention int64) error {
+	if c.Kind == KindCut && c.Newest != 0 && c.At-c.Newest < retention {
+		return broken(c.Sequence, "it was dropped %s after it was made, which is before its time; or the retention was raised since", time.Duration(c.At-c.Newest)*time.Microsecond)
+	}
+	return nil
+}
+
+// Covers returns a *Broken when a cut cannot have dropped the lines that a
+// checkpoint saw: it is older than they are, or has another hash for the same
+// line.
+func (c Checkpoint) Covers(seen Checkpoint) error {
+	switch {
+	case c.Kind != KindCut || seen.Sequence > c.Sequence:
+	case seen.Sequence == c.Sequence && seen.Hash != c.Hash, c.Newest != 0 && seen.Newest > c.Newest:
+		return broken(seen.Sequence, "the cut after it dropped other lines than the checkpoint of key %s saw", seen.KeyID)
+	}
+	return nil
+}
+
 // Match returns a *Broken when the line at a checkpoint is another than the
 // checkpoint saw.
 func (c Checkpoint) Match(l Line) error {
-	if l.Sequence == c.Sequence && l.Hash != c.Hash {
-		return broken(l.Sequence, "it, or a line before, is not the one that the checkpoint of key %s saw", c.KeyID)
+	switch {
+	case l.Sequence != c.Sequence || l.Hash == c.Hash:
+		return nil
+	case c.KeyID == "":
+		return broken(l.Sequence, "it, or a line before, is not the one that this replica wrote")
 	}
-	return nil
+	return broken(l.Sequence, "it, or a line before, is not the one that the checkpoint of key %s saw", c.KeyID)
 }
 
 // Reach returns a *Broken when a chain ends before a checkpoint.

@@ -86,3 +86,81 @@ func FuzzVerify(f *testing.F) {
 		}
 	})
 }
+
+// A checkpoint that was kept elsewhere must lie within an export and be of the
+// same line.
+func TestVerifyAgainstAKeptCheckpoint(t *testing.T) {
+	text, keys := export(t)
+	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
+	all, err := hashchain.ReadCheckpoints(strings.NewReader(text))
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%+v %v", all, err)
+	}
+	kept, other, earlier := all[0], all[0], all[0]
+	other.Hash = "other"
+	earlier.Sequence = 1
+	for name, tc := range map[string]struct {
+		text string
+		keys map[string]ed25519.PublicKey
+		kept hashchain.Checkpoint
+		want int64
+	}{
+		"whole":                        {text, keys, kept, 0},
+		"without keys":                 {text, nil, kept, 0},
+		"by another key":               {text, map[string]ed25519.PublicKey{"k": make([]byte, ed25519.PublicKeySize)}, kept, 3},
+		"another line":                 {text, nil, other, 3},
+		"the end cut off with its own": {lines[0] + lines[1], keys, kept, 3},
+		"nothing at all":               {"", keys, kept, 1},
+		"begins behind it":             {lines[1] + lines[2], nil, earlier, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := hashchain.Verify(strings.NewReader(tc.text), tc.keys, tc.kept)
+			var broken *hashchain.Broken
+			if errors.As(err, &broken); (broken == nil) != (tc.want == 0) || broken != nil && broken.Sequence != tc.want {
+				t.Errorf("got %v, want line %d", err, tc.want)
+			}
+		})
+	}
+}
+
+// What a signature covers cannot be taken away or moved.
+func TestCheckpointSignsTheNewestRecord(t *testing.T) {
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := hashchain.Checkpoint{Kind: hashchain.KindCut, Sequence: 5, Hash: "h", At: 100, Newest: 40, KeyID: "k"}
+	c.Signature = ed25519.Sign(private, c.Payload())
+	for name, change := range map[string]func(*hashchain.Checkpoint){
+		"as it is": func(*hashchain.Checkpoint) {}, "another time": func(c *hashchain.Checkpoint) { c.Newest = 1 }, "none": func(c *hashchain.Checkpoint) { c.Newest = 0 },
+	} {
+		changed := c
+		change(&changed)
+		if err := changed.Check(public); (err == nil) != (name == "as it is") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := c.Allow(60); err != nil {
+		t.Errorf("dropped in time: %v", err)
+	}
+	if err := c.Allow(61); err == nil {
+		t.Error("dropped before its time")
+	}
+}
+
+// Whatever a file holds, reading it ends without a panic, and what is taken for
+// a checkpoint can be compared.
+func FuzzReadCheckpoints(f *testing.F) {
+	text, _ := export(f)
+	f.Add(text)
+	f.Add(`{"kind":"seen","seq":1}`)
+	f.Add("{}\n[]\n1")
+	f.Fuzz(func(t *testing.T, text string) {
+		all, err := hashchain.ReadCheckpoints(strings.NewReader(text))
+		for _, c := range all {
+			if err == nil && (c.Kind != hashchain.KindSeen || c.Sequence <= 0 || c.Hash == "") {
+				t.Errorf("%+v is a checkpoint", c)
+			}
+		}
+	})
+}

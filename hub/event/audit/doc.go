@@ -18,7 +18,9 @@
 //
 // Invariants: at most 4,096 records or 16 MiB wait, of which Add's wait
 // 100 ms; what did not fit is counted and said by a record of its own; a row is
-// never changed; rows older than the retention (30 days) are dropped from the
-// oldest on, behind a signed checkpoint; a checkpoint of the present end is at
-// most 5 min old.
+// never changed; rows older than the retention (30 days) by their own records
+// and by a checkpoint of that time are dropped from the oldest on, behind a
+// signed cut; a checkpoint of the present end is at most 5 min old, and signed
+// only if the chain goes on from the one before: nothing that stands in the
+// database alone is believed.
 package audit

@@ -10,6 +10,7 @@ import (
 
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/hashchain"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
 )
@@ -66,6 +67,9 @@ type Log struct {
 	grown chan struct{}
 	hurry chan struct{}
 
+	// sealing lets one checkpoint be made at a time.
+	sealing sync.Mutex
+
 	mu       sync.Mutex
 	waiting  []waiting
 	bytes    int
@@ -73,6 +77,8 @@ type Log struct {
 	flushing bool
 	closed   bool
 	flushes  sync.WaitGroup
+	// last is the last row that this process wrote.
+	last hashchain.End
 }
 
 // waiting is a record in its encoded form.

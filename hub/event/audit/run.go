@@ -2,10 +2,13 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/hashchain"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/lifecycle"
@@ -58,43 +61,132 @@ func (l *Log) every(ctx context.Context, pause time.Duration, problem string, do
 
 // Checkpoint signs the present end unless that is signed already, says it in
 // the hub's log, and keeps it in this replica's file: whoever can write to the
-// database can write to neither.
+// database can write to neither. A chain that does not go on from where it was
+// seen last is not signed, and what was seen is not forgotten.
 func (l *Log) Checkpoint(ctx context.Context) error {
-	end, err := l.Store.AuditEnd(ctx)
-	if err != nil || end.Sequence == 0 {
-		return err
-	}
-	kept, err := l.kept()
-	if err != nil {
-		return err
-	}
-	if kept.Sequence >= end.Sequence {
-		// It was made already, or rows are gone, which Verify says. What was
-		// seen is not forgotten for it.
-		return nil
-	}
-	all, err := l.Store.AuditCheckpoints(ctx)
-	if err != nil {
-		return err
-	}
-	for _, c := range all {
-		if c.End() == end {
-			return l.keep(c)
-		}
-	}
-	c, err := l.sign(ctx, hashchain.KindSeen, end)
-	if err != nil {
-		return err
-	}
-	if err := l.Store.PutAuditCheckpoint(ctx, c); err != nil {
-		return err
-	}
-	l.Log.Info("audit checkpoint", "sequence", c.Sequence, "hash", c.Hash, "key", c.KeyID, "signature", fmt.Sprintf("%x", c.Signature))
-	return l.keep(c)
+	_, err := l.Seal(ctx)
+	return err
 }
 
-func (l *Log) sign(ctx context.Context, kind string, end hashchain.End) (hashchain.Checkpoint, error) {
-	c := hashchain.Checkpoint{Kind: kind, Sequence: end.Sequence, Hash: end.Hash, At: clock.Micros(l.Clock.Now())}
+// Seal is Checkpoint and returns the checkpoint of the present end, for keeping
+// where nobody who can change the database can write. Conflict when there is
+// no record yet, or the chain was changed since it was seen last.
+func (l *Log) Seal(ctx context.Context) (hashchain.Checkpoint, error) {
+	l.sealing.Lock()
+	defer l.sealing.Unlock()
+	// What was seen is read before the end, which may only grow.
+	last := l.written()
+	kept, err := l.kept()
+	if err != nil {
+		return kept, err
+	}
+	all, err := l.signed(ctx)
+	if err != nil {
+		return kept, err
+	}
+	end, err := l.Store.AuditEnd(ctx)
+	if err != nil {
+		return kept, err
+	}
+	from, err := lastSeen(kept, all)
+	if err == nil && end.Sequence == 0 && from.Sequence == 0 {
+		return from, nil
+	}
+	w := &walk{store: l.Store, end: from.End(), newest: from.Newest}
+	if last.Sequence > 0 {
+		w.marks = append(w.marks, hashchain.Checkpoint{Kind: hashchain.KindSeen, Sequence: last.Sequence, Hash: last.Hash})
+	}
+	if err == nil {
+		err = w.reach(ctx, end)
+	}
+	if err != nil {
+		return from, l.broken(ctx, err, newestCut(all))
+	}
+	if from.End() == end && from.Kind == hashchain.KindSeen {
+		if kept.Sequence == from.Sequence {
+			return from, nil
+		}
+		return from, l.keep(from)
+	}
+	c, err := l.sign(ctx, hashchain.KindSeen, end, w.newest)
+	if err != nil {
+		return c, err
+	}
+	if err := l.Store.PutAuditCheckpoint(ctx, c); err != nil {
+		return c, err
+	}
+	l.Log.Info("audit checkpoint", "sequence", c.Sequence, "hash", c.Hash, "at", c.At, "newest", c.Newest, "key", c.KeyID, "signature", fmt.Sprintf("%x", c.Signature))
+	return c, l.keep(c)
+}
+
+// lastSeen is the last line that a replica knows to be the chain's: by its
+// file, else by what the hub has signed. Behind its file only retention leads.
+func lastSeen(kept hashchain.Checkpoint, all []hashchain.Checkpoint) (hashchain.Checkpoint, error) {
+	from := kept
+	for _, c := range all {
+		if c.Sequence > from.Sequence && (kept.Sequence == 0 || c.Kind == hashchain.KindCut) {
+			from = c
+		}
+	}
+	return from, newestCut(all).Covers(kept)
+}
+
+// newestCut is the last row that retention dropped, zero when it dropped none.
+func newestCut(all []hashchain.Checkpoint) (cut hashchain.Checkpoint) {
+	for _, c := range all {
+		if c.Kind == hashchain.KindCut && c.Sequence > cut.Sequence {
+			cut = c
+		}
+	}
+	return cut
+}
+
+// reach walks to the end that the chain's head has.
+func (w *walk) reach(ctx context.Context, end hashchain.End) error {
+	seen := append([]hashchain.Checkpoint{{Sequence: w.end.Sequence, Hash: w.end.Hash}}, w.marks...)
+	if err := w.to(ctx, end.Sequence, pageSize, func(hashchain.End, int64) {}); err != nil {
+		return err
+	}
+	for _, c := range seen {
+		if err := c.Reach(end); err != nil {
+			return err
+		}
+	}
+	if w.end != end {
+		return &hashchain.Broken{Sequence: end.Sequence, Reason: "the chain's head has another hash for it"}
+	}
+	return nil
+}
+
+// signed returns the checkpoints that the hub has signed, in order.
+func (l *Log) signed(ctx context.Context) ([]hashchain.Checkpoint, error) {
+	all, err := l.Store.AuditCheckpoints(ctx)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := l.Signer.CheckpointKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(c hashchain.Checkpoint) bool { return c.Check(keys[c.KeyID]) != nil }), nil
+}
+
+// broken says in the hub's log what somebody has to look into, unless another
+// replica has dropped old rows since the cut that was known.
+func (l *Log) broken(ctx context.Context, err error, cut hashchain.Checkpoint) error {
+	var broken *hashchain.Broken
+	if !errors.As(err, &broken) {
+		return err
+	}
+	if all, aerr := l.signed(ctx); aerr != nil || newestCut(all).Sequence != cut.Sequence {
+		return errcode.Hide(errcode.Unavailable, err, "old audit records were dropped meanwhile; try again").After(time.Second)
+	}
+	l.Log.Error("the audit log was changed in the database: no checkpoint is signed and nothing old is dropped; run axle audit verify", "sequence", broken.Sequence, logkey.Reason, broken.Reason)
+	return errcode.Hide(errcode.Conflict, err, "the audit log was changed at record %d: %s; no checkpoint is signed for it", broken.Sequence, broken.Reason)
+}
+
+func (l *Log) sign(ctx context.Context, kind string, end hashchain.End, newest int64) (hashchain.Checkpoint, error) {
+	c := hashchain.Checkpoint{Kind: kind, Sequence: end.Sequence, Hash: end.Hash, At: clock.Micros(l.Clock.Now()), Newest: newest}
 	var err error
 	if c.KeyID, c.Signature, err = l.Signer.SignCheckpoint(ctx, c.Payload()); err != nil {
 		return c, fmt.Errorf("sign an audit checkpoint: %w", err)
@@ -102,45 +194,54 @@ func (l *Log) sign(ctx context.Context, kind string, end hashchain.End) (hashcha
 	return c, nil
 }
 
-// Prune drops the rows that are older than the retention. What is left can be
-// verified from the checkpoint at the cut on.
+// Prune drops the rows that are older than the retention: those up to a
+// checkpoint that was signed so long ago, when they were there already, and
+// whose own records say so. What is left can be verified from the checkpoint
+// at the cut on. It does nothing while the chain is not what it was.
 func (l *Log) Prune(ctx context.Context) error {
 	before := clock.Micros(l.Clock.Now().Add(-l.Retention))
-	for {
-		cut, more, err := l.oldest(ctx, before)
-		if err != nil || cut.Sequence == 0 {
-			return err
-		}
-		c, err := l.sign(ctx, hashchain.KindCut, cut)
-		if err != nil {
-			return err
-		}
-		if err := l.Store.CutAudit(ctx, c); err != nil {
-			return err
-		}
-		if !more {
-			return nil
-		}
+	all, err := l.signed(ctx)
+	if err != nil {
+		return err
 	}
+	last := newestCut(all)
+	w := &walk{store: l.Store, end: last.End(), newest: last.Newest}
+	for _, c := range all {
+		if c.Kind != hashchain.KindSeen || c.Sequence <= w.end.Sequence || c.At >= before {
+			continue
+		}
+		if done, err := l.cut(ctx, w, c, before); err != nil || done {
+			return l.broken(ctx, err, last)
+		}
+		last.Sequence = c.Sequence
+	}
+	return nil
 }
 
-// oldest returns the last of the rows at the chain's beginning that are older
-// than a time, at most cutSize of them.
-func (l *Log) oldest(ctx context.Context, before int64) (cut hashchain.End, more bool, err error) {
-	for n := 0; n < cutSize; {
-		rows, err := l.Store.AuditRows(ctx, Query{After: cut.Sequence, Limit: pageSize})
+// cut drops the rows up to a checkpoint that is old enough, some at a time;
+// done says that a record of them is not.
+func (l *Log) cut(ctx context.Context, w *walk, old hashchain.Checkpoint, before int64) (done bool, err error) {
+	type place struct {
+		end    hashchain.End
+		newest int64
+	}
+	var places []place
+	w.marks = []hashchain.Checkpoint{old}
+	err = w.to(ctx, old.Sequence, cutSize, func(end hashchain.End, newest int64) { places = append(places, place{end, newest}) })
+	if err != nil {
+		return false, err
+	}
+	for _, p := range places {
+		if p.newest >= before {
+			return true, nil
+		}
+		c, err := l.sign(ctx, hashchain.KindCut, p.end, p.newest)
 		if err != nil {
-			return cut, false, err
+			return false, err
 		}
-		for _, row := range rows {
-			if row.Columns.At >= before {
-				return cut, false, nil
-			}
-			cut = row.End()
-		}
-		if n += len(rows); len(rows) < pageSize {
-			return cut, false, nil
+		if err := l.Store.CutAudit(ctx, c); err != nil {
+			return false, err
 		}
 	}
-	return cut, true, nil
+	return false, nil
 }

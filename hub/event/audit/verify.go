@@ -36,11 +36,12 @@ type Verified struct {
 }
 
 // Verify checks the chain behind a row that an earlier call checked, 0 for its
-// beginning: rows, their columns, checkpoints, the end, and this replica's own
-// memory of it. It checks at most 20,000 rows; call again from End.
-func (l *Log) Verify(ctx context.Context, after hashchain.End) (Verified, error) {
+// beginning: rows, their columns, checkpoints, the end, this replica's own
+// memory of it, and the checkpoints that somebody kept elsewhere. It checks at
+// most 20,000 rows; call again from End.
+func (l *Log) Verify(ctx context.Context, after hashchain.End, elsewhere ...hashchain.Checkpoint) (Verified, error) {
 	for {
-		v, err := l.newVerification(ctx, after)
+		v, err := l.newVerification(ctx, after, elsewhere)
 		if err != nil {
 			return Verified{}, err
 		}
@@ -49,7 +50,7 @@ func (l *Log) Verify(ctx context.Context, after hashchain.End) (Verified, error)
 			return v.Verified, err
 		}
 		// Retention may have taken the rows that were to come next.
-		again, err := l.newVerification(ctx, after)
+		again, err := l.newVerification(ctx, after, elsewhere)
 		if err != nil || again.cut() == v.cut() {
 			return v.Verified, err
 		}
@@ -66,9 +67,11 @@ type verification struct {
 	// points are the checkpoints by their sequence.
 	points map[int64][]hashchain.Checkpoint
 	all    []hashchain.Checkpoint
+	// elsewhere are those that somebody kept: who signed them must be known.
+	elsewhere []hashchain.Checkpoint
 }
 
-func (l *Log) newVerification(ctx context.Context, after hashchain.End) (*verification, error) {
+func (l *Log) newVerification(ctx context.Context, after hashchain.End, elsewhere []hashchain.Checkpoint) (*verification, error) {
 	// The end is read before the checkpoints, and these before the rows, so that
 	// what comes meanwhile is never missing. What this replica has seen is read
 	// first of all.
@@ -76,7 +79,8 @@ func (l *Log) newVerification(ctx context.Context, after hashchain.End) (*verifi
 	if err != nil {
 		return nil, err
 	}
-	v := &verification{log: l, points: map[int64][]hashchain.Checkpoint{}}
+	v := &verification{log: l, points: map[int64][]hashchain.Checkpoint{}, elsewhere: elsewhere}
+	last := l.written()
 	v.From, v.End = after.Sequence, after
 	if v.all, err = l.Store.AuditCheckpoints(ctx); err != nil {
 		return nil, err
@@ -87,6 +91,10 @@ func (l *Log) newVerification(ctx context.Context, after hashchain.End) (*verifi
 	if kept.Sequence > 0 {
 		v.all = append(v.all, kept)
 	}
+	if last.Sequence > 0 {
+		v.all = append(v.all, hashchain.Checkpoint{Kind: hashchain.KindSeen, Sequence: last.Sequence, Hash: last.Hash})
+	}
+	v.all = append(v.all, elsewhere...)
 	for _, c := range v.all {
 		v.points[c.Sequence] = append(v.points[c.Sequence], c)
 	}
@@ -104,7 +112,7 @@ func (v *verification) run(ctx context.Context) error {
 			return err
 		}
 		if len(rows) == 0 {
-			return &hashchain.Broken{Sequence: v.End.Sequence + 1, Reason: fmt.Sprintf("the end is missing: the chain's head says that there are %d lines", v.target.Sequence)}
+			return missing(v.End, v.target.Sequence)
 		}
 		for _, row := range rows {
 			if err := v.row(row); err != nil {
@@ -131,12 +139,26 @@ func (v *verification) cut() (sequence int64) {
 	return sequence
 }
 
-// begin takes the newest cut as the chain's beginning.
+// begin takes the newest cut as the chain's beginning. It must not have dropped
+// what was too young, nor other rows than somebody saw.
 func (v *verification) begin() error {
+	for _, c := range v.elsewhere {
+		if err := c.Check(v.keys[c.KeyID]); err != nil {
+			return err
+		}
+	}
 	for _, c := range v.all {
 		if c.Kind == hashchain.KindCut && c.Sequence > v.End.Sequence {
 			if err := v.signed(c); err != nil {
 				return err
+			}
+			if err := c.Allow(v.log.Retention.Microseconds()); err != nil {
+				return err
+			}
+			for _, seen := range v.all {
+				if err := c.Covers(seen); err != nil {
+					return err
+				}
 			}
 			v.From, v.End = c.Sequence, c.End()
 		}
@@ -145,28 +167,24 @@ func (v *verification) begin() error {
 }
 
 func (v *verification) row(row Row) error {
-	end, err := v.End.Follow(row.Line)
-	if err != nil {
+	w := walk{end: v.End, marks: v.points[row.Sequence]}
+	if err := w.step(row); err != nil {
 		return err
 	}
-	record, err := row.Open()
-	if err != nil || record.columns() != row.Columns {
-		return &hashchain.Broken{Sequence: row.Sequence, Reason: "the columns that it is found by are not those of its record"}
-	}
-	for _, c := range v.points[row.Sequence] {
-		if err := c.Match(row.Line); err != nil {
-			return err
-		}
+	for _, c := range w.marks {
 		if err := v.signed(c); err != nil {
 			return err
 		}
 	}
-	v.End = end
+	v.End = w.end
 	v.Rows++
 	return nil
 }
 
 func (v *verification) signed(c hashchain.Checkpoint) error {
+	if c.KeyID == "" {
+		return nil // what this process wrote needs no signature
+	}
 	v.Checkpoints++
 	key, known := v.keys[c.KeyID]
 	if !known {

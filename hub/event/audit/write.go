@@ -28,18 +28,32 @@ func (l *Log) write(batch []waiting, lost int64, stopping bool) error {
 		}
 		batch = append([]waiting{{columns: gap.columns(), text: text}}, batch...)
 	}
+	var last hashchain.End
 	err := l.Store.AppendAudit(ctx, func(end hashchain.End) ([]Row, error) {
 		rows := make([]Row, len(batch))
 		for i, w := range batch {
 			rows[i] = Row{Line: hashchain.Next(end, w.text), Columns: w.columns}
 			end = rows[i].End()
 		}
+		last = end
 		return rows, nil
 	})
 	if err == nil {
+		l.mu.Lock()
+		l.last = last
+		l.mu.Unlock()
 		l.wake()
 	}
 	return err
+}
+
+// written is the last row that this process wrote, zero when it wrote none. No
+// file is needed to know it, and so a chain that was cut short since the last
+// checkpoint is noticed as well.
+func (l *Log) written() hashchain.End {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
 }
 
 func (l *Log) wake() {

@@ -1,0 +1,68 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/axle-cd/axle/internal/hashchain"
+)
+
+// walk follows the chain in the database, row by row. Nothing that stands
+// there is believed that does not follow what was believed before: whoever
+// writes to the database would else have the hub sign it.
+type walk struct {
+	store Store
+	end   hashchain.End
+	// newest is the time of the newest record so far, by the records
+	// themselves: the column beside them is not hashed.
+	newest int64
+	// marks are hashes that lines must have.
+	marks []hashchain.Checkpoint
+}
+
+// step takes one more row, or is a *hashchain.Broken.
+func (w *walk) step(row Row) error {
+	end, err := w.end.Follow(row.Line)
+	if err != nil {
+		return err
+	}
+	record, err := row.Open()
+	if err != nil || record.columns() != row.Columns {
+		return &hashchain.Broken{Sequence: row.Sequence, Reason: "the columns that it is found by are not those of its record"}
+	}
+	for _, c := range w.marks {
+		if err := c.Match(row.Line); err != nil {
+			return err
+		}
+	}
+	w.end, w.newest = end, max(w.newest, record.At)
+	return nil
+}
+
+// to walks up to a row, which must be there, and tells each of every size rows
+// and the last one.
+func (w *walk) to(ctx context.Context, target int64, size int, each func(end hashchain.End, newest int64)) error {
+	for n := 1; w.end.Sequence < target; {
+		rows, err := w.store.AuditRows(ctx, Query{After: w.end.Sequence, Before: target + 1, Limit: pageSize})
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 {
+			return missing(w.end, target)
+		}
+		for _, row := range rows {
+			if err := w.step(row); err != nil {
+				return err
+			}
+			if n++; n > size || row.Sequence == target {
+				each(w.end, w.newest)
+				n = 1
+			}
+		}
+	}
+	return nil
+}
+
+func missing(end hashchain.End, target int64) error {
+	return &hashchain.Broken{Sequence: end.Sequence + 1, Reason: fmt.Sprintf("the end is missing: the chain's head says that there are %d lines", target)}
+}
