@@ -3,12 +3,9 @@ package cli
 import (
 	"bufio"
 	"context"
-	"crypto/ed25519"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,7 +58,7 @@ func newAuditView(r *hubv1.AuditRecord) (auditView, error) {
 }
 
 func (a *app) audit() *cobra.Command {
-	return noun("audit", "Who did what", nil, a.auditList(), a.auditVerify(), a.auditExport())
+	return noun("audit", "Who did what", nil, a.auditList(), a.auditVerify(), auditCheckpoint(a), a.auditExport())
 }
 
 func (a *app) auditList() *cobra.Command {
@@ -182,7 +179,7 @@ func (a *app) moment(text string) (int64, error) {
 }
 
 func (a *app) auditVerify() *cobra.Command {
-	var file string
+	var file, checkpoint string
 	var keys map[string]string
 	c := &cobra.Command{
 		Use: "verify", Short: "Check that nobody changed the audit log", Args: noArgs,
@@ -190,21 +187,58 @@ func (a *app) auditVerify() *cobra.Command {
 and the one before, and the hub signs how far the chain goes now and then. The
 first record that is not what it was is named, and the command fails.
 
-With --file an export is checked here, without trust in the hub's database; its
-checkpoints are checked by the hub's keys, or by those of --key, so that it also
-works without a hub.`,
+With --checkpoint the chain must also go through the checkpoints in a file that
+axle audit checkpoint wrote, and that nobody who can write to the hub's database
+could reach. With --file an export is checked here, without trust in that
+database; checkpoints are checked by the hub's keys, or by those of --key, so
+that it also works without a hub.`,
 		Example: `  axle audit verify
-  axle audit verify --file audit.jsonl
+  axle audit verify --checkpoint /safe/axle-checkpoints.jsonl
   axle audit verify --file audit.jsonl --key sig_x=5f1c…`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if file != "" {
-				return a.verifyFile(c.Context(), file, keys)
+			kept, err := auditfile.Read(checkpoint)
+			if err != nil {
+				return err
 			}
-			return a.verifyHub(c.Context())
+			if file != "" {
+				return a.verifyFile(c.Context(), file, keys, kept)
+			}
+			return a.verifyHub(c.Context(), kept)
 		},
 	}
 	c.Flags().StringVarP(&file, "file", "f", "", "check an export, as JSON lines; - is standard input")
+	c.Flags().StringVar(&checkpoint, "checkpoint", "", "file with checkpoints that were kept elsewhere")
 	c.Flags().StringToStringVar(&keys, "key", nil, "ID=HEX of a key that signs checkpoints, instead of asking the hub")
+	return c
+}
+
+func auditCheckpoint(a *app) *cobra.Command {
+	var file string
+	c := &cobra.Command{
+		Use: "checkpoint", Short: "Sign how far the audit log goes, for keeping elsewhere", Args: noArgs,
+		Long: `Sign how far the audit log goes now, and write that as one line of JSON to
+standard output, or to the end of a file. Keep it where nobody can write who can
+write to the hub's database: axle audit verify --checkpoint then tells when the
+log was cut short, written anew, or replaced by an older copy.`,
+		Example: `  axle audit checkpoint >>/safe/axle-checkpoints.jsonl
+  axle audit checkpoint --file /safe/axle-checkpoints.jsonl`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			made, err := client.Audit.Checkpoint(c.Context(), connect.NewRequest(&hubv1.MakeAuditCheckpointRequest{}))
+			if err != nil {
+				return err
+			}
+			if err := auditfile.Append(file, a.Out, made.Msg.GetCheckpoint()); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Err, "the audit log goes up to record %d, signed by %s\n", made.Msg.GetCheckpoint().GetSeq(), made.Msg.GetCheckpoint().GetKeyId())
+			return nil
+		},
+	}
+	c.Flags().StringVarP(&file, "file", "f", "", "write to the end of this file")
 	return c
 }
 
@@ -215,6 +249,8 @@ type verifiedView struct {
 	From    int64  `json:"from,omitempty"`
 	To      int64  `json:"to"`
 	Hash    string `json:"hash"`
+	// Checkpoints that were kept elsewhere were compared.
+	Checkpoints int `json:"checkpoints,omitempty"`
 }
 
 func (a *app) printVerified(v verifiedView, sentence string) error {
@@ -225,94 +261,46 @@ func (a *app) printVerified(v verifiedView, sentence string) error {
 	return err
 }
 
-func (a *app) verifyHub(ctx context.Context) error {
+func (a *app) verifyHub(ctx context.Context, kept []hashchain.Checkpoint) error {
 	client, err := a.client()
 	if err != nil {
 		return err
 	}
-	at := &hubv1.VerifyAuditRequest{}
-	var records, from int64
-	for first := true; ; first = false {
-		v, err := client.Audit.Verify(ctx, connect.NewRequest(at))
-		if err != nil {
-			return err
-		}
-		records += v.Msg.GetRecords()
-		if first {
-			from = v.Msg.GetFrom()
-		}
-		if v.Msg.GetBroken() != 0 {
-			return errcode.New(errcode.Conflict, "the audit log was changed at record %d: %s", v.Msg.GetBroken(), v.Msg.GetReason())
-		}
-		if v.Msg.GetDone() {
-			return a.printVerified(verifiedView{Holds: true, Records: records, From: from, To: v.Msg.GetSeq(), Hash: v.Msg.GetHash()},
-				fmt.Sprintf("the audit log holds: %d records after %d, up to %d, hash %s", records, from, v.Msg.GetSeq(), v.Msg.GetHash()))
-		}
-		if v.Msg.GetSeq() == at.GetSeq() {
-			return errcode.New(errcode.Unavailable, "the hub came no further than record %d; try again", at.GetSeq())
-		}
-		at = &hubv1.VerifyAuditRequest{Seq: v.Msg.GetSeq(), Hash: v.Msg.GetHash()}
-	}
-}
-
-func (a *app) verifyFile(ctx context.Context, file string, given map[string]string) (err error) {
-	in := a.In
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return errcode.New(errcode.Invalid, "read the export: %w", err)
-		}
-		defer f.Close()
-		in = f
-	}
-	keys, err := a.checkpointKeys(ctx, given)
+	v, err := auditfile.VerifyHub(ctx, client, kept)
 	if err != nil {
 		return err
 	}
-	result, err := hashchain.Verify(in, keys)
-	var broken *hashchain.Broken
-	if errors.As(err, &broken) {
-		return errcode.New(errcode.Conflict, "the export was changed at record %d: %s", broken.Sequence, broken.Reason)
-	}
-	if err != nil {
-		return fmt.Errorf("read the export: %w", err)
-	}
-	for _, g := range result.Gaps {
-		fmt.Fprintf(a.Err, "records %d to %d are missing: %s\n", g.From, g.To, g.Reason)
-	}
-	if result.Unknown > 0 {
-		fmt.Fprintf(a.Err, "%d checkpoints are signed by keys that are not known here; give them with --key\n", result.Unknown)
-	}
-	if len(result.Gaps) > 0 {
-		return errcode.New(errcode.Conflict, "the export has gaps; what there is holds: %s", result)
-	}
-	return a.printVerified(verifiedView{Holds: true, To: result.Last.Sequence, Hash: result.Last.Hash}, fmt.Sprintf("the export holds: %s; last hash %s", result, result.Last.Hash))
+	return a.printVerified(verifiedView{Holds: true, Records: v.Records, From: v.From, To: v.To, Hash: v.Hash, Checkpoints: len(kept)},
+		fmt.Sprintf("the audit log holds: %d records after %d, up to %d, hash %s%s", v.Records, v.From, v.To, v.Hash, through(kept)))
 }
 
-// checkpointKeys reads the keys that were given, or asks the hub when one is
-// configured.
-func (a *app) checkpointKeys(ctx context.Context, given map[string]string) (map[string]ed25519.PublicKey, error) {
+// through says that kept checkpoints were looked at.
+func through(kept []hashchain.Checkpoint) string {
+	if len(kept) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; it goes through the %d checkpoints that were kept", len(kept))
+}
+
+func (a *app) verifyFile(ctx context.Context, file string, given map[string]string, kept []hashchain.Checkpoint) error {
 	if len(given) == 0 {
 		client, err := a.client()
 		if err != nil {
 			fmt.Fprintln(a.Err, "no hub is configured: the chain is checked, the signatures of its checkpoints are not")
-			return nil, nil
+		} else if given, err = auditfile.Keys(ctx, client); err != nil {
+			return err
 		}
-		all, err := client.Audit.Checkpoints(ctx, connect.NewRequest(&hubv1.ListAuditCheckpointsRequest{}))
-		if err != nil {
-			return nil, err
-		}
-		given = all.Msg.GetKeys()
 	}
-	keys := map[string]ed25519.PublicKey{}
-	for id, text := range given {
-		key, err := hex.DecodeString(text)
-		if err != nil || len(key) != ed25519.PublicKeySize {
-			return nil, usagef("--key %s is not ID=HEX with %d bytes", id, ed25519.PublicKeySize)
-		}
-		keys[id] = key
+	keys, err := auditfile.ParseKeys(given)
+	if err != nil {
+		return usagef("--key %v", err)
 	}
-	return keys, nil
+	result, err := auditfile.Verify(file, auditfile.Terms{Keys: keys, Kept: kept, In: a.In, Warn: a.Err})
+	if err != nil {
+		return err
+	}
+	return a.printVerified(verifiedView{Holds: true, To: result.Last.Sequence, Hash: result.Last.Hash, Checkpoints: len(kept)},
+		fmt.Sprintf("the export holds: %s; last hash %s%s", result, result.Last.Hash, through(kept)))
 }
 
 func (a *app) auditExport() *cobra.Command {

@@ -1,15 +1,23 @@
-// Package auditfile is the audit log as files on a person's machine: an export
-// as JSON lines. cli calls it; internal/hashchain judges what is in a file.
+// Package auditfile is the audit log as files on a person's machine: an export,
+// and checkpoints that are kept where the hub's database cannot be written from.
+// It asks the hub for them and compares the hub's log with them; what is in an
+// export internal/hashchain judges. cli calls it.
 package auditfile
 
 import (
 	"context"
+	"crypto/ed25519"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"os"
 
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/hashchain"
 	"github.com/axle-cd/axle/sdk"
 )
@@ -40,7 +48,7 @@ func Write(ctx context.Context, client *sdk.Client, out io.Writer, after int64) 
 				return err
 			}
 			if p := points[after]; p != nil {
-				c := hashchain.Checkpoint{Kind: p.GetKind(), Sequence: p.GetSeq(), Hash: p.GetHash(), At: p.GetAt(), KeyID: p.GetKeyId(), Signature: p.GetSignature()}
+				c := checkpoint(p)
 				if err := lines.Encode(hashchain.Exported{Checkpoint: &c}); err != nil {
 					return err
 				}
@@ -50,4 +58,166 @@ func Write(ctx context.Context, client *sdk.Client, out io.Writer, after int64) 
 			return nil
 		}
 	}
+}
+
+func checkpoint(p *hubv1.AuditCheckpoint) hashchain.Checkpoint {
+	return hashchain.Checkpoint{
+		Kind: p.GetKind(), Sequence: p.GetSeq(), Hash: p.GetHash(), At: p.GetAt(), Newest: p.GetNewest(), KeyID: p.GetKeyId(), Signature: p.GetSignature(),
+	}
+}
+
+// Append writes a checkpoint as one line to the end of a file that survives a
+// crash of the machine, or to out when path is empty.
+func Append(path string, out io.Writer, p *hubv1.AuditCheckpoint) (err error) {
+	line, err := json.Marshal(checkpoint(p))
+	if err != nil {
+		return err
+	}
+	line = append(line, '\n')
+	if path == "" {
+		_, err = out.Write(line)
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return errcode.New(errcode.Invalid, "keep the checkpoint: %w", err)
+	}
+	_, err = f.Write(line)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return errcode.New(errcode.Unavailable, "keep the checkpoint: %w", err)
+	}
+	return nil
+}
+
+// Read returns the checkpoints of a file, none for no file. Invalid names the
+// line that is none.
+func Read(path string) ([]hashchain.Checkpoint, error) {
+	if path == "" {
+		return nil, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, errcode.New(errcode.Invalid, "read the checkpoints: %w", err)
+	}
+	defer f.Close()
+	all, err := hashchain.ReadCheckpoints(f)
+	if err != nil {
+		return nil, errcode.New(errcode.Invalid, "%s: %w", path, err)
+	}
+	if len(all) == 0 {
+		return nil, errcode.New(errcode.Invalid, "%s holds no checkpoint; axle audit checkpoint --file %[1]s writes one", path)
+	}
+	return all, nil
+}
+
+// Verified is a chain at the hub that holds.
+type Verified struct {
+	// Records were checked, behind From and up to To with its Hash.
+	Records, From, To int64
+	Hash              string
+}
+
+// VerifyHub has the hub check its whole log, which must go through the kept
+// checkpoints. Conflict says at which record it does not hold.
+func VerifyHub(ctx context.Context, client *sdk.Client, kept []hashchain.Checkpoint) (out Verified, err error) {
+	at := &hubv1.VerifyAuditRequest{}
+	for _, c := range kept {
+		at.Checkpoints = append(at.Checkpoints, &hubv1.AuditCheckpoint{
+			Kind: c.Kind, Seq: c.Sequence, Hash: c.Hash, At: c.At, Newest: c.Newest, KeyId: c.KeyID, Signature: c.Signature,
+		})
+	}
+	for first := true; ; first = false {
+		v, err := client.Audit.Verify(ctx, connect.NewRequest(at))
+		if err != nil {
+			return out, err
+		}
+		if first {
+			out.From = v.Msg.GetFrom()
+		}
+		out.Records, out.To, out.Hash = out.Records+v.Msg.GetRecords(), v.Msg.GetSeq(), v.Msg.GetHash()
+		switch {
+		case v.Msg.GetBroken() != 0:
+			return out, errcode.New(errcode.Conflict, "the audit log was changed at record %d: %s", v.Msg.GetBroken(), v.Msg.GetReason())
+		case v.Msg.GetDone():
+			return out, nil
+		case v.Msg.GetSeq() == at.GetSeq():
+			return out, errcode.New(errcode.Unavailable, "the hub came no further than record %d; try again", at.GetSeq())
+		}
+		at.Seq, at.Hash = v.Msg.GetSeq(), v.Msg.GetHash()
+	}
+}
+
+// Keys asks the hub for the keys that may have signed checkpoints, in hex by id.
+func Keys(ctx context.Context, client *sdk.Client) (map[string]string, error) {
+	all, err := client.Audit.Checkpoints(ctx, connect.NewRequest(&hubv1.ListAuditCheckpointsRequest{}))
+	if err != nil {
+		return nil, err
+	}
+	return all.Msg.GetKeys(), nil
+}
+
+// ParseKeys reads keys in hex by id; none are nil, so that no signature is
+// checked.
+func ParseKeys(given map[string]string) (map[string]ed25519.PublicKey, error) {
+	if len(given) == 0 {
+		return nil, nil
+	}
+	keys := map[string]ed25519.PublicKey{}
+	for id, text := range given {
+		key, err := hex.DecodeString(text)
+		if err != nil || len(key) != ed25519.PublicKeySize {
+			return nil, fmt.Errorf("%s is not ID=HEX with %d bytes", id, ed25519.PublicKeySize)
+		}
+		keys[id] = key
+	}
+	return keys, nil
+}
+
+// Terms say what an export is compared with.
+type Terms struct {
+	// Keys sign checkpoints, nil for not looking at signatures.
+	Keys map[string]ed25519.PublicKey
+	// Kept are checkpoints from elsewhere.
+	Kept []hashchain.Checkpoint
+	// In is what the path - stands for, Warn takes what is worth saying.
+	In   io.Reader
+	Warn io.Writer
+}
+
+// Verify checks an export. Conflict says at which record it was changed, or that
+// it has gaps.
+func Verify(path string, t Terms) (hashchain.Result, error) {
+	in := t.In
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return hashchain.Result{}, errcode.New(errcode.Invalid, "read the export: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	result, err := hashchain.Verify(in, t.Keys, t.Kept...)
+	var broken *hashchain.Broken
+	if errors.As(err, &broken) {
+		return result, errcode.New(errcode.Conflict, "the export was changed at record %d: %s", broken.Sequence, broken.Reason)
+	}
+	if err != nil {
+		return result, fmt.Errorf("read the export: %w", err)
+	}
+	for _, g := range result.Gaps {
+		fmt.Fprintf(t.Warn, "records %d to %d are missing: %s\n", g.From, g.To, g.Reason)
+	}
+	if result.Unknown > 0 {
+		fmt.Fprintf(t.Warn, "%d checkpoints are signed by keys that are not known here; give them with --key\n", result.Unknown)
+	}
+	if len(result.Gaps) > 0 {
+		return result, errcode.New(errcode.Conflict, "the export has gaps; what there is holds: %s", result)
+	}
+	return result, nil
 }

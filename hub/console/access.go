@@ -106,6 +106,7 @@ var access = map[string]identity.Action{
 	hubv1connect.AuditListProcedure:                  identity.ActionAdmin,
 	hubv1connect.AuditVerifyProcedure:                identity.ActionAdmin,
 	hubv1connect.AuditCheckpointsProcedure:           identity.ActionAdmin,
+	hubv1connect.AuditCheckpointProcedure:            identity.ActionAdmin,
 	hubv1connect.ServiceAccountsListProcedure:        identity.ActionAdmin,
 	hubv1connect.ServiceAccountsCreateProcedure:      identity.ActionAdmin,
 	hubv1connect.ServiceAccountsDeleteProcedure:      identity.ActionAdmin,

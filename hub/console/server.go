@@ -120,8 +120,7 @@ func New(c Config) (*Server, error) {
 	return &Server{Config: c, startedAt: c.Clock.Now(), trees: make(chan struct{}, treesAtOnce)}, nil
 }
 
-// clusterID is a cluster's id by name. One that was deleted is known by its id
-// alone, which it is given then.
+// clusterID is a cluster's id by name, or by id of one that was deleted.
 func (s *Server) clusterID(ctx context.Context, name string) string {
 	if c, err := s.Fleet.ClusterNamed(ctx, name); err == nil {
 		return c.ID

@@ -275,8 +275,11 @@ func (x *ListAuditResponse) GetRecords() []*AuditRecord {
 type VerifyAuditRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the call before answered; nothing for the first.
-	Seq           int64  `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
-	Hash          string `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
+	Seq  int64  `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
+	Hash string `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
+	// Those that were kept elsewhere, in each call, at most 1,000: the chain must
+	// go through them.
+	Checkpoints   []*AuditCheckpoint `protobuf:"bytes,3,rep,name=checkpoints,proto3" json:"checkpoints,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -323,6 +326,13 @@ func (x *VerifyAuditRequest) GetHash() string {
 		return x.Hash
 	}
 	return ""
+}
+
+func (x *VerifyAuditRequest) GetCheckpoints() []*AuditCheckpoint {
+	if x != nil {
+		return x.Checkpoints
+	}
+	return nil
 }
 
 type VerifyAuditResponse struct {
@@ -521,12 +531,15 @@ func (x *ListAuditCheckpointsResponse) GetKeys() map[string]string {
 type AuditCheckpoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// seen, or cut for what retention dropped.
-	Kind          string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	Seq           int64  `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
-	Hash          string `protobuf:"bytes,3,opt,name=hash,proto3" json:"hash,omitempty"`
-	At            int64  `protobuf:"varint,4,opt,name=at,proto3" json:"at,omitempty"`
-	KeyId         string `protobuf:"bytes,5,opt,name=key_id,json=keyId,proto3" json:"key_id,omitempty"`
-	Signature     []byte `protobuf:"bytes,6,opt,name=signature,proto3" json:"signature,omitempty"`
+	Kind      string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Seq       int64  `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
+	Hash      string `protobuf:"bytes,3,opt,name=hash,proto3" json:"hash,omitempty"`
+	At        int64  `protobuf:"varint,4,opt,name=at,proto3" json:"at,omitempty"`
+	KeyId     string `protobuf:"bytes,5,opt,name=key_id,json=keyId,proto3" json:"key_id,omitempty"`
+	Signature []byte `protobuf:"bytes,6,opt,name=signature,proto3" json:"signature,omitempty"`
+	// When the newest record up to it was made, by the records themselves; zero
+	// in those of older hubs.
+	Newest        int64 `protobuf:"varint,7,opt,name=newest,proto3" json:"newest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -603,6 +616,93 @@ func (x *AuditCheckpoint) GetSignature() []byte {
 	return nil
 }
 
+func (x *AuditCheckpoint) GetNewest() int64 {
+	if x != nil {
+		return x.Newest
+	}
+	return 0
+}
+
+type MakeAuditCheckpointRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MakeAuditCheckpointRequest) Reset() {
+	*x = MakeAuditCheckpointRequest{}
+	mi := &file_hub_v1_audit_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MakeAuditCheckpointRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MakeAuditCheckpointRequest) ProtoMessage() {}
+
+func (x *MakeAuditCheckpointRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_audit_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MakeAuditCheckpointRequest.ProtoReflect.Descriptor instead.
+func (*MakeAuditCheckpointRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_audit_proto_rawDescGZIP(), []int{8}
+}
+
+type MakeAuditCheckpointResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Checkpoint    *AuditCheckpoint       `protobuf:"bytes,1,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MakeAuditCheckpointResponse) Reset() {
+	*x = MakeAuditCheckpointResponse{}
+	mi := &file_hub_v1_audit_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MakeAuditCheckpointResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MakeAuditCheckpointResponse) ProtoMessage() {}
+
+func (x *MakeAuditCheckpointResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_audit_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MakeAuditCheckpointResponse.ProtoReflect.Descriptor instead.
+func (*MakeAuditCheckpointResponse) Descriptor() ([]byte, []int) {
+	return file_hub_v1_audit_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *MakeAuditCheckpointResponse) GetCheckpoint() *AuditCheckpoint {
+	if x != nil {
+		return x.Checkpoint
+	}
+	return nil
+}
+
 type ServiceAccount struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -618,7 +718,7 @@ type ServiceAccount struct {
 
 func (x *ServiceAccount) Reset() {
 	*x = ServiceAccount{}
-	mi := &file_hub_v1_audit_proto_msgTypes[8]
+	mi := &file_hub_v1_audit_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -630,7 +730,7 @@ func (x *ServiceAccount) String() string {
 func (*ServiceAccount) ProtoMessage() {}
 
 func (x *ServiceAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_audit_proto_msgTypes[8]
+	mi := &file_hub_v1_audit_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -643,7 +743,7 @@ func (x *ServiceAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceAccount.ProtoReflect.Descriptor instead.
 func (*ServiceAccount) Descriptor() ([]byte, []int) {
-	return file_hub_v1_audit_proto_rawDescGZIP(), []int{8}
+	return file_hub_v1_audit_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ServiceAccount) GetId() string {
@@ -696,7 +796,7 @@ type ListServiceAccountsRequest struct {
 
 func (x *ListServiceAccountsRequest) Reset() {
 	*x = ListServiceAccountsRequest{}
-	mi := &file_hub_v1_audit_proto_msgTypes[9]
+	mi := &file_hub_v1_audit_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -708,7 +808,7 @@ func (x *ListServiceAccountsRequest) String() string {
 func (*ListServiceAccountsRequest) ProtoMessage() {}
 
 func (x *ListServiceAccountsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_audit_proto_msgTypes[9]
+	mi := &file_hub_v1_audit_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -721,7 +821,7 @@ func (x *ListServiceAccountsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServiceAccountsRequest.ProtoReflect.Descriptor instead.
 func (*ListServiceAccountsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_audit_proto_rawDescGZIP(), []int{9}
+	return file_hub_v1_audit_proto_rawDescGZIP(), []int{11}
 }
 
 type ListServiceAccountsResponse struct {
@@ -733,7 +833,7 @@ type ListServiceAccountsResponse struct {
 
 func (x *ListServiceAccountsResponse) Reset() {
 	*x = ListServiceAccountsResponse{}
-	mi := &file_hub_v1_audit_proto_msgTypes[10]
+	mi := &file_hub_v1_audit_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -745,7 +845,7 @@ func (x *ListServiceAccountsResponse) String() string {
 func (*ListServiceAccountsResponse) ProtoMessage() {}
 
 func (x *ListServiceAccountsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_audit_proto_msgTypes[10]
+	mi := &file_hub_v1_audit_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -758,7 +858,7 @@ func (x *ListServiceAccountsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServiceAccountsResponse.ProtoReflect.Descriptor instead.
 func (*ListServiceAccountsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_audit_proto_rawDescGZIP(), []int{10}
+	return file_hub_v1_audit_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListServiceAccountsResponse) GetAccounts() []*ServiceAccount {
@@ -779,7 +879,7 @@ type CreateServiceAccountRequest struct {
 
 func (x *CreateServiceAccountRequest) Reset() {
 	*x = CreateServiceAccountRequest{}
-	mi := &file_hub_v1_audit_proto_msgTypes[11]
+	mi := &file_hub_v1_audit_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -791,7 +891,7 @@ func (x *CreateServiceAccountRequest) String() string {
 func (*CreateServiceAccountRequest) ProtoMessage() {}
 
 func (x *CreateServiceAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_audit_proto_msgTypes[11]
+	mi := &file_hub_v1_audit_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -804,7 +904,7 @@ func (x *CreateServiceAccountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateServiceAccountRequest.ProtoReflect.Descriptor instead.
 func (*CreateServiceAccountRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_audit_proto_rawDescGZIP(), []int{11}
+	return file_hub_v1_audit_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CreateServiceAccountRequest) GetName() string {
@@ -830,7 +930,7 @@ type DeleteServiceAccountRequest struct {
 
 func (x *DeleteServiceAccountRequest) Reset() {
 	*x = DeleteServiceAccountRequest{}
-	mi := &file_hub_v1_audit_proto_msgTypes[12]
+	mi := &file_hub_v1_audit_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -842,7 +942,7 @@ func (x *DeleteServiceAccountRequest) String() string {
 func (*DeleteServiceAccountRequest) ProtoMessage() {}
 
 func (x *DeleteServiceAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_audit_proto_msgTypes[12]
+	mi := &file_hub_v1_audit_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -855,7 +955,7 @@ func (x *DeleteServiceAccountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteServiceAccountRequest.ProtoReflect.Descriptor instead.
 func (*DeleteServiceAccountRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_audit_proto_rawDescGZIP(), []int{12}
+	return file_hub_v1_audit_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DeleteServiceAccountRequest) GetName() string {
@@ -873,7 +973,7 @@ type DeleteServiceAccountResponse struct {
 
 func (x *DeleteServiceAccountResponse) Reset() {
 	*x = DeleteServiceAccountResponse{}
-	mi := &file_hub_v1_audit_proto_msgTypes[13]
+	mi := &file_hub_v1_audit_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -885,7 +985,7 @@ func (x *DeleteServiceAccountResponse) String() string {
 func (*DeleteServiceAccountResponse) ProtoMessage() {}
 
 func (x *DeleteServiceAccountResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_audit_proto_msgTypes[13]
+	mi := &file_hub_v1_audit_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -898,7 +998,7 @@ func (x *DeleteServiceAccountResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteServiceAccountResponse.ProtoReflect.Descriptor instead.
 func (*DeleteServiceAccountResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_audit_proto_rawDescGZIP(), []int{13}
+	return file_hub_v1_audit_proto_rawDescGZIP(), []int{15}
 }
 
 type CreateServiceAccountTokenRequest struct {
@@ -915,7 +1015,7 @@ type CreateServiceAccountTokenRequest struct {
 
 func (x *CreateServiceAccountTokenRequest) Reset() {
 	*x = CreateServiceAccountTokenRequest{}
-	mi := &file_hub_v1_audit_proto_msgTypes[14]
+	mi := &file_hub_v1_audit_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -927,7 +1027,7 @@ func (x *CreateServiceAccountTokenRequest) String() string {
 func (*CreateServiceAccountTokenRequest) ProtoMessage() {}
 
 func (x *CreateServiceAccountTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_audit_proto_msgTypes[14]
+	mi := &file_hub_v1_audit_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -940,7 +1040,7 @@ func (x *CreateServiceAccountTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateServiceAccountTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateServiceAccountTokenRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_audit_proto_rawDescGZIP(), []int{14}
+	return file_hub_v1_audit_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CreateServiceAccountTokenRequest) GetAccount() string {
@@ -997,7 +1097,7 @@ type Trust struct {
 
 func (x *Trust) Reset() {
 	*x = Trust{}
-	mi := &file_hub_v1_audit_proto_msgTypes[15]
+	mi := &file_hub_v1_audit_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1009,7 +1109,7 @@ func (x *Trust) String() string {
 func (*Trust) ProtoMessage() {}
 
 func (x *Trust) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_audit_proto_msgTypes[15]
+	mi := &file_hub_v1_audit_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1022,7 +1122,7 @@ func (x *Trust) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trust.ProtoReflect.Descriptor instead.
 func (*Trust) Descriptor() ([]byte, []int) {
-	return file_hub_v1_audit_proto_rawDescGZIP(), []int{15}
+	return file_hub_v1_audit_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Trust) GetId() string {
@@ -1110,7 +1210,7 @@ type ListTrustsRequest struct {
 
 func (x *ListTrustsRequest) Reset() {
 	*x = ListTrustsRequest{}
-	mi := &file_hub_v1_audit_proto_msgTypes[16]
+	mi := &file_hub_v1_audit_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1122,7 +1222,7 @@ func (x *ListTrustsRequest) String() string {
 func (*ListTrustsRequest) ProtoMessage() {}
 
 func (x *ListTrustsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_audit_proto_msgTypes[16]
+	mi := &file_hub_v1_audit_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1135,7 +1235,7 @@ func (x *ListTrustsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrustsRequest.ProtoReflect.Descriptor instead.
 func (*ListTrustsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_audit_proto_rawDescGZIP(), []int{16}
+	return file_hub_v1_audit_proto_rawDescGZIP(), []int{18}
 }
 
 type ListTrustsResponse struct {
@@ -1147,7 +1247,7 @@ type ListTrustsResponse struct {
 
 func (x *ListTrustsResponse) Reset() {
 	*x = ListTrustsResponse{}
-	mi := &file_hub_v1_audit_proto_msgTypes[17]
+	mi := &file_hub_v1_audit_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1159,7 +1259,7 @@ func (x *ListTrustsResponse) String() string {
 func (*ListTrustsResponse) ProtoMessage() {}
 
 func (x *ListTrustsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_audit_proto_msgTypes[17]
+	mi := &file_hub_v1_audit_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1172,7 +1272,7 @@ func (x *ListTrustsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrustsResponse.ProtoReflect.Descriptor instead.
 func (*ListTrustsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_audit_proto_rawDescGZIP(), []int{17}
+	return file_hub_v1_audit_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListTrustsResponse) GetTrusts() []*Trust {
@@ -1199,7 +1299,7 @@ type CreateTrustRequest struct {
 
 func (x *CreateTrustRequest) Reset() {
 	*x = CreateTrustRequest{}
-	mi := &file_hub_v1_audit_proto_msgTypes[18]
+	mi := &file_hub_v1_audit_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1211,7 +1311,7 @@ func (x *CreateTrustRequest) String() string {
 func (*CreateTrustRequest) ProtoMessage() {}
 
 func (x *CreateTrustRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_audit_proto_msgTypes[18]
+	mi := &file_hub_v1_audit_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1224,7 +1324,7 @@ func (x *CreateTrustRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTrustRequest.ProtoReflect.Descriptor instead.
 func (*CreateTrustRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_audit_proto_rawDescGZIP(), []int{18}
+	return file_hub_v1_audit_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CreateTrustRequest) GetName() string {
@@ -1292,7 +1392,7 @@ type DeleteTrustRequest struct {
 
 func (x *DeleteTrustRequest) Reset() {
 	*x = DeleteTrustRequest{}
-	mi := &file_hub_v1_audit_proto_msgTypes[19]
+	mi := &file_hub_v1_audit_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1304,7 +1404,7 @@ func (x *DeleteTrustRequest) String() string {
 func (*DeleteTrustRequest) ProtoMessage() {}
 
 func (x *DeleteTrustRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_audit_proto_msgTypes[19]
+	mi := &file_hub_v1_audit_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1317,7 +1417,7 @@ func (x *DeleteTrustRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTrustRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTrustRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_audit_proto_rawDescGZIP(), []int{19}
+	return file_hub_v1_audit_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DeleteTrustRequest) GetName() string {
@@ -1335,7 +1435,7 @@ type DeleteTrustResponse struct {
 
 func (x *DeleteTrustResponse) Reset() {
 	*x = DeleteTrustResponse{}
-	mi := &file_hub_v1_audit_proto_msgTypes[20]
+	mi := &file_hub_v1_audit_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1347,7 +1447,7 @@ func (x *DeleteTrustResponse) String() string {
 func (*DeleteTrustResponse) ProtoMessage() {}
 
 func (x *DeleteTrustResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_audit_proto_msgTypes[20]
+	mi := &file_hub_v1_audit_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1360,7 +1460,7 @@ func (x *DeleteTrustResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTrustResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTrustResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_audit_proto_rawDescGZIP(), []int{20}
+	return file_hub_v1_audit_proto_rawDescGZIP(), []int{22}
 }
 
 // ExchangeRequest is a token exchange as RFC 8693 has it.
@@ -1380,7 +1480,7 @@ type ExchangeRequest struct {
 
 func (x *ExchangeRequest) Reset() {
 	*x = ExchangeRequest{}
-	mi := &file_hub_v1_audit_proto_msgTypes[21]
+	mi := &file_hub_v1_audit_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1392,7 +1492,7 @@ func (x *ExchangeRequest) String() string {
 func (*ExchangeRequest) ProtoMessage() {}
 
 func (x *ExchangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_audit_proto_msgTypes[21]
+	mi := &file_hub_v1_audit_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1405,7 +1505,7 @@ func (x *ExchangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangeRequest.ProtoReflect.Descriptor instead.
 func (*ExchangeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_audit_proto_rawDescGZIP(), []int{21}
+	return file_hub_v1_audit_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ExchangeRequest) GetGrantType() string {
@@ -1460,10 +1560,11 @@ const file_hub_v1_audit_proto_rawDesc = "" +
 	" \x01(\bR\voldestFirst\x12\x16\n" +
 	"\x06before\x18\v \x01(\x03R\x06before\"G\n" +
 	"\x11ListAuditResponse\x122\n" +
-	"\arecords\x18\x01 \x03(\v2\x18.axle.hub.v1.AuditRecordR\arecords\":\n" +
+	"\arecords\x18\x01 \x03(\v2\x18.axle.hub.v1.AuditRecordR\arecords\"z\n" +
 	"\x12VerifyAuditRequest\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x03R\x03seq\x12\x12\n" +
-	"\x04hash\x18\x02 \x01(\tR\x04hash\"\xcf\x01\n" +
+	"\x04hash\x18\x02 \x01(\tR\x04hash\x12>\n" +
+	"\vcheckpoints\x18\x03 \x03(\v2\x1c.axle.hub.v1.AuditCheckpointR\vcheckpoints\"\xcf\x01\n" +
 	"\x13VerifyAuditResponse\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x03R\x03seq\x12\x12\n" +
 	"\x04hash\x18\x02 \x01(\tR\x04hash\x12\x12\n" +
@@ -1479,14 +1580,20 @@ const file_hub_v1_audit_proto_rawDesc = "" +
 	"\x04keys\x18\x02 \x03(\v23.axle.hub.v1.ListAuditCheckpointsResponse.KeysEntryR\x04keys\x1a7\n" +
 	"\tKeysEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x90\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa8\x01\n" +
 	"\x0fAuditCheckpoint\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x03R\x03seq\x12\x12\n" +
 	"\x04hash\x18\x03 \x01(\tR\x04hash\x12\x0e\n" +
 	"\x02at\x18\x04 \x01(\x03R\x02at\x12\x15\n" +
 	"\x06key_id\x18\x05 \x01(\tR\x05keyId\x12\x1c\n" +
-	"\tsignature\x18\x06 \x01(\fR\tsignature\"\xa3\x01\n" +
+	"\tsignature\x18\x06 \x01(\fR\tsignature\x12\x16\n" +
+	"\x06newest\x18\a \x01(\x03R\x06newest\"\x1c\n" +
+	"\x1aMakeAuditCheckpointRequest\"[\n" +
+	"\x1bMakeAuditCheckpointResponse\x12<\n" +
+	"\n" +
+	"checkpoint\x18\x01 \x01(\v2\x1c.axle.hub.v1.AuditCheckpointR\n" +
+	"checkpoint\"\xa3\x01\n" +
 	"\x0eServiceAccount\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -1552,11 +1659,13 @@ const file_hub_v1_audit_proto_rawDesc = "" +
 	"grant_type\x18\x01 \x01(\tR\tgrantType\x12(\n" +
 	"\rsubject_token\x18\x02 \x01(\tB\x03\x80\x01\x01R\fsubjectToken\x12,\n" +
 	"\x12subject_token_type\x18\x03 \x01(\tR\x10subjectTokenType\x12\x14\n" +
-	"\x05trust\x18\x04 \x01(\tR\x05trust2\xff\x01\n" +
+	"\x05trust\x18\x04 \x01(\tR\x05trust2\xe0\x02\n" +
 	"\x05Audit\x12E\n" +
 	"\x04List\x12\x1d.axle.hub.v1.ListAuditRequest\x1a\x1e.axle.hub.v1.ListAuditResponse\x12K\n" +
 	"\x06Verify\x12\x1f.axle.hub.v1.VerifyAuditRequest\x1a .axle.hub.v1.VerifyAuditResponse\x12b\n" +
-	"\vCheckpoints\x12(.axle.hub.v1.ListAuditCheckpointsRequest\x1a).axle.hub.v1.ListAuditCheckpointsResponse2\xf5\x02\n" +
+	"\vCheckpoints\x12(.axle.hub.v1.ListAuditCheckpointsRequest\x1a).axle.hub.v1.ListAuditCheckpointsResponse\x12_\n" +
+	"\n" +
+	"Checkpoint\x12'.axle.hub.v1.MakeAuditCheckpointRequest\x1a(.axle.hub.v1.MakeAuditCheckpointResponse2\xf5\x02\n" +
 	"\x0fServiceAccounts\x12Y\n" +
 	"\x04List\x12'.axle.hub.v1.ListServiceAccountsRequest\x1a(.axle.hub.v1.ListServiceAccountsResponse\x12O\n" +
 	"\x06Create\x12(.axle.hub.v1.CreateServiceAccountRequest\x1a\x1b.axle.hub.v1.ServiceAccount\x12]\n" +
@@ -1581,7 +1690,7 @@ func file_hub_v1_audit_proto_rawDescGZIP() []byte {
 	return file_hub_v1_audit_proto_rawDescData
 }
 
-var file_hub_v1_audit_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_hub_v1_audit_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_hub_v1_audit_proto_goTypes = []any{
 	(*AuditRecord)(nil),                      // 0: axle.hub.v1.AuditRecord
 	(*ListAuditRequest)(nil),                 // 1: axle.hub.v1.ListAuditRequest
@@ -1591,60 +1700,66 @@ var file_hub_v1_audit_proto_goTypes = []any{
 	(*ListAuditCheckpointsRequest)(nil),      // 5: axle.hub.v1.ListAuditCheckpointsRequest
 	(*ListAuditCheckpointsResponse)(nil),     // 6: axle.hub.v1.ListAuditCheckpointsResponse
 	(*AuditCheckpoint)(nil),                  // 7: axle.hub.v1.AuditCheckpoint
-	(*ServiceAccount)(nil),                   // 8: axle.hub.v1.ServiceAccount
-	(*ListServiceAccountsRequest)(nil),       // 9: axle.hub.v1.ListServiceAccountsRequest
-	(*ListServiceAccountsResponse)(nil),      // 10: axle.hub.v1.ListServiceAccountsResponse
-	(*CreateServiceAccountRequest)(nil),      // 11: axle.hub.v1.CreateServiceAccountRequest
-	(*DeleteServiceAccountRequest)(nil),      // 12: axle.hub.v1.DeleteServiceAccountRequest
-	(*DeleteServiceAccountResponse)(nil),     // 13: axle.hub.v1.DeleteServiceAccountResponse
-	(*CreateServiceAccountTokenRequest)(nil), // 14: axle.hub.v1.CreateServiceAccountTokenRequest
-	(*Trust)(nil),                            // 15: axle.hub.v1.Trust
-	(*ListTrustsRequest)(nil),                // 16: axle.hub.v1.ListTrustsRequest
-	(*ListTrustsResponse)(nil),               // 17: axle.hub.v1.ListTrustsResponse
-	(*CreateTrustRequest)(nil),               // 18: axle.hub.v1.CreateTrustRequest
-	(*DeleteTrustRequest)(nil),               // 19: axle.hub.v1.DeleteTrustRequest
-	(*DeleteTrustResponse)(nil),              // 20: axle.hub.v1.DeleteTrustResponse
-	(*ExchangeRequest)(nil),                  // 21: axle.hub.v1.ExchangeRequest
-	nil,                                      // 22: axle.hub.v1.ListAuditCheckpointsResponse.KeysEntry
-	nil,                                      // 23: axle.hub.v1.Trust.ClaimsEntry
-	nil,                                      // 24: axle.hub.v1.CreateTrustRequest.ClaimsEntry
-	(*CreatedToken)(nil),                     // 25: axle.hub.v1.CreatedToken
+	(*MakeAuditCheckpointRequest)(nil),       // 8: axle.hub.v1.MakeAuditCheckpointRequest
+	(*MakeAuditCheckpointResponse)(nil),      // 9: axle.hub.v1.MakeAuditCheckpointResponse
+	(*ServiceAccount)(nil),                   // 10: axle.hub.v1.ServiceAccount
+	(*ListServiceAccountsRequest)(nil),       // 11: axle.hub.v1.ListServiceAccountsRequest
+	(*ListServiceAccountsResponse)(nil),      // 12: axle.hub.v1.ListServiceAccountsResponse
+	(*CreateServiceAccountRequest)(nil),      // 13: axle.hub.v1.CreateServiceAccountRequest
+	(*DeleteServiceAccountRequest)(nil),      // 14: axle.hub.v1.DeleteServiceAccountRequest
+	(*DeleteServiceAccountResponse)(nil),     // 15: axle.hub.v1.DeleteServiceAccountResponse
+	(*CreateServiceAccountTokenRequest)(nil), // 16: axle.hub.v1.CreateServiceAccountTokenRequest
+	(*Trust)(nil),                            // 17: axle.hub.v1.Trust
+	(*ListTrustsRequest)(nil),                // 18: axle.hub.v1.ListTrustsRequest
+	(*ListTrustsResponse)(nil),               // 19: axle.hub.v1.ListTrustsResponse
+	(*CreateTrustRequest)(nil),               // 20: axle.hub.v1.CreateTrustRequest
+	(*DeleteTrustRequest)(nil),               // 21: axle.hub.v1.DeleteTrustRequest
+	(*DeleteTrustResponse)(nil),              // 22: axle.hub.v1.DeleteTrustResponse
+	(*ExchangeRequest)(nil),                  // 23: axle.hub.v1.ExchangeRequest
+	nil,                                      // 24: axle.hub.v1.ListAuditCheckpointsResponse.KeysEntry
+	nil,                                      // 25: axle.hub.v1.Trust.ClaimsEntry
+	nil,                                      // 26: axle.hub.v1.CreateTrustRequest.ClaimsEntry
+	(*CreatedToken)(nil),                     // 27: axle.hub.v1.CreatedToken
 }
 var file_hub_v1_audit_proto_depIdxs = []int32{
 	0,  // 0: axle.hub.v1.ListAuditResponse.records:type_name -> axle.hub.v1.AuditRecord
-	7,  // 1: axle.hub.v1.ListAuditCheckpointsResponse.checkpoints:type_name -> axle.hub.v1.AuditCheckpoint
-	22, // 2: axle.hub.v1.ListAuditCheckpointsResponse.keys:type_name -> axle.hub.v1.ListAuditCheckpointsResponse.KeysEntry
-	8,  // 3: axle.hub.v1.ListServiceAccountsResponse.accounts:type_name -> axle.hub.v1.ServiceAccount
-	23, // 4: axle.hub.v1.Trust.claims:type_name -> axle.hub.v1.Trust.ClaimsEntry
-	15, // 5: axle.hub.v1.ListTrustsResponse.trusts:type_name -> axle.hub.v1.Trust
-	24, // 6: axle.hub.v1.CreateTrustRequest.claims:type_name -> axle.hub.v1.CreateTrustRequest.ClaimsEntry
-	1,  // 7: axle.hub.v1.Audit.List:input_type -> axle.hub.v1.ListAuditRequest
-	3,  // 8: axle.hub.v1.Audit.Verify:input_type -> axle.hub.v1.VerifyAuditRequest
-	5,  // 9: axle.hub.v1.Audit.Checkpoints:input_type -> axle.hub.v1.ListAuditCheckpointsRequest
-	9,  // 10: axle.hub.v1.ServiceAccounts.List:input_type -> axle.hub.v1.ListServiceAccountsRequest
-	11, // 11: axle.hub.v1.ServiceAccounts.Create:input_type -> axle.hub.v1.CreateServiceAccountRequest
-	12, // 12: axle.hub.v1.ServiceAccounts.Delete:input_type -> axle.hub.v1.DeleteServiceAccountRequest
-	14, // 13: axle.hub.v1.ServiceAccounts.CreateToken:input_type -> axle.hub.v1.CreateServiceAccountTokenRequest
-	16, // 14: axle.hub.v1.Federation.List:input_type -> axle.hub.v1.ListTrustsRequest
-	18, // 15: axle.hub.v1.Federation.Create:input_type -> axle.hub.v1.CreateTrustRequest
-	19, // 16: axle.hub.v1.Federation.Delete:input_type -> axle.hub.v1.DeleteTrustRequest
-	21, // 17: axle.hub.v1.Federation.Exchange:input_type -> axle.hub.v1.ExchangeRequest
-	2,  // 18: axle.hub.v1.Audit.List:output_type -> axle.hub.v1.ListAuditResponse
-	4,  // 19: axle.hub.v1.Audit.Verify:output_type -> axle.hub.v1.VerifyAuditResponse
-	6,  // 20: axle.hub.v1.Audit.Checkpoints:output_type -> axle.hub.v1.ListAuditCheckpointsResponse
-	10, // 21: axle.hub.v1.ServiceAccounts.List:output_type -> axle.hub.v1.ListServiceAccountsResponse
-	8,  // 22: axle.hub.v1.ServiceAccounts.Create:output_type -> axle.hub.v1.ServiceAccount
-	13, // 23: axle.hub.v1.ServiceAccounts.Delete:output_type -> axle.hub.v1.DeleteServiceAccountResponse
-	25, // 24: axle.hub.v1.ServiceAccounts.CreateToken:output_type -> axle.hub.v1.CreatedToken
-	17, // 25: axle.hub.v1.Federation.List:output_type -> axle.hub.v1.ListTrustsResponse
-	15, // 26: axle.hub.v1.Federation.Create:output_type -> axle.hub.v1.Trust
-	20, // 27: axle.hub.v1.Federation.Delete:output_type -> axle.hub.v1.DeleteTrustResponse
-	25, // 28: axle.hub.v1.Federation.Exchange:output_type -> axle.hub.v1.CreatedToken
-	18, // [18:29] is the sub-list for method output_type
-	7,  // [7:18] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	7,  // 1: axle.hub.v1.VerifyAuditRequest.checkpoints:type_name -> axle.hub.v1.AuditCheckpoint
+	7,  // 2: axle.hub.v1.ListAuditCheckpointsResponse.checkpoints:type_name -> axle.hub.v1.AuditCheckpoint
+	24, // 3: axle.hub.v1.ListAuditCheckpointsResponse.keys:type_name -> axle.hub.v1.ListAuditCheckpointsResponse.KeysEntry
+	7,  // 4: axle.hub.v1.MakeAuditCheckpointResponse.checkpoint:type_name -> axle.hub.v1.AuditCheckpoint
+	10, // 5: axle.hub.v1.ListServiceAccountsResponse.accounts:type_name -> axle.hub.v1.ServiceAccount
+	25, // 6: axle.hub.v1.Trust.claims:type_name -> axle.hub.v1.Trust.ClaimsEntry
+	17, // 7: axle.hub.v1.ListTrustsResponse.trusts:type_name -> axle.hub.v1.Trust
+	26, // 8: axle.hub.v1.CreateTrustRequest.claims:type_name -> axle.hub.v1.CreateTrustRequest.ClaimsEntry
+	1,  // 9: axle.hub.v1.Audit.List:input_type -> axle.hub.v1.ListAuditRequest
+	3,  // 10: axle.hub.v1.Audit.Verify:input_type -> axle.hub.v1.VerifyAuditRequest
+	5,  // 11: axle.hub.v1.Audit.Checkpoints:input_type -> axle.hub.v1.ListAuditCheckpointsRequest
+	8,  // 12: axle.hub.v1.Audit.Checkpoint:input_type -> axle.hub.v1.MakeAuditCheckpointRequest
+	11, // 13: axle.hub.v1.ServiceAccounts.List:input_type -> axle.hub.v1.ListServiceAccountsRequest
+	13, // 14: axle.hub.v1.ServiceAccounts.Create:input_type -> axle.hub.v1.CreateServiceAccountRequest
+	14, // 15: axle.hub.v1.ServiceAccounts.Delete:input_type -> axle.hub.v1.DeleteServiceAccountRequest
+	16, // 16: axle.hub.v1.ServiceAccounts.CreateToken:input_type -> axle.hub.v1.CreateServiceAccountTokenRequest
+	18, // 17: axle.hub.v1.Federation.List:input_type -> axle.hub.v1.ListTrustsRequest
+	20, // 18: axle.hub.v1.Federation.Create:input_type -> axle.hub.v1.CreateTrustRequest
+	21, // 19: axle.hub.v1.Federation.Delete:input_type -> axle.hub.v1.DeleteTrustRequest
+	23, // 20: axle.hub.v1.Federation.Exchange:input_type -> axle.hub.v1.ExchangeRequest
+	2,  // 21: axle.hub.v1.Audit.List:output_type -> axle.hub.v1.ListAuditResponse
+	4,  // 22: axle.hub.v1.Audit.Verify:output_type -> axle.hub.v1.VerifyAuditResponse
+	6,  // 23: axle.hub.v1.Audit.Checkpoints:output_type -> axle.hub.v1.ListAuditCheckpointsResponse
+	9,  // 24: axle.hub.v1.Audit.Checkpoint:output_type -> axle.hub.v1.MakeAuditCheckpointResponse
+	12, // 25: axle.hub.v1.ServiceAccounts.List:output_type -> axle.hub.v1.ListServiceAccountsResponse
+	10, // 26: axle.hub.v1.ServiceAccounts.Create:output_type -> axle.hub.v1.ServiceAccount
+	15, // 27: axle.hub.v1.ServiceAccounts.Delete:output_type -> axle.hub.v1.DeleteServiceAccountResponse
+	27, // 28: axle.hub.v1.ServiceAccounts.CreateToken:output_type -> axle.hub.v1.CreatedToken
+	19, // 29: axle.hub.v1.Federation.List:output_type -> axle.hub.v1.ListTrustsResponse
+	17, // 30: axle.hub.v1.Federation.Create:output_type -> axle.hub.v1.Trust
+	22, // 31: axle.hub.v1.Federation.Delete:output_type -> axle.hub.v1.DeleteTrustResponse
+	27, // 32: axle.hub.v1.Federation.Exchange:output_type -> axle.hub.v1.CreatedToken
+	21, // [21:33] is the sub-list for method output_type
+	9,  // [9:21] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_audit_proto_init() }
@@ -1659,7 +1774,7 @@ func file_hub_v1_audit_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_audit_proto_rawDesc), len(file_hub_v1_audit_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

@@ -13,8 +13,12 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	"github.com/axle-cd/axle/hub/event/audit"
+	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/hashchain"
 )
+
+// maxCheckpoints bounds those that one call compares with.
+const maxCheckpoints = 1000
 
 // API answers the calls. Both fields are required.
 type API struct {
@@ -54,7 +58,19 @@ func (s *API) List(ctx context.Context, r *connect.Request[hubv1.ListAuditReques
 
 // Verify implements hubv1connect.AuditHandler.
 func (s *API) Verify(ctx context.Context, r *connect.Request[hubv1.VerifyAuditRequest]) (*connect.Response[hubv1.VerifyAuditResponse], error) {
-	v, err := s.Log.Verify(ctx, hashchain.End{Sequence: r.Msg.GetSeq(), Hash: r.Msg.GetHash()})
+	if n := len(r.Msg.GetCheckpoints()); n > maxCheckpoints {
+		return nil, errcode.New(errcode.Invalid, "checkpoints: %d are too many; give the last %d", n, maxCheckpoints)
+	}
+	var elsewhere []hashchain.Checkpoint
+	for _, c := range r.Msg.GetCheckpoints() {
+		if c.GetKind() != hashchain.KindSeen || c.GetSeq() <= 0 {
+			return nil, errcode.New(errcode.Invalid, "checkpoints: one of the kind %.20q with the number %d is none that the hub gave; axle audit checkpoint writes them", c.GetKind(), c.GetSeq())
+		}
+		elsewhere = append(elsewhere, hashchain.Checkpoint{
+			Kind: c.GetKind(), Sequence: c.GetSeq(), Hash: c.GetHash(), At: c.GetAt(), Newest: c.GetNewest(), KeyID: c.GetKeyId(), Signature: c.GetSignature(),
+		})
+	}
+	v, err := s.Log.Verify(ctx, hashchain.End{Sequence: r.Msg.GetSeq(), Hash: r.Msg.GetHash()}, elsewhere...)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +98,23 @@ func (s *API) Checkpoints(ctx context.Context, _ *connect.Request[hubv1.ListAudi
 		out.Keys[id] = hex.EncodeToString(key)
 	}
 	for _, c := range all {
-		out.Checkpoints = append(out.Checkpoints, &hubv1.AuditCheckpoint{Kind: c.Kind, Seq: c.Sequence, Hash: c.Hash, At: c.At, KeyId: c.KeyID, Signature: c.Signature})
+		out.Checkpoints = append(out.Checkpoints, checkpoint(c))
 	}
 	return connect.NewResponse(out), nil
+}
+
+// Checkpoint implements hubv1connect.AuditHandler.
+func (s *API) Checkpoint(ctx context.Context, _ *connect.Request[hubv1.MakeAuditCheckpointRequest]) (*connect.Response[hubv1.MakeAuditCheckpointResponse], error) {
+	c, err := s.Log.Seal(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if c.Sequence == 0 {
+		return nil, errcode.New(errcode.NotFound, "the audit log has no record yet")
+	}
+	return connect.NewResponse(&hubv1.MakeAuditCheckpointResponse{Checkpoint: checkpoint(c)}), nil
+}
+
+func checkpoint(c hashchain.Checkpoint) *hubv1.AuditCheckpoint {
+	return &hubv1.AuditCheckpoint{Kind: c.Kind, Seq: c.Sequence, Hash: c.Hash, At: c.At, Newest: c.Newest, KeyId: c.KeyID, Signature: c.Signature}
 }

@@ -46,6 +46,8 @@ const (
 	AuditVerifyProcedure = "/axle.hub.v1.Audit/Verify"
 	// AuditCheckpointsProcedure is the fully-qualified name of the Audit's Checkpoints RPC.
 	AuditCheckpointsProcedure = "/axle.hub.v1.Audit/Checkpoints"
+	// AuditCheckpointProcedure is the fully-qualified name of the Audit's Checkpoint RPC.
+	AuditCheckpointProcedure = "/axle.hub.v1.Audit/Checkpoint"
 	// ServiceAccountsListProcedure is the fully-qualified name of the ServiceAccounts's List RPC.
 	ServiceAccountsListProcedure = "/axle.hub.v1.ServiceAccounts/List"
 	// ServiceAccountsCreateProcedure is the fully-qualified name of the ServiceAccounts's Create RPC.
@@ -73,6 +75,8 @@ type AuditClient interface {
 	Verify(context.Context, *connect.Request[v1.VerifyAuditRequest]) (*connect.Response[v1.VerifyAuditResponse], error)
 	// Checkpoints returns the signed checkpoints that are kept, and the keys.
 	Checkpoints(context.Context, *connect.Request[v1.ListAuditCheckpointsRequest]) (*connect.Response[v1.ListAuditCheckpointsResponse], error)
+	// Checkpoint signs the present end, for keeping where the hub cannot write.
+	Checkpoint(context.Context, *connect.Request[v1.MakeAuditCheckpointRequest]) (*connect.Response[v1.MakeAuditCheckpointResponse], error)
 }
 
 // NewAuditClient constructs a client for the axle.hub.v1.Audit service. By default, it uses the
@@ -104,6 +108,12 @@ func NewAuditClient(httpClient connect.HTTPClient, baseURL string, opts ...conne
 			connect.WithSchema(auditMethods.ByName("Checkpoints")),
 			connect.WithClientOptions(opts...),
 		),
+		checkpoint: connect.NewClient[v1.MakeAuditCheckpointRequest, v1.MakeAuditCheckpointResponse](
+			httpClient,
+			baseURL+AuditCheckpointProcedure,
+			connect.WithSchema(auditMethods.ByName("Checkpoint")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -112,6 +122,7 @@ type auditClient struct {
 	list        *connect.Client[v1.ListAuditRequest, v1.ListAuditResponse]
 	verify      *connect.Client[v1.VerifyAuditRequest, v1.VerifyAuditResponse]
 	checkpoints *connect.Client[v1.ListAuditCheckpointsRequest, v1.ListAuditCheckpointsResponse]
+	checkpoint  *connect.Client[v1.MakeAuditCheckpointRequest, v1.MakeAuditCheckpointResponse]
 }
 
 // List calls axle.hub.v1.Audit.List.
@@ -129,6 +140,11 @@ func (c *auditClient) Checkpoints(ctx context.Context, req *connect.Request[v1.L
 	return c.checkpoints.CallUnary(ctx, req)
 }
 
+// Checkpoint calls axle.hub.v1.Audit.Checkpoint.
+func (c *auditClient) Checkpoint(ctx context.Context, req *connect.Request[v1.MakeAuditCheckpointRequest]) (*connect.Response[v1.MakeAuditCheckpointResponse], error) {
+	return c.checkpoint.CallUnary(ctx, req)
+}
+
 // AuditHandler is an implementation of the axle.hub.v1.Audit service.
 type AuditHandler interface {
 	List(context.Context, *connect.Request[v1.ListAuditRequest]) (*connect.Response[v1.ListAuditResponse], error)
@@ -137,6 +153,8 @@ type AuditHandler interface {
 	Verify(context.Context, *connect.Request[v1.VerifyAuditRequest]) (*connect.Response[v1.VerifyAuditResponse], error)
 	// Checkpoints returns the signed checkpoints that are kept, and the keys.
 	Checkpoints(context.Context, *connect.Request[v1.ListAuditCheckpointsRequest]) (*connect.Response[v1.ListAuditCheckpointsResponse], error)
+	// Checkpoint signs the present end, for keeping where the hub cannot write.
+	Checkpoint(context.Context, *connect.Request[v1.MakeAuditCheckpointRequest]) (*connect.Response[v1.MakeAuditCheckpointResponse], error)
 }
 
 // NewAuditHandler builds an HTTP handler from the service implementation. It returns the path on
@@ -164,6 +182,12 @@ func NewAuditHandler(svc AuditHandler, opts ...connect.HandlerOption) (string, h
 		connect.WithSchema(auditMethods.ByName("Checkpoints")),
 		connect.WithHandlerOptions(opts...),
 	)
+	auditCheckpointHandler := connect.NewUnaryHandler(
+		AuditCheckpointProcedure,
+		svc.Checkpoint,
+		connect.WithSchema(auditMethods.ByName("Checkpoint")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/axle.hub.v1.Audit/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case AuditListProcedure:
@@ -172,6 +196,8 @@ func NewAuditHandler(svc AuditHandler, opts ...connect.HandlerOption) (string, h
 			auditVerifyHandler.ServeHTTP(w, r)
 		case AuditCheckpointsProcedure:
 			auditCheckpointsHandler.ServeHTTP(w, r)
+		case AuditCheckpointProcedure:
+			auditCheckpointHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -191,6 +217,10 @@ func (UnimplementedAuditHandler) Verify(context.Context, *connect.Request[v1.Ver
 
 func (UnimplementedAuditHandler) Checkpoints(context.Context, *connect.Request[v1.ListAuditCheckpointsRequest]) (*connect.Response[v1.ListAuditCheckpointsResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Audit.Checkpoints is not implemented"))
+}
+
+func (UnimplementedAuditHandler) Checkpoint(context.Context, *connect.Request[v1.MakeAuditCheckpointRequest]) (*connect.Response[v1.MakeAuditCheckpointResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Audit.Checkpoint is not implemented"))
 }
 
 // ServiceAccountsClient is a client for the axle.hub.v1.ServiceAccounts service.
