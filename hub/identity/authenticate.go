@@ -25,7 +25,7 @@ const (
 var (
 	errNoBearer = errcode.New(errcode.Unauthorized, "no token was sent; log in, or send Authorization: Bearer <token>")
 	errAlien    = errcode.New(errcode.Unauthorized, "what was sent is no token of a hub, which begins with %s; log in again", bearerPrefix)
-	errUnknown  = errcode.New(errcode.Unauthorized, "the token is not known, was revoked, or has expired; log in again")
+	errUnknown  = errcode.New(errcode.Unauthorized, "the token is not known, has expired, or was revoked, or the one was that made it; log in again")
 	errLoading  = errcode.New(errcode.Unavailable, "the hub is loading its tokens; try again in a second").After(time.Second)
 	errUnasked  = errcode.New(errcode.Unavailable, "this hub has not heard of the token yet, and its database does not answer; try again in a second").After(time.Second)
 	errBlind    = errcode.New(errcode.Unavailable, "the hub has not reached its database for an hour and cannot tell whether the token was revoked").After(30 * time.Second)

@@ -89,13 +89,16 @@ func (r Registration) check() error {
 func (d *Directory) bootstrapToken(ctx context.Context, bearer string) (Token, error) {
 	hash := hashBearer(bearer)
 	t, err := d.store.TokenByHash(ctx, hash[:])
-	if err != nil && !errcode.Is(err, errcode.NotFound) {
+	if err == nil {
+		err = d.stands(ctx, t, d.now())
+	}
+	if err != nil && !errcode.Is(err, errcode.NotFound) && !errcode.Is(err, errcode.Unauthorized) {
 		return Token{}, err
 	}
 	if err != nil || t.Kind != TokenBootstrap || t.Bootstrap == nil || t.expired(d.now()) {
-		return Token{}, errcode.New(errcode.Unauthorized, "the bootstrap token is not known or has expired; make a new one and install the agent with it")
+		return Token{}, errcode.New(errcode.Unauthorized, "the bootstrap token is not known, has expired, or ended with the login or token that made it; make a new one and install the agent with it")
 	}
-	return t, d.stands(ctx, t, d.now())
+	return t, nil
 }
 
 // enroll finds or makes the identity of a registration.

@@ -85,8 +85,7 @@ type Store interface {
 type TokenStore interface {
 	// InsertToken adds a token.
 	InsertToken(ctx context.Context, t Token) error
-	// UpdateToken writes a token's hash and bootstrap terms, or returns
-	// NotFound.
+	// UpdateToken writes hash and bootstrap terms, or returns NotFound.
 	UpdateToken(ctx context.Context, t Token) error
 	// DeleteTokens removes tokens by id; missing ones are no error.
 	DeleteTokens(ctx context.Context, ids []string) error

@@ -45,13 +45,19 @@ func (s *Store) LoginTokens(ctx context.Context, userID string) ([]identity.Toke
 	return rowsOf(ctx, s, scanToken, tokenColumns+"WHERE t.owner_id = $1 AND t.kind IN ('session', 'cli') ORDER BY t.created_at DESC, t.id", userID)
 }
 
+// orphans remove what belongs to tokens that are gone. They look at logins and
+// bound tokens alone: a fleet has a token for each cluster.
+var orphans = []string{
+	"DELETE FROM tokens WHERE ends_with <> '' AND kind <> 'federated' AND NOT EXISTS (SELECT 1 FROM tokens m WHERE m.id = tokens.ends_with)",
+	"DELETE FROM login_sessions WHERE NOT EXISTS (SELECT 1 FROM tokens m WHERE m.id = login_sessions.token_id)",
+}
+
 // DropSessions is identity.SessionStore.
 func (s *Store) DropSessions(ctx context.Context, now int64) error {
-	if _, err := s.exec(ctx, "DELETE FROM tokens WHERE ends_with <> '' AND kind <> 'federated' AND ends_with NOT IN (SELECT id FROM tokens)"); err != nil {
-		return err
-	}
-	if _, err := s.exec(ctx, "DELETE FROM login_sessions WHERE token_id NOT IN (SELECT id FROM tokens WHERE kind = 'session')"); err != nil {
-		return err
+	for _, sweep := range orphans {
+		if _, err := s.exec(ctx, sweep); err != nil {
+			return err
+		}
 	}
 	if _, err := s.exec(ctx, "DELETE FROM login_devices WHERE expires_at < $1", now); err != nil {
 		return err

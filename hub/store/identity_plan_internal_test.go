@@ -1,0 +1,23 @@
+package store
+
+import (
+	"strings"
+	"testing"
+)
+
+// The hourly sweep of what belongs to tokens that are gone does not go through
+// the tokens of the fleet.
+func TestSweepOfOrphansReadsNoFleet(t *testing.T) {
+	openBoth(t, func(t *testing.T, open func(t *testing.T) *Store) {
+		s := open(t)
+		for _, sweep := range orphans {
+			plan := planOf(t, s, sweep, nil)
+			for line := range strings.Lines(plan) {
+				whole := strings.Contains(line, "SCAN tokens") || strings.Contains(line, "SCAN m") || strings.Contains(line, "Seq Scan on tokens")
+				if whole && !strings.Contains(line, "tokens_by_maker") {
+					t.Errorf("%s\n%s", sweep, plan)
+				}
+			}
+		}
+	})
+}
