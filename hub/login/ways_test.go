@@ -23,7 +23,6 @@ import (
 // The ways in that docs/login.md lists, as somebody has them all at once.
 type ways struct {
 	*bed
-	admin   *visitor
 	browser *visitor
 	idp     *oidcserver.Server
 	user    identity.User

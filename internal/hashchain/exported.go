@@ -78,15 +78,17 @@ func Verify(r io.Reader, keys map[string]ed25519.PublicKey, kept ...Checkpoint) 
 // missing returns a *Broken for the first kept checkpoint that the export does
 // not come to.
 func (v *verifier) missing() error {
-	for _, sequence := range slices.Sorted(maps.Keys(v.kept)) {
-		if c := v.kept[sequence][0]; sequence < v.First {
-			return broken(sequence, "the export begins at line %d, after the checkpoint that was kept; give one that goes further back", v.First)
-		} else if err := c.Reach(v.Last); err != nil {
-			return err
-		}
-		return broken(sequence, "it is not in the export, and a checkpoint that was kept saw it")
+	if len(v.kept) == 0 {
+		return nil
 	}
-	return nil
+	sequence := slices.Min(slices.Collect(maps.Keys(v.kept)))
+	if sequence < v.First {
+		return broken(sequence, "the export begins at line %d, after the checkpoint that was kept; give one that goes further back", v.First)
+	}
+	if err := v.kept[sequence][0].Reach(v.Last); err != nil {
+		return err
+	}
+	return broken(sequence, "it is not in the export, and a checkpoint that was kept saw it")
 }
 
 type verifier struct {
