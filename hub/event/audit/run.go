@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/axle-cd/axle/internal/clock"
@@ -80,7 +79,7 @@ func (l *Log) Seal(ctx context.Context) (hashchain.Checkpoint, error) {
 	if err != nil {
 		return kept, err
 	}
-	all, err := l.signed(ctx)
+	points, err := l.points(ctx)
 	if err != nil {
 		return kept, err
 	}
@@ -88,8 +87,8 @@ func (l *Log) Seal(ctx context.Context) (hashchain.Checkpoint, error) {
 	if err != nil {
 		return kept, err
 	}
-	from, err := lastSeen(kept, all)
-	if err == nil && end.Sequence == 0 && from.Sequence == 0 {
+	from, err := points.lastSeen(kept)
+	if err == nil && end.Sequence == 0 && from.Sequence == 0 && last.Sequence == 0 {
 		return from, nil
 	}
 	w := &walk{store: l.Store, end: from.End(), newest: from.Newest}
@@ -100,7 +99,7 @@ func (l *Log) Seal(ctx context.Context) (hashchain.Checkpoint, error) {
 		err = w.reach(ctx, end)
 	}
 	if err != nil {
-		return from, l.broken(ctx, err, newestCut(all))
+		return from, l.broken(ctx, err, points.cut())
 	}
 	if from.End() == end && from.Kind == hashchain.KindSeen {
 		if kept.Sequence == from.Sequence {
@@ -117,28 +116,6 @@ func (l *Log) Seal(ctx context.Context) (hashchain.Checkpoint, error) {
 	}
 	l.Log.Info("audit checkpoint", "sequence", c.Sequence, "hash", c.Hash, "at", c.At, "newest", c.Newest, "key", c.KeyID, "signature", fmt.Sprintf("%x", c.Signature))
 	return c, l.keep(c)
-}
-
-// lastSeen is the last line that a replica knows to be the chain's: by its
-// file, else by what the hub has signed. Behind its file only retention leads.
-func lastSeen(kept hashchain.Checkpoint, all []hashchain.Checkpoint) (hashchain.Checkpoint, error) {
-	from := kept
-	for _, c := range all {
-		if c.Sequence > from.Sequence && (kept.Sequence == 0 || c.Kind == hashchain.KindCut) {
-			from = c
-		}
-	}
-	return from, newestCut(all).Covers(kept)
-}
-
-// newestCut is the last row that retention dropped, zero when it dropped none.
-func newestCut(all []hashchain.Checkpoint) (cut hashchain.Checkpoint) {
-	for _, c := range all {
-		if c.Kind == hashchain.KindCut && c.Sequence > cut.Sequence {
-			cut = c
-		}
-	}
-	return cut
 }
 
 // reach walks to the end that the chain's head has.
@@ -158,19 +135,6 @@ func (w *walk) reach(ctx context.Context, end hashchain.End) error {
 	return nil
 }
 
-// signed returns the checkpoints that the hub has signed, in order.
-func (l *Log) signed(ctx context.Context) ([]hashchain.Checkpoint, error) {
-	all, err := l.Store.AuditCheckpoints(ctx)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := l.Signer.CheckpointKeys(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(all, func(c hashchain.Checkpoint) bool { return c.Check(keys[c.KeyID]) != nil }), nil
-}
-
 // broken says in the hub's log what somebody has to look into, unless another
 // replica has dropped old rows since the cut that was known.
 func (l *Log) broken(ctx context.Context, err error, cut hashchain.Checkpoint) error {
@@ -178,7 +142,7 @@ func (l *Log) broken(ctx context.Context, err error, cut hashchain.Checkpoint) e
 	if !errors.As(err, &broken) {
 		return err
 	}
-	if all, aerr := l.signed(ctx); aerr != nil || newestCut(all).Sequence != cut.Sequence {
+	if now, perr := l.points(ctx); perr != nil || now.cut().Sequence != cut.Sequence {
 		return errcode.Hide(errcode.Unavailable, err, "old audit records were dropped meanwhile; try again").After(time.Second)
 	}
 	l.Log.Error("the audit log was changed in the database: no checkpoint is signed and nothing old is dropped; run axle audit verify", "sequence", broken.Sequence, logkey.Reason, broken.Reason)
@@ -200,14 +164,14 @@ func (l *Log) sign(ctx context.Context, kind string, end hashchain.End, newest i
 // at the cut on. It does nothing while the chain is not what it was.
 func (l *Log) Prune(ctx context.Context) error {
 	before := clock.Micros(l.Clock.Now().Add(-l.Retention))
-	all, err := l.signed(ctx)
+	points, err := l.points(ctx)
 	if err != nil {
 		return err
 	}
-	last := newestCut(all)
+	last := points.cut()
 	w := &walk{store: l.Store, end: last.End(), newest: last.Newest}
-	for _, c := range all {
-		if c.Kind != hashchain.KindSeen || c.Sequence <= w.end.Sequence || c.At >= before {
+	for _, c := range points.all {
+		if c.Kind != hashchain.KindSeen || c.Sequence <= w.end.Sequence || c.At >= before || !points.signed(c) {
 			continue
 		}
 		if done, err := l.cut(ctx, w, c, before); err != nil || done {

@@ -2,7 +2,9 @@ package audit
 
 import (
 	"context"
+	"crypto/ed25519"
 	"fmt"
+	"slices"
 
 	"github.com/axle-cd/axle/internal/hashchain"
 )
@@ -65,4 +67,48 @@ func (w *walk) to(ctx context.Context, target int64, size int, each func(end has
 
 func missing(end hashchain.End, target int64) error {
 	return &hashchain.Broken{Sequence: end.Sequence + 1, Reason: fmt.Sprintf("the end is missing: the chain's head says that there are %d lines", target)}
+}
+
+// points are the checkpoints in the database, in order. Those alone count whose
+// signature is looked at: of thousands, few are used.
+type points struct {
+	all  []hashchain.Checkpoint
+	keys map[string]ed25519.PublicKey
+}
+
+func (l *Log) points(ctx context.Context) (p points, err error) {
+	if p.all, err = l.Store.AuditCheckpoints(ctx); err != nil {
+		return p, err
+	}
+	p.keys, err = l.Signer.CheckpointKeys(ctx)
+	return p, err
+}
+
+func (p points) signed(c hashchain.Checkpoint) bool { return c.Check(p.keys[c.KeyID]) == nil }
+
+// newest is the last one that the hub signed, of a kind or, when that is empty,
+// of any; zero when there is none.
+func (p points) newest(kind string) hashchain.Checkpoint {
+	for _, c := range slices.Backward(p.all) {
+		if (kind == "" || c.Kind == kind) && p.signed(c) {
+			return c
+		}
+	}
+	return hashchain.Checkpoint{}
+}
+
+// cut is the last row that retention dropped.
+func (p points) cut() hashchain.Checkpoint { return p.newest(hashchain.KindCut) }
+
+// lastSeen is the last line that a replica knows to be the chain's: by its
+// file, else by what the hub has signed. Behind its file only retention leads.
+func (p points) lastSeen(kept hashchain.Checkpoint) (hashchain.Checkpoint, error) {
+	from, cut := kept, p.cut()
+	if kept.Sequence == 0 {
+		from = p.newest("")
+	}
+	if cut.Sequence > from.Sequence {
+		from = cut
+	}
+	return from, cut.Covers(kept)
 }
