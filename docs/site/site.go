@@ -52,7 +52,7 @@ func handler(files fs.FS) http.Handler {
 		header.Set("Cache-Control", "max-age=300")
 		if !whole {
 			header.Set("Content-Type", "text/html; charset=utf-8")
-			w.WriteHeader(http.StatusNotFound)
+			w.WriteHeader(http.StatusServiceUnavailable)
 			// Whoever went away does not want to know.
 			_, _ = w.Write([]byte(missing))
 			return

@@ -48,7 +48,7 @@ func TestPagesAreServed(t *testing.T) {
 func TestABuildWithoutTheSiteSaysSo(t *testing.T) {
 	w := httptest.NewRecorder()
 	handler(fstest.MapFS{".keep": {}}).ServeHTTP(w, httptest.NewRequest("GET", "/docs/drift/", nil))
-	if w.Code != 404 || !strings.Contains(w.Body.String(), "make docs") {
+	if w.Code != 503 || !strings.Contains(w.Body.String(), "make docs") {
 		t.Errorf("got %d %q", w.Code, w.Body.String())
 	}
 }
