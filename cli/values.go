@@ -95,11 +95,19 @@ type valueFlags struct {
 	file    string
 	secrets []string
 	project string
+	global  bool
 }
 
 func (v *valueFlags) flags(c *cobra.Command) {
 	c.Flags().StringVarP(&v.file, "file", "f", "", "YAML or JSON file with an object of values; - is standard input")
 	c.Flags().StringArrayVar(&v.secrets, "secret", nil, "KEY=FILE of a secret value; - is standard input, env:NAME the environment")
+}
+
+// home are the flags of where values belong.
+func (v *valueFlags) home(c *cobra.Command, project string) {
+	c.Flags().StringVar(&v.project, "project", "", project)
+	c.Flags().BoolVar(&v.global, "global", false, "services of every project may use them from now on")
+	c.MarkFlagsMutuallyExclusive("project", "global")
 }
 
 // secretValues reads KEY=FILE.
@@ -256,8 +264,8 @@ func (a *app) contextsSet() *cobra.Command {
 		Example: `  axle contexts set prod replicas=5 --unset region
   axle contexts set prod --secret dbPassword=env:DB_PASSWORD`,
 		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 1 && v.file == "" && len(v.secrets)+len(unset) == 0 && !replace {
-				return usagef("name what to change: KEY=VALUE, --file, --secret or --unset")
+			if len(args) == 1 && v.file == "" && len(v.secrets)+len(unset) == 0 && !replace && v.project == "" && !v.global {
+				return usagef("name what to change: KEY=VALUE, --file, --secret, --unset, --project or --global")
 			}
 			changed, err := a.context(v, args[0], args[1:])
 			if err != nil {
@@ -267,7 +275,7 @@ func (a *app) contextsSet() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			one, err := client.Contexts.Update(c.Context(), connect.NewRequest(&hubv1.UpdateContextRequest{Context: changed, Merge: !replace, Unset: unset}))
+			one, err := client.Contexts.Update(c.Context(), connect.NewRequest(&hubv1.UpdateContextRequest{Context: changed, Merge: !replace, Unset: unset, Global: v.global}))
 			if err != nil {
 				return err
 			}
@@ -278,7 +286,7 @@ func (a *app) contextsSet() *cobra.Command {
 	v.flags(c)
 	c.Flags().StringArrayVar(&unset, "unset", nil, "key to remove")
 	c.Flags().BoolVar(&replace, "replace", false, "remove every value that is not given")
-	c.Flags().StringVar(&v.project, "project", "", "with --replace: only services of this project may use it")
+	v.home(c, "move it to this project, whose services alone may use it from now on (default: stays where it is)")
 	return c
 }
 
@@ -335,7 +343,7 @@ func (a *app) outputsPut() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			one, err := client.Outputs.Put(c.Context(), connect.NewRequest(&hubv1.PutOutputsRequest{Outputs: outputs}))
+			one, err := client.Outputs.Put(c.Context(), connect.NewRequest(&hubv1.PutOutputsRequest{Outputs: outputs, Global: v.global}))
 			if err != nil {
 				return err
 			}
@@ -344,6 +352,6 @@ func (a *app) outputsPut() *cobra.Command {
 		},
 	}
 	v.flags(c)
-	c.Flags().StringVar(&v.project, "project", "", "only services of this project may import them (default: all)")
+	v.home(c, "only services of this project may import them (default: stays where it is; all for new ones)")
 	return c
 }

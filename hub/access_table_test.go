@@ -55,7 +55,7 @@ func readTable(t *testing.T) []tableRow {
 	}
 	var rows []tableRow
 	for i, line := range strings.Split(string(text), "\n") {
-		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, ">") {
 			continue
 		}
 		parts := gap.Split(line, 3)

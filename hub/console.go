@@ -33,7 +33,7 @@ func newConsole(h *Hub) (*console.Server, error) {
 		Events: func(ctx context.Context, cluster, service string, after int64, limit int, r identity.Reach) ([]event.Entry, error) {
 			return h.store.Events(ctx, store.EventFilter{Cluster: cluster, Service: service, After: after, Limit: limit, Reach: &r})
 		},
-		Replicas: h.replicaList, ServicesByRepository: h.store.ServicesByRepository, ServicesBySource: h.store.ServicesBySource, UsesOfBags: h.store.UsesWithin, Placements: h.placements, Drain: h.drain, Tunnels: h.tunnels,
+		Replicas: h.replicaList, Registered: sources{h.cache}.find, ServicesByRepository: h.store.ServicesByRepository, ServicesBySource: h.store.ServicesBySource, UsesOfBags: h.store.UsesWithin, Placements: h.placements, Drain: h.drain, Tunnels: h.tunnels,
 		ClusterReader: clusterReader{h.proxy}, ClustersURL: h.clustersURL(), TicketPath: authproxy.TicketPath,
 		ExternalURL: h.URL(), CAPEM: authority, Database: h.store.Database(), Version: buildinfo.Version, Clock: h.config.Clock, Log: h.log,
 	})

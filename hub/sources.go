@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -35,75 +34,85 @@ func (s sources) Follow(ctx context.Context, want fleet.SourceWant) (sourceID, r
 	return source.ID, r.ID, s.cache.Track(ctx, source)
 }
 
-// repository finds the repository that a source is in.
+// repository finds the repository that a source is in, and begins to follow
+// that of a chart's URL which nobody registered.
 func (s sources) repository(ctx context.Context, want fleet.SourceWant) (gitcache.Repository, error) {
-	if want.Chart != "" && want.URL != "" {
-		return s.chartRepository(ctx, want)
-	}
-	r, err := s.registered(ctx, want.Repository, want.URL)
-	if !errcode.Is(err, errcode.NotFound) {
+	r, err := s.find(ctx, want)
+	switch {
+	case !errcode.Is(err, errcode.NotFound):
 		return r, err
+	case want.Chart != "" && want.Repository == "":
+		return s.followChart(ctx, want)
 	}
-	if want.Repository == "" {
-		return r, invalid(want.At, "url", "no repository has the URL %.200q; add it with: axle repos add", want.URL)
-	}
-	return r, invalid(want.At, "repository", "there is no repository %q; see axle repos list, or add it with: axle repos add", want.Repository)
+	return r, want.Missing()
 }
 
-// registered finds a repository that a person registered, by name, else by URL.
+// find returns the repository that a person registered and a source is in: by
+// name, else by URL, the project's own before others, these in order of name.
 // Those that the hub follows for another one hold that one's credentials, so
-// nobody else may name them.
-func (s sources) registered(ctx context.Context, name, url string) (gitcache.Repository, error) {
-	r, err := s.cache.FindRepository(ctx, name, url)
-	if err != nil || !r.Options.Internal {
-		return r, err
-	}
-	all, err := s.cache.Repositories(ctx)
-	for _, other := range all {
-		if name == "" && other.URL == r.URL && !other.Options.Internal {
-			return other, err
+// nobody may name them. errcode.NotFound.
+func (s sources) find(ctx context.Context, want fleet.SourceWant) (found gitcache.Repository, err error) {
+	missing := errcode.New(errcode.NotFound, "no such repository is registered")
+	if want.Repository != "" {
+		found, err = s.cache.FindRepository(ctx, want.Repository, "")
+		if err == nil && found.Options.Internal {
+			return gitcache.Repository{}, missing
 		}
-	}
-	if err == nil {
-		err = errcode.New(errcode.NotFound, "repository %q is followed for another one alone", r.Name)
-	}
-	return gitcache.Repository{}, err
-}
-
-// chartRepository finds the repository of charts at a URL, and begins to follow
-// it, without credentials, when none is registered.
-func (s sources) chartRepository(ctx context.Context, want fleet.SourceWant) (gitcache.Repository, error) {
-	kind, url := gitcache.KindHelm, strings.TrimRight(strings.TrimSpace(want.URL), "/")
-	if strings.HasPrefix(strings.ToLower(url), "oci://") {
-		kind = gitcache.KindOCI
+		return found, err
 	}
 	all, err := s.cache.Repositories(ctx)
 	if err != nil {
-		return gitcache.Repository{}, err
+		return found, err
 	}
-	sum := sha256.Sum256([]byte(url))
-	name := "charts-" + hex.EncodeToString(sum[:8])
-	var followed *gitcache.Repository
-	for i, r := range all {
-		if r.Kind != kind || strings.TrimRight(r.URL, "/") != url {
+	for _, r := range all {
+		if r.Options.Internal || !isAt(r, want) {
 			continue
 		}
-		if !r.Options.Internal {
-			return r, nil
-		}
-		if r.Name == name {
-			// Others are followed for one repository, with its credentials.
-			followed = &all[i]
+		if own := cmp.Or(r.ProjectID, fleet.DefaultProjectID) == want.ProjectID; own || found.ID == "" {
+			if found = r; own {
+				break
+			}
 		}
 	}
-	if followed != nil {
-		return *followed, nil
+	if found.ID == "" {
+		return found, missing
 	}
-	r, err := s.cache.CreateRepository(ctx, gitcache.Repository{
+	return found, nil
+}
+
+// isAt reports whether a repository has the URL that a source names.
+func isAt(r gitcache.Repository, want fleet.SourceWant) bool {
+	if want.Chart == "" {
+		return want.URL != "" && r.URL == want.URL
+	}
+	kind, url := chartURL(want)
+	return r.Kind == kind && strings.TrimRight(r.URL, "/") == url
+}
+
+// chartURL is where a chart's repository is, and of which kind.
+func chartURL(want fleet.SourceWant) (gitcache.Kind, string) {
+	url := strings.TrimRight(strings.TrimSpace(want.URL), "/")
+	if strings.HasPrefix(strings.ToLower(url), "oci://") {
+		return gitcache.KindOCI, url
+	}
+	return gitcache.KindHelm, url
+}
+
+// followChart follows the charts at a URL without credentials.
+func (s sources) followChart(ctx context.Context, want fleet.SourceWant) (gitcache.Repository, error) {
+	kind, url := chartURL(want)
+	sum := sha256.Sum256([]byte(url))
+	name := "charts-" + hex.EncodeToString(sum[:8])
+	r, err := s.cache.FindRepository(ctx, name, "")
+	// Others are followed for one repository, with its credentials.
+	if !errcode.Is(err, errcode.NotFound) && (err != nil || r.Options.Internal && r.Kind == kind && strings.TrimRight(r.URL, "/") == url) {
+		return r, err
+	}
+	r, err = s.cache.CreateRepository(ctx, gitcache.Repository{
 		Name: name, Kind: kind, URL: url, Options: record.Options{Internal: true},
 	}, gitcache.Credentials{})
 	if errcode.Is(err, errcode.Invalid) {
-		return r, invalid(want.At, "url", "%w", err)
+		return r, want.Invalid("url", "%w", err)
 	}
 	return r, err
 }
@@ -116,9 +125,9 @@ func sourceOf(r gitcache.Repository, want fleet.SourceWant) (gitcache.Source, er
 	}
 	switch {
 	case want.Chart != "" && r.Kind == record.Git:
-		return source, invalid(want.At, "repository", "%q is a Git repository; name the chart's folder and ref in helm.git, or a repository of charts", r.Name)
+		return source, want.Invalid("repository", "%q is a Git repository; name the chart's folder and ref in helm.git, or a repository of charts", r.Name)
 	case want.Chart != "" && r.Kind == record.Bucket:
-		return source, invalid(want.At, "repository", "%q is a bucket, not a repository of charts", r.Name)
+		return source, want.Invalid("repository", "%q is a bucket, not a repository of charts", r.Name)
 	case want.Chart != "" && r.Kind == record.OCI:
 		if source.Ref = cmp.Or(want.Version, newestVersion); path.Base(r.URL) != want.Chart {
 			source.Folder = want.Chart
@@ -126,13 +135,13 @@ func sourceOf(r gitcache.Repository, want fleet.SourceWant) (gitcache.Source, er
 	case want.Chart != "":
 		source.Folder, source.Ref = want.Chart, want.Version
 	case r.Kind == record.Git && source.Ref == "":
-		return source, invalid(want.At, "ref", "is needed: a branch, a tag or a full commit id")
+		return source, want.Invalid("ref", "is needed: a branch, a tag or a full commit id")
 	case r.Kind == record.OCI && source.Ref == "":
-		return source, invalid(want.At, "ref", "is needed: a tag, a range of versions or a digest")
+		return source, want.Invalid("ref", "is needed: a tag, a range of versions or a digest")
 	case r.Kind == record.Bucket && source.Ref != "":
-		return source, invalid(want.At, "ref", "a bucket has no refs; leave it out")
+		return source, want.Invalid("ref", "a bucket has no refs; leave it out")
 	case r.Kind != record.Git && source.Options != (record.SourceOptions{}):
-		return source, invalid(want.At, "submodules", "submodules and lfs are for Git repositories; %q is of type %s", r.Name, r.Kind)
+		return source, want.Invalid("submodules", "submodules and lfs are for Git repositories; %q is of type %s", r.Name, r.Kind)
 	}
 	settled, err := source.Settle(r.Kind)
 	if err != nil {
@@ -143,16 +152,6 @@ func sourceOf(r gitcache.Repository, want fleet.SourceWant) (gitcache.Source, er
 
 // newestVersion is the range that every version is in.
 const newestVersion = "*"
-
-// invalid names the field of a source. The repository of "x.git" is beside it,
-// and its URL inside.
-func invalid(at, name, format string, args ...any) error {
-	if name == "repository" {
-		at = strings.TrimSuffix(at, "git")
-	}
-	field := strings.TrimSuffix(at, ".") + "." + name
-	return errcode.New(errcode.Invalid, "%s: %w", strings.TrimPrefix(field, "."), fmt.Errorf(format, args...))
-}
 
 // Heads implements fleet.Sources.
 func (s sources) Heads(ctx context.Context, sourceIDs []string) (map[string]fleet.Head, error) {

@@ -68,7 +68,7 @@ func TestInvalidNamesTheField(t *testing.T) {
 		"repository: x": {"git", "repository"}, "git.url: x": {"git", "url"}, "sources[1].repository: x": {"sources[1].git", "repository"},
 		"helm.repository: x": {"helm.git", "repository"}, "helm.url: x": {"helm", "url"}, "helm.git.ref: x": {"helm.git", "ref"},
 	} {
-		if got := invalid(at[0], at[1], "x").Error(); got != want {
+		if got := (fleet.SourceWant{At: at[0]}).Invalid(at[1], "x").Error(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

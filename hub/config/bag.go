@@ -29,8 +29,11 @@ type BagView struct {
 // BagChange is what is set.
 type BagChange struct {
 	Kind, Name string
-	// ProjectID is whose services may use it; empty is everybody's.
+	// ProjectID is whose services may use it from now on. Empty leaves one that
+	// is there where it is, and makes a new one everybody's.
 	ProjectID string
+	// Global makes it everybody's; ProjectID is empty then.
+	Global bool
 	fleet.Bag
 	// Create refuses one that is there, Update one that is not.
 	Create, Update bool
@@ -41,6 +44,12 @@ type BagChange struct {
 	By    string
 }
 
+// The fields of a service that name contexts and outputs, with their numbers.
+const (
+	ContextField = "contexts[%d]"
+	ImportField  = "imports[%d].stack"
+)
+
 // Bags implements fleet.Configuration.
 func (k *Keeper) Bags(ctx context.Context, projectID string, contexts, outputs []string) (byContext, byOutputs map[string]string, err error) {
 	find := func(kind, field string, names []string) (map[string]string, error) {
@@ -48,7 +57,7 @@ func (k *Keeper) Bags(ctx context.Context, projectID string, contexts, outputs [
 		for i, name := range names {
 			b, err := k.Store.BagByName(ctx, kind, name)
 			if errcode.Is(err, errcode.NotFound) {
-				return nil, errcode.New(errcode.Invalid, field+": %w", i, err)
+				return nil, NoBagAt(kind, name, fmt.Sprintf(field, i))
 			}
 			if err != nil {
 				return nil, err
@@ -63,10 +72,10 @@ func (k *Keeper) Bags(ctx context.Context, projectID string, contexts, outputs [
 		}
 		return ids, nil
 	}
-	if byContext, err = find(KindContext, "contexts[%d]", contexts); err != nil {
+	if byContext, err = find(KindContext, ContextField, contexts); err != nil {
 		return nil, nil, err
 	}
-	byOutputs, err = find(KindOutputs, "imports[%d].stack", outputs)
+	byOutputs, err = find(KindOutputs, ImportField, outputs)
 	return byContext, byOutputs, err
 }
 
@@ -93,6 +102,11 @@ func (k *Keeper) ListBags(ctx context.Context, kind string) ([]BagView, error) {
 		}
 	}
 	return views, nil
+}
+
+// BagRow returns where one is, without its values. NotFound.
+func (k *Keeper) BagRow(ctx context.Context, kind, name string) (BagRow, error) {
+	return k.Store.BagByName(ctx, kind, name)
 }
 
 // Bag returns one with its values. NotFound.
@@ -131,6 +145,15 @@ func blank(secrets map[string]string) map[string]string {
 	return out
 }
 
+// home is the project that a bag is in after the change; before is empty for a
+// new one.
+func (c BagChange) home(before BagRow) string {
+	if c.ProjectID == "" && !c.Global {
+		return before.ProjectID
+	}
+	return c.ProjectID
+}
+
 // SetBag creates or changes a context or outputs. What is equal to what is
 // there changes nothing.
 func (k *Keeper) SetBag(ctx context.Context, c BagChange) (BagView, error) {
@@ -152,7 +175,7 @@ func (k *Keeper) SetBag(ctx context.Context, c BagChange) (BagView, error) {
 		if err != nil {
 			return BagView{}, err
 		}
-		if !missing && reflect.DeepEqual(next, present) && (c.Merge || before.ProjectID == c.ProjectID) {
+		if !missing && reflect.DeepEqual(next, present) && before.ProjectID == c.home(before) {
 			return k.Bag(ctx, c.Kind, c.Name)
 		}
 		done, err := k.replaceBag(ctx, c, before, next)
@@ -220,10 +243,7 @@ func (k *Keeper) replaceBag(ctx context.Context, c BagChange, before BagRow, nex
 		if done = now.Document == before.Document; !done {
 			return nil
 		}
-		row := BagRow{Kind: c.Kind, Name: c.Name, ProjectID: c.ProjectID, Document: id, Version: before.Version + 1, UpdatedAt: k.now(), UpdatedBy: c.By}
-		if c.Merge && before.Document != "" {
-			row.ProjectID = before.ProjectID
-		}
+		row := BagRow{Kind: c.Kind, Name: c.Name, ProjectID: c.home(before), Document: id, Version: before.Version + 1, UpdatedAt: k.now(), UpdatedBy: c.By}
 		if before.ProjectID != row.ProjectID && row.ProjectID != "" && before.Services > 0 {
 			return errcode.New(errcode.Conflict, "%s %q is used by %d services; take it from them before it becomes one project's", c.Kind, c.Name, before.Services)
 		}
@@ -274,3 +294,9 @@ func noBag(kind, name string) error {
 
 // NoBag is what a store answers for a name that it does not have.
 func NoBag(kind, name string) error { return fmt.Errorf("%w", noBag(kind, name)) }
+
+// NoBagAt says that a field of a service names none, and is what somebody hears
+// who may not see the one that there is.
+func NoBagAt(kind, name, field string) error {
+	return errcode.New(errcode.Invalid, "%s: %w", field, noBag(kind, name))
+}

@@ -102,8 +102,8 @@ func (s *logins) userID(ctx context.Context, name string) (string, error) {
 	if name == "" || name == caller(ctx).Name {
 		return "", nil
 	}
-	if !caller(ctx).Admin {
-		return "", errcode.New(errcode.Forbidden, "only an administrator may look after somebody else's sessions")
+	if err := s.Identity.Authorize(ctx, caller(ctx), identity.ActionAdmin, identity.Scope{}); err != nil {
+		return "", errcode.New(errcode.Forbidden, "only an administrator may look after somebody else's sessions: %w", err)
 	}
 	user, err := s.Identity.UserByName(ctx, name)
 	return user.ID, err

@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"strings"
 
 	"connectrpc.com/connect"
 
@@ -20,7 +19,10 @@ func one(n need, err error) ([]need, error) {
 	if errcode.Is(err, errcode.NotFound) && n.missing != nil {
 		return nil, n.missing
 	}
-	return []need{n}, err
+	if err != nil {
+		return nil, err
+	}
+	return []need{n}, nil
 }
 
 func (s *Server) projectNeed(ctx context.Context, action identity.Action, name string) (need, error) {
@@ -63,10 +65,14 @@ func (s *Server) there(ctx context.Context, project, cluster string) error {
 func (s *Server) serviceNeed(ctx context.Context, action identity.Action, r *hubv1.ServiceRef) (need, error) {
 	at := ref(r)
 	scope, err := s.Fleet.ServiceScope(ctx, at)
+	return serviceAt(action, at, scope), err
+}
+
+func serviceAt(action identity.Action, at fleet.Ref, scope identity.Scope) need {
 	return need{
 		action: action, scope: scope, what: "service " + at.String(), flag: flag("service", at.String()),
 		missing: errcode.New(errcode.NotFound, "service %.120s does not exist", at),
-	}, err
+	}
 }
 
 func ofCluster(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
@@ -178,8 +184,8 @@ func bagScope(b config.BagRow) identity.Scope { return identity.Scope{Project: b
 
 // bagNeed finds a bag by name.
 func (s *Server) bagNeed(ctx context.Context, action identity.Action, kind, name string) (need, error) {
-	b, err := s.Values.Bag(ctx, kind, name)
-	n := need{action: action, scope: bagScope(b.BagRow), what: kind + " " + name, flag: "--global", missing: config.NoBag(kind, name)}
+	b, err := s.Values.BagRow(ctx, kind, name)
+	n := need{action: action, scope: bagScope(b), what: kind + " " + name, flag: "--global", missing: config.NoBag(kind, name)}
 	if b.Project != "" {
 		n.flag = flag("project", b.Project)
 	}
@@ -194,18 +200,28 @@ func ofOutputs(ctx context.Context, s *Server, action identity.Action, message a
 	return one(s.bagNeed(ctx, action, config.KindOutputs, message.(interface{ GetName() string }).GetName()))
 }
 
+// bagPlace says which context or outputs, and where they should be.
+type bagPlace interface {
+	GetName() string
+	GetProject() string
+}
+
 func ofContextSet(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
-	return s.bagSet(ctx, action, config.KindContext, message.(interface{ GetContext() *hubv1.Context }).GetContext())
+	m := message.(interface{ GetContext() *hubv1.Context }).GetContext()
+	update, _ := message.(*hubv1.UpdateContextRequest)
+	return s.bagSet(ctx, action, config.KindContext, m, update.GetGlobal())
 }
 
 func ofOutputsSet(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
-	return s.bagSet(ctx, action, config.KindOutputs, message.(*hubv1.PutOutputsRequest).GetOutputs())
+	m := message.(*hubv1.PutOutputsRequest)
+	return s.bagSet(ctx, action, config.KindOutputs, m.GetOutputs(), m.GetGlobal())
 }
 
-// bagSet needs to change a bag that is there, and to create where it is to be.
-func (s *Server) bagSet(ctx context.Context, action identity.Action, kind string, m *hubv1.Context) ([]need, error) {
+// bagSet needs to change a bag that is there, and to create where it is to be
+// unless it stays where it is.
+func (s *Server) bagSet(ctx context.Context, action identity.Action, kind string, m bagPlace, global bool) ([]need, error) {
 	into := need{action: identity.ActionCreate, what: "the whole hub", flag: "--global"}
-	if m.GetProject() != "" {
+	if m.GetProject() != "" && !global {
 		var err error
 		if into, err = s.projectNeed(ctx, identity.ActionCreate, m.GetProject()); err != nil {
 			return one(into, err)
@@ -223,9 +239,7 @@ func (s *Server) bagSet(ctx context.Context, action identity.Action, kind string
 	case action == identity.ActionCreate:
 		there.action, there.missing = identity.ActionRead, errcode.New(errcode.Conflict, "the name %.80s is taken; choose another name", m.GetName())
 		return []need{into, there}, nil
-	case m.GetProject() == "" && there.scope.Project != "":
-		// A change that names no project leaves it where it is when it only
-		// adds; else it becomes everybody's.
+	case m.GetProject() == "" && !global || into.scope == there.scope:
 		return []need{there}, nil
 	}
 	return []need{there, into}, nil
@@ -242,153 +256,4 @@ func ofEvents(ctx context.Context, s *Server, action identity.Action, message an
 		return one(s.clusterNeed(ctx, action, m.GetCluster()))
 	}
 	return anywhere(ctx, s, action, message)
-}
-
-// ofSpec is of calls that say what a service should be: they need to change
-// it, or to create it on its cluster and in its project, and to read each
-// thing of others that it takes from.
-func ofSpec(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
-	m := message.(interface {
-		GetRef() *hubv1.ServiceRef
-		GetSpec() *hubv1.ServiceSpec
-	})
-	needs, project, err := s.placeOfSpec(ctx, action, m.GetRef(), message)
-	if err != nil {
-		return nil, err
-	}
-	uses, err := s.usesOf(ctx, m.GetRef(), m.GetSpec(), project)
-	return append(needs, uses...), err
-}
-
-// placeOfSpec returns the needs and the id of the service's project.
-func (s *Server) placeOfSpec(ctx context.Context, action identity.Action, r *hubv1.ServiceRef, message any) ([]need, string, error) {
-	there, err := s.serviceNeed(ctx, identity.ActionWrite, r)
-	if err == nil && action == identity.ActionWrite {
-		return []need{there}, there.scope.Project, nil
-	}
-	if err != nil && !errcode.Is(err, errcode.NotFound) {
-		return nil, "", err
-	}
-	if _, update := message.(*hubv1.UpdateServiceRequest); update {
-		return nil, "", there.missing
-	}
-	on, cerr := s.clusterNeed(ctx, identity.ActionCreate, r.GetCluster())
-	needs, cerr := one(on, cerr)
-	if cerr != nil {
-		return nil, "", cerr
-	}
-	project := on.scope.Project
-	if name := message.(interface{ GetProject() string }).GetProject(); name != "" {
-		in, perr := s.projectNeed(ctx, identity.ActionCreate, name)
-		more, perr := one(in, perr)
-		if perr != nil {
-			return nil, "", perr
-		}
-		needs, project = append(needs, more...), in.scope.Project
-	}
-	if id := parentOf(message); id != "" {
-		parent, perr := s.parentNeed(ctx, id)
-		if perr != nil {
-			return nil, "", perr
-		}
-		needs = append(needs, parent)
-	}
-	return needs, project, nil
-}
-
-func parentOf(message any) string {
-	if m, ok := message.(*hubv1.ApplyServiceRequest); ok {
-		return m.GetParentId()
-	}
-	return ""
-}
-
-func (s *Server) parentNeed(ctx context.Context, id string) (need, error) {
-	missing := errcode.New(errcode.Invalid, "parent: there is no service with the id %.80s", id)
-	v, err := s.Fleet.ServiceByID(ctx, id)
-	if errcode.Is(err, errcode.NotFound) {
-		return need{}, missing
-	}
-	if err != nil {
-		return need{}, err
-	}
-	c, err := s.Fleet.ClusterByID(ctx, v.ClusterID)
-	return need{action: identity.ActionRead, scope: v.Scope(c.Cluster), missing: missing}, err
-}
-
-// usesOf needs to read the repositories of other projects that a spec names,
-// and the other clusters that it waits for.
-func (s *Server) usesOf(ctx context.Context, r *hubv1.ServiceRef, spec *hubv1.ServiceSpec, project string) ([]need, error) {
-	all, err := s.Cache.Repositories(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var needs []need
-	for _, named := range repositoriesIn(spec) {
-		for _, have := range all {
-			if have.Options.Internal || repositoryScope(have).Project == project || !named.is(have) {
-				continue
-			}
-			needs = append(needs, need{action: identity.ActionRead, scope: repositoryScope(have), missing: named.missing()})
-		}
-	}
-	for _, d := range spec.GetDependencies() {
-		if d.GetCluster() == "" || d.GetCluster() == r.GetCluster() {
-			continue
-		}
-		other, err := s.clusterNeed(ctx, identity.ActionRead, d.GetCluster())
-		// One that is not there is the same as one that is not to be seen.
-		more, err := one(other, err)
-		if err != nil {
-			return nil, err
-		}
-		needs = append(needs, more...)
-	}
-	return needs, nil
-}
-
-// namedRepository is how a spec names one: by name, else by URL.
-type namedRepository struct{ name, url string }
-
-func (n namedRepository) is(r gitcache.Repository) bool {
-	if n.name != "" {
-		return r.Name == n.name
-	}
-	return n.url != "" && plainURL(r.URL) == plainURL(n.url)
-}
-
-func plainURL(url string) string {
-	return strings.ToLower(strings.TrimRight(strings.TrimSpace(url), "/"))
-}
-
-func (n namedRepository) missing() error {
-	if n.name != "" {
-		return errcode.New(errcode.Invalid, "repository: there is no repository %q; see axle repos list, or add it with: axle repos add", n.name)
-	}
-	return errcode.New(errcode.Invalid, "url: no repository has the URL %.200q; add it with: axle repos add", n.url)
-}
-
-// repositoriesIn lists every repository that a spec names.
-func repositoriesIn(spec *hubv1.ServiceSpec) []namedRepository {
-	var all []namedRepository
-	add := func(name string, urls ...string) {
-		if name != "" {
-			all = append(all, namedRepository{name: name})
-		}
-		for _, url := range urls {
-			if url != "" {
-				all = append(all, namedRepository{url: url})
-			}
-		}
-	}
-	helm := func(h *hubv1.Helm) { add(h.GetRepository(), h.GetUrl(), h.GetGit().GetUrl()) }
-	add(spec.GetRepository(), spec.GetGit().GetUrl())
-	helm(spec.GetHelm())
-	for _, source := range spec.GetSources() {
-		add(source.GetRepository(), source.GetUrl(), source.GetGit().GetUrl())
-	}
-	for _, renderer := range spec.GetRenderers() {
-		helm(renderer.GetHelm())
-	}
-	return all
 }

@@ -64,6 +64,9 @@ type Config struct {
 	Lives  Lives
 	// Replicas lists the hub's processes.
 	Replicas func(ctx context.Context) ([]Replica, error)
+	// Registered finds the repository that somebody registered and a source is
+	// in. NotFound.
+	Registered func(ctx context.Context, want fleet.SourceWant) (gitcache.Repository, error)
 	// ServicesByRepository counts services within reach, by repository id.
 	ServicesByRepository func(ctx context.Context, r identity.Reach) (map[string]int, error)
 	// ServicesBySource counts those of one repository, by source id.

@@ -6,6 +6,7 @@ import (
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -74,8 +75,11 @@ func (s *tokens) CreateBootstrap(ctx context.Context, r *connect.Request[hubv1.C
 	if err != nil {
 		return nil, err
 	}
-	if r.Msg.GetApproved() && !caller(ctx).Admin {
-		return nil, errcode.New(errcode.Forbidden, "only an administrator can make a token whose clusters need no approval")
+	if r.Msg.GetApproved() {
+		// As approving the clusters one by one.
+		if err := s.Identity.Authorize(ctx, caller(ctx), access[hubv1connect.ClustersApproveProcedure], identity.Scope{}); err != nil {
+			return nil, errcode.New(errcode.Forbidden, "approved: %w", err)
+		}
 	}
 	made, err := s.Identity.CreateBootstrapToken(ctx, caller(ctx), identity.BootstrapRequest{
 		ProjectID: project.ID, Project: project.Name, NamePattern: r.Msg.GetNamePattern(), AllowedTags: r.Msg.GetAllowedTags(),

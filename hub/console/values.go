@@ -18,6 +18,7 @@ import (
 type Values interface {
 	ListBags(ctx context.Context, kind string) ([]config.BagView, error)
 	Bag(ctx context.Context, kind, name string) (config.BagView, error)
+	BagRow(ctx context.Context, kind, name string) (config.BagRow, error)
 	SetBag(ctx context.Context, c config.BagChange) (config.BagView, error)
 	DeleteBag(ctx context.Context, kind, name, by string) error
 }
@@ -114,8 +115,11 @@ func (s *Server) bagList(ctx context.Context, kind string) ([]*hubv1.Context, er
 }
 
 // bagChange reads what is to be set.
-func (s *Server) bagChange(ctx context.Context, kind string, m *hubv1.Context) (config.BagChange, error) {
-	c := config.BagChange{Kind: kind, Name: m.GetName(), By: caller(ctx).By(), Bag: fleet.Bag{Secrets: m.GetSecrets()}}
+func (s *Server) bagChange(ctx context.Context, kind string, m *hubv1.Context, global bool) (config.BagChange, error) {
+	c := config.BagChange{Kind: kind, Name: m.GetName(), Global: global, By: caller(ctx).By(), Bag: fleet.Bag{Secrets: m.GetSecrets()}}
+	if global && m.GetProject() != "" {
+		return c, errcode.New(errcode.Invalid, "global: is given with the project %.80q; give one of the two", m.GetProject())
+	}
 	if text := m.GetValues(); text != "" {
 		if err := json.Unmarshal([]byte(text), &c.Values); err != nil {
 			return c, errcode.New(errcode.Invalid, "values: is not a JSON object")
@@ -147,7 +151,7 @@ func (s *contexts) Get(ctx context.Context, r *connect.Request[hubv1.GetContextR
 }
 
 func (s *contexts) Create(ctx context.Context, r *connect.Request[hubv1.CreateContextRequest]) (*connect.Response[hubv1.Context], error) {
-	c, err := s.bagChange(ctx, config.KindContext, r.Msg.GetContext())
+	c, err := s.bagChange(ctx, config.KindContext, r.Msg.GetContext(), false)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +161,7 @@ func (s *contexts) Create(ctx context.Context, r *connect.Request[hubv1.CreateCo
 }
 
 func (s *contexts) Update(ctx context.Context, r *connect.Request[hubv1.UpdateContextRequest]) (*connect.Response[hubv1.Context], error) {
-	c, err := s.bagChange(ctx, config.KindContext, r.Msg.GetContext())
+	c, err := s.bagChange(ctx, config.KindContext, r.Msg.GetContext(), r.Msg.GetGlobal())
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +188,7 @@ func (s *outputs) List(ctx context.Context, _ *connect.Request[hubv1.ListOutputs
 }
 
 func (s *outputs) Put(ctx context.Context, r *connect.Request[hubv1.PutOutputsRequest]) (*connect.Response[hubv1.Context], error) {
-	c, err := s.bagChange(ctx, config.KindOutputs, r.Msg.GetOutputs())
+	c, err := s.bagChange(ctx, config.KindOutputs, r.Msg.GetOutputs(), r.Msg.GetGlobal())
 	if err != nil {
 		return nil, err
 	}

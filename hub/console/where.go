@@ -24,7 +24,8 @@ type need struct {
 }
 
 // finder says from a request what the call needs. The action is the one that
-// access names.
+// access names. With an error come the needs that were found before it: whoever
+// may not do those does not hear of what is further behind.
 type finder func(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error)
 
 // where says for each call how the place that it is about is found. A call
@@ -107,15 +108,12 @@ func (s *Server) allow(ctx context.Context, p identity.Principal, procedure stri
 		return decided.Err
 	}
 	needs, err := find(ctx, s, action, message)
-	if err != nil {
-		return err
-	}
 	for _, n := range needs {
 		if err := s.may(ctx, p, n); err != nil {
 			return err
 		}
 	}
-	return nil
+	return err
 }
 
 // may returns nil when the caller may do what is needed, that there is no such

@@ -53,6 +53,9 @@ type unstaged struct {
 	sealed  string
 	secrets map[string]string
 	refs    map[string]SecretRef
+	// moved says that the service comes to its project, whose references are
+	// read anew: what a backend allows one project it may not allow another.
+	moved bool
 }
 
 // Error says what a caller sees who did not expect it.
@@ -105,7 +108,7 @@ func (f *Fleet) stage(ctx context.Context, s *staging, need *unstaged) error {
 			next.Secrets[key] = before.Secrets[key]
 		}
 	}
-	if s.refresh || !maps.Equal(need.refs, before.from()) {
+	if s.refresh || need.moved || !maps.Equal(need.refs, before.from()) {
 		values, err := f.configuration.Read(ctx, need.service.Project, need.refs)
 		if err != nil {
 			return err
@@ -140,7 +143,7 @@ func (f *Fleet) stage(ctx context.Context, s *staging, need *unstaged) error {
 // name what the service's configuration is made of now. An empty value of a
 // key that is stored keeps the stored value, so that what was read can be
 // written back.
-func (f *Fleet) takeConfiguration(ctx context.Context, s *StoredService, before Spec) error {
+func (f *Fleet) takeConfiguration(ctx context.Context, s *StoredService, before Service) error {
 	present, err := parseVersion(s.Secrets)
 	if err != nil {
 		return err
@@ -150,12 +153,13 @@ func (f *Fleet) takeConfiguration(ctx context.Context, s *StoredService, before 
 		return err
 	}
 	need := &unstaged{service: *s, own: present.Own, sealed: present.sealed, secrets: s.Spec.Secrets, refs: s.Spec.SecretRefs}
+	need.moved = len(need.refs) > 0 && s.ProjectID != before.ProjectID
 	s.Spec.Secrets = keysOnly(s.Spec.Secrets)
 	staged, _ := ctx.Value(stagingKey{}).(*staging)
 	switch {
 	case staged != nil && staged.made != nil && staged.made.same(need):
 		next.Own = staged.id
-	case (staged == nil || !staged.refresh) && maps.Equal(need.secrets, before.Secrets) && maps.Equal(need.refs, before.SecretRefs):
+	case (staged == nil || !staged.refresh) && !need.moved && maps.Equal(need.secrets, before.Spec.Secrets) && maps.Equal(need.refs, before.Spec.SecretRefs):
 		// Nothing but empty values of the keys that were there.
 		next.Own, next.sealed = present.Own, present.sealed
 	default:
@@ -242,7 +246,7 @@ func (f *Fleet) Reconfigure(ctx context.Context, serviceID string, refresh bool)
 			return err
 		}
 		s := before
-		if err := f.takeConfiguration(ctx, &s, before.Spec); err != nil {
+		if err := f.takeConfiguration(ctx, &s, before.Service); err != nil {
 			return err
 		}
 		if s.Secrets == before.Secrets {

@@ -3,6 +3,8 @@ package fleet
 import (
 	"fmt"
 	"path"
+	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -174,6 +176,23 @@ func (s Spec) declared() []declared {
 		all = append(all, d)
 	}
 	return all
+}
+
+// TakenAnew lists the sources of the spec that before does not have just so: of
+// another repository, or another part of one. A source that only stands
+// elsewhere in the spec is not new.
+func (s Spec) TakenAnew(before Spec) []SourceWant {
+	had := before.declared()
+	var anew []SourceWant
+	for _, d := range s.declared() {
+		if !slices.ContainsFunc(had, func(h declared) bool {
+			h.At = d.At
+			return reflect.DeepEqual(h.SourceWant, d.SourceWant)
+		}) {
+			anew = append(anew, d.SourceWant)
+		}
+	}
+	return anew
 }
 
 // chartElsewhere reports whether the chart comes from a repository of charts.

@@ -21,12 +21,19 @@ func (f *Fleet) ClusterScope(ctx context.Context, name string) (identity.Scope, 
 
 // ServiceScope returns where a service is for access. NotFound.
 func (f *Fleet) ServiceScope(ctx context.Context, ref Ref) (identity.Scope, error) {
+	_, scope, err := f.Declared(ctx, ref)
+	return scope, err
+}
+
+// Declared returns a service as it is declared, and where it is for access.
+// NotFound.
+func (f *Fleet) Declared(ctx context.Context, ref Ref) (Service, identity.Scope, error) {
 	s, err := f.store.ServiceByRef(ctx, ref)
 	if err != nil {
-		return identity.Scope{}, err
+		return Service{}, identity.Scope{}, err
 	}
 	c, err := f.store.ClusterByID(ctx, s.ClusterID)
-	return s.Scope(c), err
+	return s.Service, s.Scope(c), err
 }
 
 // Scope is where a cluster is for access.

@@ -36,13 +36,16 @@ func (f *Fleet) serviceFor(ctx context.Context, ref Ref) (StoredService, error) 
 	return s, err
 }
 
+// Exists says that a service cannot be created because it is there.
+func Exists(ref Ref) error { return errcode.New(errcode.Conflict, "service %s exists already", ref) }
+
 // CreateService declares a service. Invalid with the field's path, NotFound
 // (cluster, repository), Conflict when it exists.
 func (f *Fleet) CreateService(ctx context.Context, by string, r ServiceRequest) (ServiceView, error) {
 	return f.write(ctx, r.DryRun, func(ctx context.Context) (StoredService, error) {
 		_, err := f.store.ServiceByRef(ctx, r.Ref)
 		if err == nil {
-			return StoredService{}, errcode.New(errcode.Conflict, "service %s exists already", r.Ref)
+			return StoredService{}, Exists(r.Ref)
 		}
 		if !errcode.Is(err, errcode.NotFound) {
 			return StoredService{}, err
@@ -60,7 +63,7 @@ func (f *Fleet) UpdateService(ctx context.Context, by string, ref Ref, spec Spec
 		if err != nil {
 			return StoredService{}, err
 		}
-		merged, err := mergeSpec(before.Spec, spec, fields)
+		merged, err := MergeSpec(before.Spec, spec, fields)
 		if err != nil {
 			return StoredService{}, err
 		}
@@ -242,14 +245,18 @@ func (f *Fleet) declare(ctx context.Context, s *StoredService, before Service, p
 	if err := f.checkCycles(ctx, cluster, s.Name, s.Spec); err != nil {
 		return err
 	}
+	if err := f.checkParent(ctx, s.ParentID, before.ParentID); err != nil {
+		return err
+	}
 	if err := f.enter(ctx, s, before, project); err != nil {
 		return err
 	}
-	if err := f.takeConfiguration(ctx, s, before.Spec); err != nil {
+	if err := f.takeConfiguration(ctx, s, before); err != nil {
 		return err
 	}
 	var places []Place
 	for _, d := range s.Spec.declared() {
+		d.ProjectID = s.ProjectID
 		sourceID, repositoryID, err := f.sources.Follow(ctx, d.SourceWant)
 		if err != nil {
 			return err
@@ -258,6 +265,25 @@ func (f *Fleet) declare(ctx context.Context, s *StoredService, before Service, p
 	}
 	s.follow(places)
 	return nil
+}
+
+// checkParent refuses a new parent that is no service: "hub" as the parent is
+// what the hub's own services are known by.
+func (f *Fleet) checkParent(ctx context.Context, id, before string) error {
+	if id == "" || id == before {
+		return nil
+	}
+	_, err := f.store.ServiceByID(ctx, id)
+	if errcode.Is(err, errcode.NotFound) {
+		return NoParent(id)
+	}
+	return err
+}
+
+// NoParent says that there is no such parent, and is what somebody hears who
+// may not see the one that there is.
+func NoParent(id string) error {
+	return field("parentId", "there is no service with the id %.80s", id)
 }
 
 // enter puts a service into the named project, or leaves it in its own, and

@@ -1,6 +1,12 @@
 package fleet
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
 
 // SourceWant is a source that a service wants to follow. What Ref and Folder
 // say depends on the repository's kind; docs/spec/servicedeployment.md lists
@@ -8,6 +14,9 @@ import "context"
 type SourceWant struct {
 	// At is the field of the spec that names it, for errors.
 	At string
+	// ProjectID is whose service wants it: of several repositories with one URL
+	// that project's own is meant.
+	ProjectID string
 	// Repository is its name; when empty, URL finds it.
 	Repository string
 	URL        string
@@ -20,6 +29,26 @@ type SourceWant struct {
 	// Chart and Version name a chart in place of Ref and Folder.
 	Chart   string
 	Version string
+}
+
+// Invalid says what is wrong with a field of the source. The repository of
+// "x.git" is beside it, and its URL inside.
+func (w SourceWant) Invalid(name, format string, args ...any) error {
+	at := w.At
+	if name == "repository" {
+		at = strings.TrimSuffix(at, "git")
+	}
+	path := strings.TrimSuffix(at, ".") + "." + name
+	return errcode.New(errcode.Invalid, "%s: %w", strings.TrimPrefix(path, "."), fmt.Errorf(format, args...))
+}
+
+// Missing says that there is no such repository, and is what somebody hears
+// who may not see the one that there is.
+func (w SourceWant) Missing() error {
+	if w.Repository == "" {
+		return w.Invalid("url", "no repository has the URL %.200q; add it with: axle repos add", w.URL)
+	}
+	return w.Invalid("repository", "there is no repository %q; see axle repos list, or add it with: axle repos add", w.Repository)
 }
 
 // Upstream is how a repository does.

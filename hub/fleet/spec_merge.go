@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// mergeSpec returns old with the fields at the JSON paths taken from new. A
-// field that new does not have is removed. Invalid when a path is no field.
-func mergeSpec(old, new Spec, paths []string) (Spec, error) {
+// MergeSpec returns old with the fields at the JSON paths taken from new, new
+// without paths. A field that new does not have is removed. Invalid when a path
+// is no field.
+func MergeSpec(old, new Spec, paths []string) (Spec, error) {
 	if len(paths) == 0 {
 		return new, nil
 	}

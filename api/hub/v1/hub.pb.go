@@ -7379,9 +7379,11 @@ func (x *ConfigLayer) GetHash() string {
 // Context is a named set of values; secrets are keys with empty values when
 // read.
 type Context struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Name    string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Project string                 `protobuf:"bytes,2,opt,name=project,proto3" json:"project,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Whose services may use it, empty for the whole hub's. In a change empty
+	// leaves it where it is.
+	Project string `protobuf:"bytes,2,opt,name=project,proto3" json:"project,omitempty"`
 	// JSON object.
 	Values    string            `protobuf:"bytes,3,opt,name=values,proto3" json:"values,omitempty"`
 	Secrets   map[string]string `protobuf:"bytes,4,rep,name=secrets,proto3" json:"secrets,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -7652,8 +7654,11 @@ type UpdateContextRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Context *Context               `protobuf:"bytes,1,opt,name=context,proto3" json:"context,omitempty"`
 	// Add to what is there, and remove the keys of unset.
-	Merge         bool     `protobuf:"varint,2,opt,name=merge,proto3" json:"merge,omitempty"`
-	Unset         []string `protobuf:"bytes,3,rep,name=unset,proto3" json:"unset,omitempty"`
+	Merge bool     `protobuf:"varint,2,opt,name=merge,proto3" json:"merge,omitempty"`
+	Unset []string `protobuf:"bytes,3,rep,name=unset,proto3" json:"unset,omitempty"`
+	// Makes it the whole hub's. Without it and without a project in the context
+	// it stays where it is.
+	Global        bool `protobuf:"varint,4,opt,name=global,proto3" json:"global,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7707,6 +7712,13 @@ func (x *UpdateContextRequest) GetUnset() []string {
 		return x.Unset
 	}
 	return nil
+}
+
+func (x *UpdateContextRequest) GetGlobal() bool {
+	if x != nil {
+		return x.Global
+	}
+	return false
 }
 
 type DeleteContextRequest struct {
@@ -7870,8 +7882,10 @@ func (x *ListOutputsResponse) GetOutputs() []*Context {
 }
 
 type PutOutputsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Outputs       *Context               `protobuf:"bytes,1,opt,name=outputs,proto3" json:"outputs,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Outputs *Context               `protobuf:"bytes,1,opt,name=outputs,proto3" json:"outputs,omitempty"`
+	// As in UpdateContextRequest. New ones without a project are the whole hub's.
+	Global        bool `protobuf:"varint,2,opt,name=global,proto3" json:"global,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7911,6 +7925,13 @@ func (x *PutOutputsRequest) GetOutputs() *Context {
 		return x.Outputs
 	}
 	return nil
+}
+
+func (x *PutOutputsRequest) GetGlobal() bool {
+	if x != nil {
+		return x.Global
+	}
+	return false
 }
 
 type DeleteOutputsRequest struct {
@@ -9567,19 +9588,21 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x11GetContextRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"F\n" +
 	"\x14CreateContextRequest\x12.\n" +
-	"\acontext\x18\x01 \x01(\v2\x14.axle.hub.v1.ContextR\acontext\"r\n" +
+	"\acontext\x18\x01 \x01(\v2\x14.axle.hub.v1.ContextR\acontext\"\x8a\x01\n" +
 	"\x14UpdateContextRequest\x12.\n" +
 	"\acontext\x18\x01 \x01(\v2\x14.axle.hub.v1.ContextR\acontext\x12\x14\n" +
 	"\x05merge\x18\x02 \x01(\bR\x05merge\x12\x14\n" +
-	"\x05unset\x18\x03 \x03(\tR\x05unset\"*\n" +
+	"\x05unset\x18\x03 \x03(\tR\x05unset\x12\x16\n" +
+	"\x06global\x18\x04 \x01(\bR\x06global\"*\n" +
 	"\x14DeleteContextRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x17\n" +
 	"\x15DeleteContextResponse\"\x14\n" +
 	"\x12ListOutputsRequest\"E\n" +
 	"\x13ListOutputsResponse\x12.\n" +
-	"\aoutputs\x18\x01 \x03(\v2\x14.axle.hub.v1.ContextR\aoutputs\"C\n" +
+	"\aoutputs\x18\x01 \x03(\v2\x14.axle.hub.v1.ContextR\aoutputs\"[\n" +
 	"\x11PutOutputsRequest\x12.\n" +
-	"\aoutputs\x18\x01 \x01(\v2\x14.axle.hub.v1.ContextR\aoutputs\"*\n" +
+	"\aoutputs\x18\x01 \x01(\v2\x14.axle.hub.v1.ContextR\aoutputs\x12\x16\n" +
+	"\x06global\x18\x02 \x01(\bR\x06global\"*\n" +
 	"\x14DeleteOutputsRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x17\n" +
 	"\x15DeleteOutputsResponse\"\xa0\x01\n" +

@@ -1,0 +1,75 @@
+package store_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/axle-cd/axle/hub/config"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// What a backend allows one project does not move with a service into another.
+func TestAMovedServiceReadsItsReferencesAnew(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		y := newYard(t, p)
+		vault := newMemory()
+		y.keep("", map[string]*memory{"vault": vault})
+		vault.values["only/default/web"] = map[string]string{"token": "of default"}
+		vault.values["open/web"] = map[string]string{"token": "open"}
+		if _, err := y.CreateProject(t.Context(), "ann", fleet.NewProject{Name: "shop"}); err != nil {
+			t.Fatal(err)
+		}
+		y.cluster("edge")
+		v := y.service("edge", "web")
+		v = y.update(v, func(s *fleet.Spec) {
+			s.SecretRefs = map[string]fleet.SecretRef{"token": {Backend: "vault", Path: "only/default/web"}}
+		})
+		move := func() error {
+			_, _, err := y.ApplyService(t.Context(), "ann", fleet.ServiceRequest{Ref: v.Ref(), Spec: y.get(v).Spec, Project: "shop"})
+			return err
+		}
+		if err := move(); !errcode.Is(err, errcode.Forbidden) || !strings.Contains(err.Error(), "secretRefs.token") {
+			t.Errorf("a service moves with a reference that its new project may not make: %v", err)
+		}
+		if now := y.get(v); now.Project != fleet.DefaultProject {
+			t.Errorf("it is in project %s", now.Project)
+		}
+		y.update(v, func(s *fleet.Spec) {
+			s.SecretRefs = map[string]fleet.SecretRef{"token": {Backend: "vault", Path: "open/web"}}
+		})
+		if err := move(); err != nil || y.get(v).Project != "shop" {
+			t.Errorf("with one that is open to all it is in %s: %v", y.get(v).Project, err)
+		}
+	})
+}
+
+// A change that names no project leaves contexts and outputs where they are.
+func TestABagStaysWhereItIs(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		y := newYard(t, p)
+		shop, err := y.CreateProject(t.Context(), "ann", fleet.NewProject{Name: "shop"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range []string{config.KindContext, config.KindOutputs} {
+			set := func(step, want string, c config.BagChange) {
+				t.Helper()
+				c.Kind, c.Name = kind, "own"
+				if c.Values == nil {
+					c.Values = map[string]any{"step": step}
+				}
+				if v := y.setBag(c); v.ProjectID != want {
+					t.Errorf("%s %s: is in project %q, want %q", kind, step, v.ProjectID, want)
+				}
+			}
+			set("made", shop.ID, config.BagChange{ProjectID: shop.ID})
+			set("replaced", shop.ID, config.BagChange{})
+			set("added to", shop.ID, config.BagChange{Merge: true})
+			set("made everybody's", "", config.BagChange{Global: true})
+			same := map[string]any{"step": "added to"}
+			set("moved, with the same values", fleet.DefaultProjectID, config.BagChange{ProjectID: fleet.DefaultProjectID, Merge: true, Bag: fleet.Bag{Values: same}})
+			set("made everybody's, with the same values", "", config.BagChange{Global: true, Bag: fleet.Bag{Values: same}})
+		}
+	})
+}
