@@ -46,7 +46,7 @@ var examples = map[string]string{
 	"repos get":              "axle repos get fleet",
 	"repos list":             "axle repos list\naxle repos list --project shop -o json",
 	"repos refresh":          "axle repos refresh fleet --wait",
-	"repos update":           "axle repos update fleet --username ci --password-file token\naxle repos update fleet --auth none",
+	"repos update":           "axle repos update fleet --username ci --password-file token\naxle repos update fleet --url https://git.example.com/moved/fleet.git --username ci --password-file token\naxle repos update fleet --auth none",
 	"serviceaccounts delete": "axle serviceaccounts delete ci",
 	"serviceaccounts list":   "axle serviceaccounts list",
 	"services approve-prune": "axle services diff edge-1/web\naxle services approve-prune edge-1/web",

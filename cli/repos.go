@@ -240,9 +240,16 @@ func (a *app) reposAdd() *cobra.Command {
 
 func (a *app) reposUpdate() *cobra.Command {
 	var login repoLogin
+	var url string
 	c := &cobra.Command{
-		Use: "update NAME", Short: "Change how the hub logs in to a repository, reaches it and verifies it", Args: exactly(1), ValidArgsFunction: a.completeRepos,
-		Long: "Credentials that are given replace all that were there; options that are given replace all options. What is not given stays; --auth none forgets the credentials.",
+		Use: "update NAME", Short: "Change where a repository is, and how the hub logs in to it, reaches it and verifies it", Args: exactly(1), ValidArgsFunction: a.completeRepos,
+		Long: `Credentials that are given replace all that were there; options that are given replace all options. What is not given stays; --auth none forgets the credentials.
+
+What changes where credentials go, or who can read them on the way (--url, --proxy, --endpoint,
+--region, --github-api-url, --plain-http, --pass-credentials), needs them in the same call.
+
+With another URL the repository begins anew: services keep what they have until it was fetched
+from there, and get its content then.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -256,16 +263,17 @@ func (a *app) reposUpdate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if credentials == nil && options == nil && login.auth == "" {
-				return usagef("name what to change: credentials or options, or --auth none to forget the credentials")
+			if credentials == nil && options == nil && login.auth == "" && url == "" {
+				return usagef("name what to change: --url, credentials or options, or --auth none to forget the credentials")
 			}
-			r, err := client.Repositories.Update(c.Context(), connect.NewRequest(&hubv1.UpdateRepositoryRequest{Name: args[0], Credentials: credentials, Auth: login.auth, Options: options}))
+			r, err := client.Repositories.Update(c.Context(), connect.NewRequest(&hubv1.UpdateRepositoryRequest{Name: args[0], Credentials: credentials, Auth: login.auth, Options: options, Url: url}))
 			if err != nil {
 				return err
 			}
 			return a.printRepo(r.Msg)
 		},
 	}
+	c.Flags().StringVar(&url, "url", "", "where it is from now on")
 	login.flags(c)
 	return c
 }

@@ -73,6 +73,9 @@ func newMoversBed(t *testing.T) *tableBed {
 		b.ids[name] = "http://127.0.0.1:1/" + name
 		b.must("Repositories/Create", fmt.Sprintf(`{"name": %q, "project": "shop", "type": %q, "url": %q}`, name, kind, b.ids[name]))
 	}
+	for kind, url := range map[string]string{"git": "http://127.0.0.1:1/s", "oci": "oci://127.0.0.1:1/s", "helm": "http://127.0.0.1:1/s"} {
+		b.must("Repositories/Create", fmt.Sprintf(`{"name": "secret-%s", "project": "shop", "type": %q, "url": %q, "auth": "basic", "credentials": {"username": "u", "password": "p"}}`, kind, kind, url))
+	}
 	b.ids["shop-web"] = b.must("Services/Get", `{"ref": {"cluster": "edge-shop", "name": "web"}}`)["id"].(string)
 	b.must("Services/Create", service("edge-lab", "borrower", "repo-shop"))
 	for _, who := range movers {
@@ -108,6 +111,10 @@ func TestFieldsThatMoveThingsNeedTheirNewPlace(t *testing.T) {
 			request := strings.ReplaceAll(row.request, "{name}", name)
 			for i, who := range movers {
 				status, answer := b.as(who, call, request)
+				said := fmt.Sprint(answer["message"])
+				if call == "Repositories/Update" && row.expects[i] == 'x' && !strings.HasPrefix(strings.ToLower(said), strings.ReplaceAll(row.field, "_", "")+": ") {
+					t.Errorf("line %d: %s by %s does not name %s: %s", row.line, call, who, row.field, said)
+				}
 				if got := fieldClass(status); got != row.expects[i:i+1] {
 					t.Errorf("line %d: %s with %s by %s answers %s, want %s: %v", row.line, call, row.field, who, got, row.expects[i:i+1], answer["message"])
 				}

@@ -185,8 +185,11 @@ func (s *repositories) Update(ctx context.Context, r *connect.Request[hubv1.Upda
 		have.Options = options(changed.GetOptions())
 		have.Options.Internal = internal
 	}
+	if changed.GetUrl() != "" {
+		have.URL = changed.GetUrl()
+	}
 	var keep *gitcache.Credentials
-	if changed.GetCredentials() != nil || changed.GetAuth() != "" || changed.GetOptions() == nil {
+	if changed.GetCredentials() != nil || changed.GetAuth() != "" || changed.GetOptions() == nil && changed.GetUrl() == "" {
 		auth, credentials, err := login(changed.GetAuth(), changed.GetCredentials())
 		if err != nil {
 			return nil, err

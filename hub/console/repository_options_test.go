@@ -21,7 +21,8 @@ func TestOptionsOfARepository(t *testing.T) {
 	if diff := cmp.Diff(options, made.GetOptions(), protocmp.Transform()); diff != "" || made.GetAuth() != "bearer" || made.GetType() != "helm" {
 		t.Errorf("auth %q, options (-want +got):\n%s", made.GetAuth(), diff)
 	}
-	options = &hubv1.RepositoryOptions{MaxBytes: 8}
+	refused(t, b.repositories.Update, &hubv1.UpdateRepositoryRequest{Name: "charts", Options: &hubv1.RepositoryOptions{MaxBytes: 8}}, errcode.Invalid, "options.proxy: ")
+	options.MaxBytes = 8
 	made = must(t, b.repositories.Update, &hubv1.UpdateRepositoryRequest{Name: "charts", Options: options})
 	if diff := cmp.Diff(options, made.GetOptions(), protocmp.Transform()); diff != "" || made.GetAuth() != "bearer" {
 		t.Errorf("auth %q, options (-want +got):\n%s", made.GetAuth(), diff)
@@ -29,6 +30,10 @@ func TestOptionsOfARepository(t *testing.T) {
 	made = must(t, b.repositories.Update, &hubv1.UpdateRepositoryRequest{Name: "charts", Auth: "none"})
 	if diff := cmp.Diff(options, made.GetOptions(), protocmp.Transform()); diff != "" || made.GetAuth() != "none" {
 		t.Errorf("auth %q, options (-want +got):\n%s", made.GetAuth(), diff)
+	}
+	made = must(t, b.repositories.Update, &hubv1.UpdateRepositoryRequest{Name: "charts", Url: "https://charts.example.com/moved/"})
+	if made.GetUrl() != "https://charts.example.com/moved" || made.GetAuth() != "none" || made.GetOptions().GetMaxBytes() != 8 {
+		t.Errorf("after another URL alone: %v", made)
 	}
 	refused(t, b.repositories.Create, &hubv1.CreateRepositoryRequest{Name: "x", Type: "oci", Url: "oci://ghcr.io/acme", Auth: "magic"}, errcode.Invalid, "is not known")
 	refused(t, b.repositories.Create, &hubv1.CreateRepositoryRequest{Name: "x", Type: "oci", Url: "https://ghcr.io/acme"}, errcode.Invalid, "scheme")

@@ -20,18 +20,18 @@ import (
 // artifactAgent makes the agent of a repository that is not Git's.
 func (c *Cache) artifactAgent(r Repository, epoch int64) agent {
 	return artifactagent.New(artifactagent.Config{RepositoryID: r.ID, Kind: r.Kind, Epoch: epoch, Store: c.store, Sink: c.node,
-		Dir: c.artifactDir(r.ID), Dialer: &upstream.Dialer{Allow: c.config.AllowUpstreamCIDRs}, AllowHTTP: c.config.AllowHTTP,
+		Dir: c.artifactDir(r.Copy()), Dialer: &upstream.Dialer{Allow: c.config.AllowUpstreamCIDRs}, AllowHTTP: c.config.AllowHTTP,
 		PollInterval: c.config.PollInterval, Gap: c.config.gap, Clock: c.config.Clock, Log: c.config.Log,
 		Limits: c.config.Limits, Level: c.config.Level, MaxKept: r.Options.MaxBytes, OnPass: c.passed(r.ID)})
 }
 
 // artifactDir names the folder of a repository's kept files by a hash.
-func (c *Cache) artifactDir(repositoryID string) string {
-	return filepath.Join(c.config.Dir, "artifacts", hashName(repositoryID))
+func (c *Cache) artifactDir(name string) string {
+	return filepath.Join(c.config.Dir, "artifacts", hashName(name))
 }
 
-func hashName(repositoryID string) string {
-	sum := sha256.Sum256([]byte(repositoryID))
+func hashName(name string) string {
+	sum := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(sum[:16])
 }
 
@@ -50,7 +50,7 @@ func (c *Cache) removeArtifacts(ctx context.Context) error {
 	}
 	known := map[string]bool{}
 	for _, r := range repos {
-		known[hashName(r.ID)] = true
+		known[hashName(r.Copy())] = true
 	}
 	for _, e := range entries {
 		if !known[e.Name()] {

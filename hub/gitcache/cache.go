@@ -141,7 +141,7 @@ func (c *Cache) own(ctx context.Context, repositoryID string, epoch int64) error
 		return err
 	}
 	c.stopSecond(repositoryID)
-	unlock, err := c.lockCopy(ctx, repositoryID)
+	unlock, err := c.lockCopy(ctx, r.Copy())
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (c *Cache) newAgent(r Repository, epoch int64) (agent, error) {
 	switch r.Kind {
 	case record.Git:
 		return gitagent.New(gitagent.Config{RepositoryID: r.ID, Epoch: epoch, Store: c.store, Git: c.git, Sink: c.node, Parts: parts{c},
-			Dir: c.mirrorDir(r.ID), Budget: c.budget, PollInterval: c.pollEvery(r), Clock: c.config.Clock, Log: c.config.Log, Gap: c.config.gap, MaxPackBytes: c.config.maxPack,
+			Dir: c.mirrorDir(r.Copy()), Budget: c.budget, PollInterval: c.pollEvery(r), Clock: c.config.Clock, Log: c.config.Log, Gap: c.config.gap, MaxPackBytes: c.config.maxPack,
 			Limits: c.config.Limits, Level: c.config.Level, OnPass: c.passed(r.ID)}), nil
 	case record.Helm, record.OCI, record.Bucket:
 		return c.artifactAgent(r, epoch), nil
@@ -190,9 +190,9 @@ func (c *Cache) passed(repositoryID string) func(fetched bool, err error, took t
 	}
 }
 
-// mirrorDir names a mirror's folder by a hash: an ID is no path.
-func (c *Cache) mirrorDir(repositoryID string) string {
-	sum := sha256.Sum256([]byte(repositoryID))
+// mirrorDir names a mirror's folder by a hash: the name of a copy is no path.
+func (c *Cache) mirrorDir(name string) string {
+	sum := sha256.Sum256([]byte(name))
 	return filepath.Join(c.config.Dir, "mirrors", hex.EncodeToString(sum[:16])+".git")
 }
 
@@ -257,7 +257,8 @@ func (c *Cache) cacheBytes() int64 {
 	return 10 << 30
 }
 
-// removeMirrors deletes the mirrors of repositories that are no more.
+// removeMirrors deletes the mirrors of repositories that are no more, or whose
+// URL is another one.
 func (c *Cache) removeMirrors(ctx context.Context) error {
 	repos, err := c.store.Repositories(ctx)
 	if err != nil {
@@ -265,7 +266,7 @@ func (c *Cache) removeMirrors(ctx context.Context) error {
 	}
 	known := map[string]bool{}
 	for _, r := range repos {
-		known[filepath.Base(c.mirrorDir(r.ID))] = true
+		known[filepath.Base(c.mirrorDir(r.Copy()))] = true
 	}
 	found, err := os.ReadDir(filepath.Join(c.config.Dir, "mirrors"))
 	if os.IsNotExist(err) {
@@ -274,7 +275,7 @@ func (c *Cache) removeMirrors(ctx context.Context) error {
 	for _, d := range found {
 		mirror, _, _ := strings.Cut(d.Name(), ".git.") // one that stands beside its successor
 		if !known[d.Name()] && !known[mirror+".git"] {
-			c.config.Log.Info("mirror of a deleted repository removed", logkey.Path, d.Name())
+			c.config.Log.Info("mirror of a deleted or moved repository removed", logkey.Path, d.Name())
 			if err := os.RemoveAll(filepath.Join(c.config.Dir, "mirrors", d.Name())); err != nil {
 				return err
 			}

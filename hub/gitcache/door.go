@@ -258,7 +258,11 @@ func (c *Cache) RefreshAndWait(ctx context.Context, repositoryID, commit string)
 	}
 	for requested := false; ; {
 		if a := c.agent(repositoryID); a != nil {
-			return a.KickAndWait(ctx, commit)
+			err := a.KickAndWait(ctx, commit)
+			if !errcode.Is(err, errcode.Conflict) {
+				return err
+			}
+			// Its lease is over: somebody gave the repository another URL.
 		}
 		if done, err := c.kickedElsewhere(ctx, repositoryID, commit); done {
 			return err

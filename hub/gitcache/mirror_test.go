@@ -132,24 +132,20 @@ func TestSecretIsInNoArgumentAndNoEnvironment(t *testing.T) {
 	})
 }
 
-// TestOtherObjectFormat follows a repository whose URL now leads to one with
+// TestOtherObjectFormat follows a repository that is made anew upstream with
 // longer ids, which the old mirror cannot hold.
 func TestOtherObjectFormat(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)
 	s := w.track("main", "a")
 	w.head(s, good)
-	if err := w.git.CreateSHA256(t.Context(), "long"); err != nil {
+	if err := w.git.Delete(repoName); err != nil {
 		t.Fatal(err)
 	}
-	id, err := w.git.Commit(t.Context(), "long", "main", "two", map[string]gitserver.Content{"a/cm.yaml": "2"})
-	if err != nil {
+	if err := w.git.CreateSHA256(t.Context(), repoName); err != nil {
 		t.Fatal(err)
 	}
-	w.repo.URL = w.git.URL("long")
-	if _, err := w.cache.UpdateRepository(t.Context(), w.repo, nil); err != nil {
-		t.Fatal(err)
-	}
+	id := w.commit("main", map[string]gitserver.Content{"a/cm.yaml": "2"})
 	w.mustRefresh()
 	if got := w.content(w.head(s, at(id)), "cm.yaml"); got != "2" {
 		t.Errorf("content is %q", got)

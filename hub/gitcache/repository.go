@@ -106,9 +106,11 @@ func (c *Cache) settle(r *Repository, creds *Credentials, given bool) error {
 	return err
 }
 
-// UpdateRepository replaces name, project, URL and auth of a repository, and
-// its credentials unless creds is nil. errcode.Invalid, errcode.NotFound,
-// errcode.Conflict.
+// UpdateRepository replaces name, project, URL, auth and options of a
+// repository, and its credentials unless creds is nil; without them nothing
+// may change where those that are kept go. With another URL the repository is
+// as one that was just made, and services keep what they have until its first
+// fetch. errcode.Invalid, errcode.NotFound, errcode.Conflict.
 func (c *Cache) UpdateRepository(ctx context.Context, r Repository, creds *Credentials) (Repository, error) {
 	if strings.TrimSpace(r.Name) == "" {
 		return Repository{}, errcode.New(errcode.Invalid, "repository has no name; give it one")
@@ -116,11 +118,34 @@ func (c *Cache) UpdateRepository(ctx context.Context, r Repository, creds *Crede
 	if err := c.settle(&r, creds, creds != nil); err != nil {
 		return Repository{}, err
 	}
+	if creds == nil {
+		if err := c.keepsSecret(ctx, &r); err != nil {
+			return Repository{}, err
+		}
+	}
 	updated, err := c.store.UpdateRepository(ctx, r, creds)
 	if err == nil {
 		c.Changed(updated.ID)
 	}
 	return updated, err
+}
+
+// keepsSecret refuses a change that would send kept credentials elsewhere, and
+// checks what is left of them at another URL. The store asks again, in the
+// transaction of the change.
+func (c *Cache) keepsSecret(ctx context.Context, r *Repository) error {
+	before, err := c.store.Repository(ctx, r.ID)
+	if err != nil {
+		return err
+	}
+	kept, err := c.store.Credentials(ctx, r.ID)
+	if err == nil {
+		err = record.KeepsSecret(before, *r, kept)
+	}
+	if err == nil && before.URL != r.URL {
+		err = c.settle(r, &kept, true)
+	}
+	return err
 }
 
 // DeleteRepository removes a repository that nothing uses. errcode.NotFound,

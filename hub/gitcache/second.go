@@ -58,12 +58,12 @@ func newSeconds() seconds {
 
 // lockCopy waits for the one place from which a mirror on this disk is
 // changed: the agent that owns it, or a copy from another replica.
-func (c *Cache) lockCopy(ctx context.Context, repositoryID string) (unlock func(), err error) {
+func (c *Cache) lockCopy(ctx context.Context, name string) (unlock func(), err error) {
 	c.mu.Lock()
-	lock := c.seconds.locks[repositoryID]
+	lock := c.seconds.locks[name]
 	if lock == nil {
 		lock = make(chan struct{}, 1)
-		c.seconds.locks[repositoryID] = lock
+		c.seconds.locks[name] = lock
 	}
 	c.mu.Unlock()
 	select {
@@ -210,7 +210,7 @@ func (c *Cache) followOnce(ctx context.Context, repositoryID string, looked *las
 	}
 	if r.Kind == record.Git {
 		look := lastLook{time.Now(), owner.Replica, r.Health.FetchedAt}
-		if news, err = c.copyMirror(ctx, repositoryID, owner.peer()); err != nil {
+		if news, err = c.copyMirror(ctx, r.Copy(), owner.peer()); err != nil {
 			return news, err
 		}
 		if *looked = look; !(news || all) {
@@ -222,17 +222,17 @@ func (c *Cache) followOnce(ctx context.Context, repositoryID string, looked *las
 }
 
 // copyMirror copies from another replica and reports whether anything came.
-func (c *Cache) copyMirror(ctx context.Context, repositoryID string, from peer.Replica) (news bool, err error) {
-	unlock, err := c.lockCopy(ctx, repositoryID)
+func (c *Cache) copyMirror(ctx context.Context, name string, from peer.Replica) (news bool, err error) {
+	unlock, err := c.lockCopy(ctx, name)
 	if err != nil {
 		return false, err
 	}
 	defer unlock()
-	return c.copyLocked(ctx, repositoryID, from)
+	return c.copyLocked(ctx, name, from)
 }
 
-func (c *Cache) copyLocked(ctx context.Context, repositoryID string, from peer.Replica) (news bool, err error) {
-	mirror := c.mirror(repositoryID)
+func (c *Cache) copyLocked(ctx context.Context, name string, from peer.Replica) (news bool, err error) {
+	mirror := c.mirror(name)
 	turn := c.seconds.copying
 	if !mirror.Exists(ctx) {
 		turn = c.seconds.seeding
@@ -244,7 +244,7 @@ func (c *Cache) copyLocked(ctx context.Context, repositoryID string, from peer.R
 		return false, ctx.Err()
 	}
 	same, err := mirror.Sync(ctx, func(ctx context.Context, refs string, haves []string, take func(io.Reader) error) (bool, error) {
-		return c.config.Replicas.Client.Mirror(ctx, from, repositoryID, peer.CopyRequest{Refs: refs, Haves: haves}, take)
+		return c.config.Replicas.Client.Mirror(ctx, from, name, peer.CopyRequest{Refs: refs, Haves: haves}, take)
 	})
 	if errcode.Is(err, errcode.NotFound) {
 		return false, nil // the owner has none yet
@@ -283,13 +283,15 @@ func (c *Cache) copyPinned(ctx context.Context, repositoryID string) (news bool,
 	return news, failed
 }
 
-func (c *Cache) mirror(repositoryID string) gitagent.Copy {
-	return gitagent.Copy{Git: c.git, Dir: c.mirrorDir(repositoryID)}
+// mirror is what lies on this disk under the name of a copy, which is what
+// replicas ask each other for: they may not have heard of a move yet.
+func (c *Cache) mirror(name string) gitagent.Copy {
+	return gitagent.Copy{Git: c.git, Dir: c.mirrorDir(name)}
 }
 
 // CopyMirror implements peer.Mirrors.
-func (c *Cache) CopyMirror(ctx context.Context, repositoryID string, r peer.CopyRequest, w io.Writer) (same bool, err error) {
-	return c.mirror(repositoryID).Write(ctx, r.Refs, r.Haves, w)
+func (c *Cache) CopyMirror(ctx context.Context, name string, r peer.CopyRequest, w io.Writer) (same bool, err error) {
+	return c.mirror(name).Write(ctx, r.Refs, r.Haves, w)
 }
 
 // seed copies a repository from its owner before it is taken over.
@@ -299,7 +301,7 @@ func (c *Cache) seed(ctx context.Context, repositoryID string, from peer.Replica
 		return err
 	}
 	if r.Kind == record.Git {
-		_, err = c.copyMirror(ctx, repositoryID, from)
+		_, err = c.copyMirror(ctx, r.Copy(), from)
 	}
 	if err == nil {
 		_, err = c.copyPinned(ctx, repositoryID)
@@ -313,20 +315,28 @@ func (c *Cache) seedFinal(ctx context.Context, repositoryID string, from peer.Re
 	if refs == "" || refs == c.refsOf(ctx, repositoryID) {
 		return nil
 	}
-	_, err := c.copyMirror(ctx, repositoryID, from)
+	r, err := c.store.Repository(ctx, repositoryID)
+	if err == nil {
+		_, err = c.copyMirror(ctx, r.Copy(), from)
+	}
 	return err
 }
 
-// refsOf returns the hash of the refs of this replica's copy.
+// refsOf returns the hash of the refs of this replica's copy, empty when it is
+// not known.
 func (c *Cache) refsOf(ctx context.Context, repositoryID string) string {
-	return c.mirror(repositoryID).Refs(ctx)
+	r, err := c.store.Repository(ctx, repositoryID)
+	if err != nil {
+		return ""
+	}
+	return c.mirror(r.Copy()).Refs(ctx)
 }
 
 // seedMissing looks for a copy elsewhere when an owner's disk has none: one
 // that was lost, or never was. Upstream is asked for a whole repository only
 // when no replica has it.
 func (c *Cache) seedMissing(ctx context.Context, r Repository) {
-	if c.config.Replicas == nil || r.Kind != record.Git || c.mirror(r.ID).Exists(ctx) {
+	if c.config.Replicas == nil || r.Kind != record.Git || c.mirror(r.Copy()).Exists(ctx) {
 		return
 	}
 	c.mu.Lock()
@@ -338,7 +348,7 @@ func (c *Cache) seedMissing(ctx context.Context, r Repository) {
 	})
 	slices.SortStableFunc(others, func(a, b peer.Replica) int { return worth(b, follower) - worth(a, follower) })
 	for _, from := range others {
-		news, err := c.copyLocked(ctx, r.ID, from)
+		news, err := c.copyLocked(ctx, r.Copy(), from)
 		if err != nil && ctx.Err() == nil {
 			c.config.Log.Warn("a repository cannot be copied from another replica", logkey.Repository, r.ID, logkey.Replica, from.Name, logkey.Error, err)
 		}

@@ -60,7 +60,10 @@ type Store interface {
 	// UpdateRepository replaces Name, ProjectID, URL, Auth and Options of the
 	// repository with r's ID, and its credentials unless c is nil, and announces it.
 	// Generation grows when URL, Auth or Options differ or c is given; Health is left
-	// alone. errcode.NotFound, errcode.Conflict when the name is taken.
+	// alone. With another URL it begins anew, in the same transaction: Moves grows,
+	// its heads and its Health go, and its lease is free under the next epoch.
+	// errcode.NotFound, errcode.Conflict when the name is taken, errcode.Invalid
+	// with the field when kept credentials would go elsewhere (record.KeepsSecret).
 	UpdateRepository(ctx context.Context, r Repository, c *Credentials) (Repository, error)
 
 	// DeleteRepository removes a repository that nothing uses, with its

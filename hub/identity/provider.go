@@ -147,7 +147,9 @@ func (d *Directory) CreateProvider(ctx context.Context, by Principal, p Provider
 	return p, err
 }
 
-// UpdateProvider changes one; a nil secret stays as it is. NotFound, Invalid.
+// UpdateProvider changes one; a nil secret stays as it is, and is then sent to
+// nobody else than before: with another authority somebody else may be believed
+// to be the issuer. NotFound, Invalid.
 func (d *Directory) UpdateProvider(ctx context.Context, by Principal, name string, secret *string, change func(*Provider)) (Provider, error) {
 	var p Provider
 	err := d.writer.Write(ctx, func(ctx context.Context) error {
@@ -163,6 +165,15 @@ func (d *Directory) UpdateProvider(ctx context.Context, by Principal, name strin
 		stored.ID, stored.Name, stored.CreatedAt = before.ID, before.Name, before.CreatedAt
 		if before.Issuer != stored.Issuer {
 			return errcode.New(errcode.Invalid, "another issuer is another provider: its accounts have other names; delete this one and make a new one")
+		}
+		if secret == nil && before.CAPEM != stored.CAPEM {
+			kept, err := d.sealer.Open(stored.Sealed, purposeSecret(stored.ID))
+			if err != nil {
+				return fmt.Errorf("the client secret of provider %s: %w", name, err)
+			}
+			if len(kept) > 0 {
+				return errcode.New(errcode.Invalid, "ca_pem: changes whom the hub believes to be %s; give the client secret again in the same call", before.Issuer)
+			}
 		}
 		if secret != nil {
 			stored.Sealed = d.sealer.Seal([]byte(*secret), purposeSecret(stored.ID))

@@ -147,7 +147,9 @@ func (s *Store) CreateRepository(ctx context.Context, r gitcache.Repository, c g
 }
 
 // UpdateRepository replaces name, project, URL, auth and options, and the credentials
-// unless c is nil. errcode.NotFound, errcode.Conflict when the name is taken.
+// unless c is nil. With another URL the repository begins anew. errcode.NotFound,
+// errcode.Conflict when the name is taken, errcode.Invalid when credentials that
+// are kept would go elsewhere.
 func (s *Store) UpdateRepository(ctx context.Context, r gitcache.Repository, c *gitcache.Credentials) (updated gitcache.Repository, err error) {
 	err = s.Write(ctx, func(ctx context.Context) error {
 		old, err := s.Repository(ctx, r.ID)
@@ -160,6 +162,16 @@ func (s *Store) UpdateRepository(ctx context.Context, r gitcache.Repository, c *
 			}
 			return err
 		}
+		if c == nil {
+			kept, err := s.Credentials(ctx, r.ID)
+			if err != nil {
+				return err
+			}
+			if err := record.KeepsSecret(old, r, kept); err != nil {
+				return err
+			}
+		}
+		r = r.Moved(old)
 		if c != nil {
 			sealed, err := s.sealCredentials(r.ID, *c)
 			if err != nil {
@@ -182,12 +194,47 @@ func (s *Store) UpdateRepository(ctx context.Context, r gitcache.Repository, c *
 		if err != nil {
 			return err
 		}
+		if old.URL != r.URL {
+			if err := s.forgetUpstream(ctx, r.ID); err != nil {
+				return err
+			}
+		}
 		if updated, err = s.Repository(ctx, r.ID); err != nil {
 			return err
 		}
 		return event.Append(ctx, event.Change{Kind: event.KindRepository, Key: r.ID})
 	})
 	return updated, err
+}
+
+// forgetUpstream makes a repository what it was before its first fetch: nothing
+// that another upstream said is given as what this one says. The next epoch
+// begins with it, so that a pass which asked the old one writes nothing more.
+// Services keep their revisions, whose tarballs stay as superseded ones do.
+func (s *Store) forgetUpstream(ctx context.Context, id string) error {
+	heads, err := s.Heads(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, h := range heads {
+		if err := s.supersede(ctx, h.SourceID, ""); err != nil {
+			return err
+		}
+		if err := event.Append(ctx, event.Change{Kind: event.KindHead, Key: h.SourceID}); err != nil {
+			return err
+		}
+	}
+	for _, statement := range []string{
+		"DELETE FROM heads WHERE repository_id = $1",
+		"UPDATE repository_leases SET epoch = epoch + 1, replica = '', boot = '', expires_at = {now} WHERE repository_id = $1",
+		`UPDATE repositories SET health = '` + string(record.Unknown) + `', health_message = '', checked_at = 0, fetched_at = 0, failed_since = 0, next_check_at = 0, bytes = 0
+			WHERE id = $1`,
+	} {
+		if _, err := s.exec(ctx, statement, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // DeleteRepository removes a repository that nothing uses. errcode.NotFound;

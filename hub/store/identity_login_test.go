@@ -2,7 +2,13 @@ package store_test
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +25,56 @@ func (g *gate) write(fn func(ctx context.Context) error) {
 	if err := g.yard.store.Write(g.t.Context(), fn); err != nil {
 		g.t.Fatal(err)
 	}
+}
+
+// Another authority lets somebody else be believed to be the issuer, so the
+// client secret comes with it.
+func TestAProvidersSecretIsGivenAgainWithItsAuthority(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		g := newGate(t, p)
+		terms := identity.Provider{Name: "okta", Issuer: "https://example.okta.com", ClientID: "c"}
+		if _, err := g.CreateProvider(t.Context(), g.ann, terms, "hush"); err != nil {
+			t.Fatal(err)
+		}
+		authority := authorityPEM(t)
+		with := func(secret *string) error {
+			_, err := g.UpdateProvider(t.Context(), g.ann, "okta", secret, func(p *identity.Provider) { p.CAPEM = authority })
+			return err
+		}
+		if err := with(nil); !errcode.Is(err, errcode.Invalid) || !strings.HasPrefix(errcode.Message(err), "ca_pem: ") {
+			t.Errorf("another authority with the kept secret: %v", err)
+		}
+		again, public := "hush", ""
+		if err := with(&again); err != nil {
+			t.Errorf("with the secret given again: %v", err)
+		}
+		authority = ""
+		if err := with(nil); !errcode.Is(err, errcode.Invalid) {
+			t.Errorf("the system's authorities with the kept secret: %v", err)
+		}
+		if err := with(&public); err != nil {
+			t.Error(err)
+		}
+		authority = authorityPEM(t)
+		if err := with(nil); err != nil {
+			t.Errorf("without a secret: %v", err)
+		}
+	})
+}
+
+// authorityPEM is a certificate that says nothing of anybody.
+func authorityPEM(t *testing.T) string {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
 func TestLoginProvidersAreKept(t *testing.T) {

@@ -2437,12 +2437,16 @@ func (x *CreateRepositoryRequest) GetOptions() *RepositoryOptions {
 type UpdateRepositoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Unset keeps those it has if auth or options are set, else logs out.
+	// Unset keeps those it has if auth, options or url are set, else logs out.
+	// What changes where they go, or who can read them on the way, needs them.
 	Credentials *RepositoryCredentials `protobuf:"bytes,2,opt,name=credentials,proto3" json:"credentials,omitempty"`
 	// Empty is derived from the credentials.
 	Auth string `protobuf:"bytes,3,opt,name=auth,proto3" json:"auth,omitempty"`
 	// Unset keeps those it has.
-	Options       *RepositoryOptions `protobuf:"bytes,4,opt,name=options,proto3" json:"options,omitempty"`
+	Options *RepositoryOptions `protobuf:"bytes,4,opt,name=options,proto3" json:"options,omitempty"`
+	// Empty keeps it. With another URL the repository begins anew; services keep
+	// what they have until its first fetch.
+	Url           string `protobuf:"bytes,5,opt,name=url,proto3" json:"url,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2503,6 +2507,13 @@ func (x *UpdateRepositoryRequest) GetOptions() *RepositoryOptions {
 		return x.Options
 	}
 	return nil
+}
+
+func (x *UpdateRepositoryRequest) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
 }
 
 type RefreshRepositoryRequest struct {
@@ -9176,12 +9187,13 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x03url\x18\x04 \x01(\tR\x03url\x12D\n" +
 	"\vcredentials\x18\x05 \x01(\v2\".axle.hub.v1.RepositoryCredentialsR\vcredentials\x12\x12\n" +
 	"\x04auth\x18\x06 \x01(\tR\x04auth\x128\n" +
-	"\aoptions\x18\a \x01(\v2\x1e.axle.hub.v1.RepositoryOptionsR\aoptions\"\xc1\x01\n" +
+	"\aoptions\x18\a \x01(\v2\x1e.axle.hub.v1.RepositoryOptionsR\aoptions\"\xd3\x01\n" +
 	"\x17UpdateRepositoryRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12D\n" +
 	"\vcredentials\x18\x02 \x01(\v2\".axle.hub.v1.RepositoryCredentialsR\vcredentials\x12\x12\n" +
 	"\x04auth\x18\x03 \x01(\tR\x04auth\x128\n" +
-	"\aoptions\x18\x04 \x01(\v2\x1e.axle.hub.v1.RepositoryOptionsR\aoptions\"B\n" +
+	"\aoptions\x18\x04 \x01(\v2\x1e.axle.hub.v1.RepositoryOptionsR\aoptions\x12\x10\n" +
+	"\x03url\x18\x05 \x01(\tR\x03url\"B\n" +
 	"\x18RefreshRepositoryRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04wait\x18\x02 \x01(\bR\x04wait\"-\n" +

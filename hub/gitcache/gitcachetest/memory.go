@@ -233,6 +233,23 @@ func (m *Memory) UpdateRepository(ctx context.Context, n gitcache.Repository, c 
 			return gitcache.Repository{}, err
 		}
 	}
+	if c == nil {
+		if err := record.KeepsSecret(r.row, n, r.creds); err != nil {
+			return gitcache.Repository{}, err
+		}
+	}
+	n = n.Moved(r.row)
+	if n.URL != r.row.URL {
+		for id, h := range m.heads {
+			if h.RepositoryID == n.ID {
+				delete(m.heads, id)
+				m.announce("head", id)
+			}
+		}
+		r.epoch++
+		r.holder, r.expires = gitcache.Holder{}, time.Time{}
+		r.row.Health = gitcache.Health{State: record.Unknown}
+	}
 	if n.URL != r.row.URL || n.Auth != r.row.Auth || !reflect.DeepEqual(n.Options, r.row.Options) || c != nil {
 		r.row.Generation++
 	}

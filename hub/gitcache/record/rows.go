@@ -119,6 +119,10 @@ type Options struct {
 	// MaxBytes bounds the mirror or the kept files on disk; zero is the hub's
 	// own bound.
 	MaxBytes int64 `json:"maxBytes,omitempty"`
+	// Moves counts changes of the URL; the store keeps it. What was read of
+	// another upstream lies in another folder, so that it is never taken for
+	// what this one has.
+	Moves int64 `json:"moves,omitempty"`
 	// Internal marks a repository that the hub follows for others, a
 	// submodule or a chart's dependency; lists leave it out.
 	Internal bool   `json:"internal,omitempty"`

@@ -1,0 +1,155 @@
+package console
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/axle-cd/axle/hub/identity"
+)
+
+// moving lists the fields that the access table has rows for, by call: those
+// that put a thing elsewhere, let more people at it, or make it take from
+// elsewhere.
+func moving(t *testing.T) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile("../testdata/access_table.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]string{}
+	call := ""
+	for line := range strings.Lines(string(text)) {
+		row, isField := strings.CutPrefix(strings.TrimSpace(line), "> ")
+		if !isField {
+			call, _, _ = strings.Cut(line, " ")
+			continue
+		}
+		field, _, _ := strings.Cut(row, "  ")
+		calls, of, named := strings.Cut(field, " ")
+		if !named {
+			all[call] = append(all[call], field)
+			continue
+		}
+		service, methods, _ := strings.Cut(calls, "/")
+		for method := range strings.SplitSeq(methods, ",") {
+			call = service + "/" + method
+			all[call] = append(all[call], of)
+		}
+	}
+	return all
+}
+
+// requestFields lists the fields of a message and of those inside it.
+func requestFields(m protoreflect.MessageDescriptor, under string) []string {
+	var all []string
+	for i := range m.Fields().Len() {
+		f := m.Fields().Get(i)
+		path := under + string(f.Name())
+		if f.Message() == nil || f.IsMap() {
+			all = append(all, path)
+			continue
+		}
+		all = append(all, requestFields(f.Message(), path+".")...)
+	}
+	return all
+}
+
+// harmless says of every other field why it moves and widens nothing. A row is
+// the calls it is about, empty for all, and fields; a field ends with * when it
+// stands for all below it.
+var harmless = []struct {
+	calls, fields []string
+	why           string
+}{
+	{nil, []string{"ref.cluster", "ref.name", "cluster", "objects.cluster"}, "names what the call is about, whose place where.go finds; the call's own row plays it"},
+	{nil, []string{"name", "id", "context.name", "outputs.name"}, "the same, or the name of what is made, which is one for the hub: a taken one is refused"},
+	{[]string{"Clusters/List", "Repositories/List", "Services/List"}, []string{"project", "tags"}, "leaves out of what one may see; a project that is not to be seen is not there"},
+	{nil, []string{"page_size", "page_token", "limit", "after", "continue", "table", "resource_version", "wait", "fresh", "dry_run", "fields", "merge", "unset", "set_metadata", "set_tags"}, "how much, or how, of what the call is about"},
+	{nil, []string{"objects.group", "objects.version", "objects.resource", "objects.namespace", "objects.label_selector", "objects.field_selector", "path"}, "a part of that cluster's API, which the cluster's own RBAC judges for the person"},
+	{nil, []string{"detach", "revision", "resources"}, "a way to do it to what the call is about"},
+	{nil, []string{"context.values", "context.secrets", "outputs.values", "outputs.secrets", "metadata", "tags"}, "content of what the call is about, for those who may read it anyway"},
+	{nil, []string{"context.services", "context.updated_at", "context.updated_by", "context.version", "outputs.services", "outputs.updated_at", "outputs.updated_by", "outputs.version"}, "is not read in a request"},
+
+	{[]string{"Repositories/Create"}, []string{"type", "url", "auth", "credentials.*", "options.*"}, "of a repository that is new: every secret comes with the call"},
+	{[]string{"Repositories/Update"}, []string{"auth", "credentials.*"}, "replaces every secret that was there"},
+	{[]string{"Repositories/Update"}, []string{"options.max_bytes", "options.verify.mode", "options.verify.keys"}, "bounds and checks what comes; nothing is sent by it"},
+	{[]string{"Webhooks/Create"}, []string{"provider", "secret"}, "how deliveries of the new webhook are checked"},
+
+	{[]string{"Tokens/Create", "Tokens/CreateBootstrap", "ClusterAPI/CreateCredential", "Logins/StartDevice"}, []string{"lifetime_micros", "scopes"}, "narrows what the caller has; a longer life than the hub gives is refused"},
+	{[]string{"Tokens/CreateBootstrap"}, []string{"name_pattern", "allowed_tags", "max_uses"}, "terms of new clusters of that project; those that exist are never claimed by name, and with more uses than one each waits for approval"},
+	{[]string{"Access/CanI"}, []string{"action", "place.*"}, "answers about the caller; what is not to be seen is answered as if it were not there"},
+	{[]string{"Logins/", "Sessions/Setup", "Federation/Exchange"}, []string{"client", "code", "verifier", "device_code", "setup_token", "email", "grant_type", "subject_token", "subject_token_type", "trust"}, "proves who calls, or gives nothing"},
+
+	{[]string{"Services/"}, gitParts("spec.git", "spec.sources.git", "spec.helm.git"), "a part of a repository that the caller may read: another part is read anew, played as spec.git"},
+	{[]string{"Services/"}, []string{"spec.sources.path", "spec.sources.chart", "spec.sources.version", "spec.helm.chart", "spec.helm.version"}, "the same, of charts"},
+	{[]string{"Services/"}, []string{"spec.helm.release", "spec.helm.values", "spec.helm.values_files", "spec.helm.ignore_hooks", "spec.helm.ignore_crds", "spec.helm.lua_script", "spec.helm.lua_file", "spec.helm.lua_folder", "spec.helm.kustomize_postrender", "spec.helm.upgrade"}, "how what is there is rendered, without network"},
+	{[]string{"Services/"}, []string{"spec.renderers.*", "spec.kustomize.*"}, "steps over files that are there: nothing is fetched for them, and tools are of the agent's own list"},
+	{[]string{"Services/"}, []string{"spec.namespace", "spec.service_account", "spec.adopt", "spec.sync_config.*"}, "where on its cluster and as whom: within the limits of the service's project, which the hub and the agent hold it to"},
+	{[]string{"Services/"}, []string{"spec.secret_refs"}, "within what the backend allows the service's project; read anew when the service moves"},
+	{[]string{"Services/"}, []string{"spec.dependencies.name"}, "a name on a cluster that the caller may read or is on; the service waits for it, and gets nothing of it"},
+	{[]string{"Services/"}, []string{"spec.sync_windows.*"}, "closes more; it opens nothing that the project or the hub keeps closed"},
+	{[]string{"Services/"}, []string{"spec.configuration", "spec.secrets", "spec.templated", "spec.protect", "spec.detach", "spec.docs_path", "spec.version", "spec.drift", "spec.dry_run"}, "the service's own"},
+}
+
+// gitParts are the fields of Git blocks that say which part is meant.
+func gitParts(blocks ...string) (all []string) {
+	for _, block := range blocks {
+		for _, field := range []string{"ref", "folder", "files", "submodules", "lfs"} {
+			all = append(all, block+"."+field)
+		}
+	}
+	return all
+}
+
+// TestEveryFieldSaysWhetherItMovesSomething fails for a field of a request that
+// nobody thought about. Calls of administrators alone are left out: there is
+// nobody for whom they widen anything.
+func TestEveryFieldSaysWhetherItMovesSomething(t *testing.T) {
+	moves, used := moving(t), make([]bool, len(harmless))
+	reason := func(call, field string) bool {
+		found := false
+		for i, row := range harmless {
+			inCall := row.calls == nil || slices.ContainsFunc(row.calls, func(c string) bool { return c == call || strings.HasSuffix(c, "/") && strings.HasPrefix(call, c) })
+			if inCall && slices.ContainsFunc(row.fields, func(f string) bool {
+				below, all := strings.CutSuffix(f, "*")
+				return f == field || all && strings.HasPrefix(field, below)
+			}) {
+				found, used[i] = true, true
+			}
+		}
+		return found
+	}
+	for procedure, action := range access {
+		if action == identity.ActionAdmin {
+			continue
+		}
+		service, method := splitProcedure(procedure)
+		call := service + "/" + method
+		name := protoreflect.FullName("axle.hub.v1." + service + "." + method)
+		found, err := protoregistry.GlobalFiles.FindDescriptorByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields := requestFields(found.(protoreflect.MethodDescriptor).Input(), "")
+		for _, field := range fields {
+			if !slices.Contains(moves[call], field) && !reason(call, field) {
+				t.Errorf("%s: %s may put a thing elsewhere or let more people at it: say below the call in hub/testdata/access_table.txt what it needs, or here why it is harmless", call, field)
+			}
+		}
+		for _, field := range moves[call] {
+			if !slices.ContainsFunc(fields, func(f string) bool { return f == field || strings.HasPrefix(f, field+".") }) {
+				t.Errorf("%s has no field %s, which hub/testdata/access_table.txt lists", call, field)
+			}
+		}
+	}
+	for i, row := range harmless {
+		if !used[i] {
+			t.Errorf("no request has one of %v any more", row.fields)
+		}
+	}
+}

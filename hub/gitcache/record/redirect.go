@@ -1,0 +1,66 @@
+package record
+
+import (
+	"strconv"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// Secret reports whether the credentials hold something that must not be told.
+// Names, ids and what only says whom to believe are no secrets.
+func (c Credentials) Secret() bool {
+	for _, secret := range []string{
+		c.Password, c.PrivateKey, c.Passphrase, c.ClientKey, c.ProxyPassword, c.SecretAccessKey, c.SessionToken, c.ServiceAccountJSON, c.ClientSecret,
+	} {
+		if secret != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// KeepsSecret returns Invalid, naming the field, when a change of a repository
+// would send the credentials that are kept somewhere else, or show them to
+// somebody else on the way. Whoever changes the address gives them again: a
+// right to change a repository is none to learn its secrets.
+func KeepsSecret(before, after Repository, kept Credentials) error {
+	if !kept.Secret() {
+		return nil
+	}
+	a, b := before.Options, after.Options
+	for _, field := range []struct {
+		name    string
+		differs bool
+	}{
+		{"url", before.URL != after.URL},
+		{"options.proxy", a.Proxy != b.Proxy},
+		{"options.apiUrl", a.APIURL != b.APIURL},
+		{"options.region", a.Region != b.Region},
+		{"options.endpoint", a.Endpoint != b.Endpoint},
+		{"options.plainHttp", a.PlainHTTP != b.PlainHTTP},
+		{"options.passCredentials", b.PassCredentials && !a.PassCredentials},
+	} {
+		if field.differs {
+			return errcode.New(errcode.Invalid, "%s: changes where the credentials of repository %q go; give them again in the same call, or forget them with: axle repos update %s --auth none", field.name, before.Name, before.Name)
+		}
+	}
+	return nil
+}
+
+// Moved returns the repository with Moves as it is to be after a change of
+// before.
+func (r Repository) Moved(before Repository) Repository {
+	if r.Options.Moves = before.Options.Moves; r.URL != before.URL {
+		r.Options.Moves++
+	}
+	return r
+}
+
+// Copy names what replicas keep on disk of a repository. It is the ID, and
+// another name after each change of the URL.
+func (r Repository) Copy() string {
+	if r.Options.Moves == 0 {
+		return r.ID
+	}
+	return r.ID + "." + strconv.FormatInt(r.Options.Moves, 10)
+}
