@@ -1,21 +1,21 @@
 package hub
 
 import (
-	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/axle-cd/axle/hub/agentapi"
+	"github.com/axle-cd/axle/hub/console"
 	"github.com/axle-cd/axle/hub/peer"
 	"github.com/axle-cd/axle/hub/tunnel"
 	"github.com/axle-cd/axle/hub/tunnel/authproxy"
+	"github.com/axle-cd/axle/hub/webhook"
 )
 
 const (
-	// maxBody bounds what a person's call, a form or a delivery may send; each
-	// edge has a bound of its own below it.
+	// maxBody bounds what a person's call or a delivery may send; each edge has
+	// a bound of its own below it.
 	maxBody = 32 << 20
 	// bodyTimeout is how long it may take to arrive.
 	bodyTimeout = 60 * time.Second
@@ -37,6 +37,10 @@ func (h *Hub) exposed(next http.Handler) http.Handler {
 	tls := h.config.usesTLS() || strings.HasPrefix(h.config.ExternalURL, "https://")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path := r.URL.Path
+		if agentapi.Open(path) {
+			h.ofStranger(w, r, strangerBody, next)
+			return
+		}
 		if path == tunnel.Path || agentapi.Owns(path) || strings.HasPrefix(path, peer.Path) || strings.HasPrefix(path, "/axle.peer.") {
 			next.ServeHTTP(w, r)
 			return
@@ -48,38 +52,35 @@ func (h *Hub) exposed(next http.Handler) http.Handler {
 		if tls {
 			header.Set("Strict-Transport-Security", hstsHeader)
 		}
-		if !authproxy.Owns(path) && r.Body != nil && r.Body != http.NoBody {
-			r.Body = http.MaxBytesReader(w, newTimedBody(w, r.Body), maxBody)
+		switch {
+		case authproxy.Owns(path), r.Body == nil, r.Body == http.NoBody:
+		case strings.HasPrefix(path, "/axle.") && !console.Open(path):
+			// The edge of people looks who calls before it reads.
+			r.Body = http.MaxBytesReader(w, newTimedBody(w, r.Body, bodyTimeout, nil), maxBody)
+		case strings.HasPrefix(path, webhook.Prefix):
+			// Proven by a signature of the body, which may be large.
+			h.ofStranger(w, r, maxBody, next)
+			return
+		default:
+			h.ofStranger(w, r, strangerBody, next)
+			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// timedBody is a request's body that must arrive in time. Once it is here, the
-// call may take as long as it likes: a connection whose deadline passes counts
-// as gone, and its call as given up.
-type timedBody struct {
-	io.ReadCloser
-	control *http.ResponseController
-	arrived bool
-}
-
-func newTimedBody(w http.ResponseWriter, body io.ReadCloser) *timedBody {
-	b := &timedBody{ReadCloser: body, control: http.NewResponseController(w)}
-	b.limit(time.Now().Add(bodyTimeout))
-	return b
-}
-
-// limit sets the deadline. A writer that knows none, as in a test without a
-// listener, has nobody slow at its other end.
-func (b *timedBody) limit(at time.Time) { _ = b.control.SetReadDeadline(at) }
-
-// Read implements io.Reader.
-func (b *timedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if errors.Is(err, io.EOF) && !b.arrived {
-		b.arrived = true
-		b.limit(time.Time{})
+// ofStranger bounds the body of somebody whom nobody knows yet.
+func (h *Hub) ofStranger(w http.ResponseWriter, r *http.Request, bytes int64, next http.Handler) {
+	if r.Body == nil || r.Body == http.NoBody {
+		next.ServeHTTP(w, r)
+		return
 	}
-	return n, err
+	leave := h.strangers.enter(r.RemoteAddr)
+	if leave == nil {
+		h.strangers.refuse(w, r)
+		return
+	}
+	defer leave()
+	r.Body = http.MaxBytesReader(w, newTimedBody(w, r.Body, strangerTimeout, leave), bytes)
+	next.ServeHTTP(w, r)
 }

@@ -67,6 +67,7 @@ type Hub struct {
 	readiness *readiness
 	routes    routes.Mux
 	handler   http.Handler
+	strangers strangers
 }
 
 // New opens the data folder, the addresses and the database, and puts the

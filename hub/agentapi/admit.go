@@ -11,6 +11,7 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/routes"
 )
 
 // The headers of the protocol, in the form that net/http keeps them.
@@ -75,6 +76,7 @@ func (s *Server) signedIn(next http.Handler) http.Handler {
 		p, err := s.admit(ctx, r.Header)
 		if err != nil {
 			s.position.set(w.Header(), s.Feed.Position())
+			routes.LeaveBody(w, r)
 			// The caller may be gone; then nobody misses the answer.
 			_ = refusals.Write(w, r, s.rpcError(ctx, r.URL.Path, err))
 			return

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -175,11 +176,21 @@ func (s *Server) mux() *routes.Mux {
 	mux := &routes.Mux{}
 	mux.HandleFunc("GET "+desiredPath, s.desired)
 	mux.HandleFunc("GET /agent/v1/tarballs/{digest}", s.tarball)
-	path, rpc := agentv1connect.NewAgentServiceHandler(calls{s},
-		connect.WithInterceptors(&edge{s}), connect.WithReadMaxBytes(reportBody), connect.WithCompressMinBytes(1024))
+	handler := func(bytes int) (string, http.Handler) {
+		return agentv1connect.NewAgentServiceHandler(calls{s}, connect.WithInterceptors(&edge{s}), connect.WithReadMaxBytes(bytes), connect.WithCompressMinBytes(1024))
+	}
+	path, rpc := handler(reportBody)
 	mux.Handle(path, limitBody(s.signedIn(rpc), reportBody, bodyTimeout))
-	for _, open := range []string{agentv1connect.AgentServiceRegisterProcedure, agentv1connect.AgentServiceRenewProcedure} {
-		mux.Handle(open, limitBody(rpc, smallBody, bodyTimeout))
+	_, small := handler(smallBody)
+	for _, open := range openCalls {
+		mux.Handle(open, small)
 	}
 	return mux
 }
+
+// openCalls make an identity, so they need none. Whoever mounts the server
+// bounds their bodies, with those of all strangers.
+var openCalls = []string{agentv1connect.AgentServiceRegisterProcedure, agentv1connect.AgentServiceRenewProcedure}
+
+// Open reports whether a path is a call that needs no identity.
+func Open(path string) bool { return slices.Contains(openCalls, path) }

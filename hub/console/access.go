@@ -154,7 +154,7 @@ func (s *Server) admit(next connect.UnaryFunc) connect.UnaryFunc {
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		ctx, receipt := event.WithReceipt(ctx)
-		ctx, err := s.recognise(ctx, procedure, request.Header())
+		err := s.known(ctx, procedure)
 		if err == nil && access[procedure] != open {
 			err = s.allow(ctx, caller(ctx), procedure, request.Any())
 		}
@@ -174,32 +174,35 @@ func (s *Server) admit(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
+// known makes sure that early has said who calls, and tells the record of the
+// call. A call that is open is refused by nobody but the hub itself.
+func (s *Server) known(ctx context.Context, procedure string) error {
+	if access[procedure] == open {
+		return s.Feed.Ready()
+	}
+	p := caller(ctx)
+	if p.Kind == "" {
+		return errcode.New(errcode.Unauthorized, "no identity; log in first")
+	}
+	noteCaller(ctx, p)
+	return nil
+}
+
 // recognise catches up with what the caller has seen and says who he is. What
 // he may do is looked at by allow, when it is known what he asks for.
-func (s *Server) recognise(ctx context.Context, procedure string, header http.Header) (context.Context, error) {
+func (s *Server) recognise(ctx context.Context, header http.Header) (identity.Principal, error) {
+	nobody := identity.Principal{}
 	if err := s.Feed.Ready(); err != nil {
-		return ctx, err
-	}
-	action, listed := access[procedure]
-	if !listed {
-		return ctx, errcode.New(errcode.Forbidden, "call %s is not open to anybody", procedure)
-	}
-	if action == open {
-		return ctx, nil
+		return nobody, err
 	}
 	bearer := identity.Bearer(header)
 	if bearer == "" {
 		return s.bySession(ctx, header)
 	}
 	if err := s.catchUp(ctx, bearer, header.Get(seenHeader)); err != nil {
-		return ctx, err
+		return nobody, err
 	}
-	principal, err := s.Identity.Authenticate(ctx, bearer)
-	if err != nil {
-		return ctx, err
-	}
-	noteCaller(ctx, principal)
-	return identity.WithPrincipal(ctx, principal), nil
+	return s.Identity.Authenticate(ctx, bearer)
 }
 
 // catchUp makes sure that the answer is not older than what the caller has
@@ -240,7 +243,7 @@ func (s *Server) outward(ctx context.Context, procedure string, err error) error
 	return out
 }
 
-// caller is who makes the present call; the interceptor put him there.
+// caller is who makes the present call; early put him there.
 func caller(ctx context.Context) identity.Principal {
 	p, _ := identity.FromContext(ctx)
 	return p

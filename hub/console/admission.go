@@ -28,8 +28,7 @@ func (a admission) WrapStreamingClient(next connect.StreamingClientFunc) connect
 func (a admission) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, stream connect.StreamingHandlerConn) error {
 		procedure := stream.Spec().Procedure
-		ctx, err := a.recognise(ctx, procedure, stream.RequestHeader())
-		if err != nil {
+		if err := a.known(ctx, procedure); err != nil {
 			return a.outward(ctx, procedure, err)
 		}
 		if access[procedure] != open {

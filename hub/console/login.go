@@ -23,29 +23,23 @@ type People interface {
 
 // bySession says who calls with a session's cookie, as recognise does for
 // tokens. Unauthorized when there is none either.
-func (s *Server) bySession(ctx context.Context, header http.Header) (context.Context, error) {
+func (s *Server) bySession(ctx context.Context, header http.Header) (identity.Principal, error) {
 	none := errcode.New(errcode.Unauthorized, "no token; log in first")
 	if s.People == nil || len(header["Authorization"]) > 0 {
-		return ctx, none
+		return identity.Principal{}, none
 	}
-	principal, ok, err := s.People.Session(ctx, header)
+	p, ok, err := s.People.Session(ctx, header)
+	if err == nil && !ok {
+		err = none
+	}
 	if err != nil {
-		return ctx, err
-	}
-	if !ok {
-		return ctx, none
+		return identity.Principal{}, err
 	}
 	seen, err := event.ParsePosition(header.Get(seenHeader))
-	if err != nil {
-		return ctx, err
+	if err == nil && s.Feed.Position().Before(seen) {
+		err = s.Feed.WaitOnly(ctx, seen)
 	}
-	if s.Feed.Position().Before(seen) {
-		if err := s.Feed.WaitOnly(ctx, seen); err != nil {
-			return ctx, err
-		}
-	}
-	noteCaller(ctx, principal)
-	return identity.WithPrincipal(ctx, principal), nil
+	return p, err
 }
 
 type logins struct{ *Server }

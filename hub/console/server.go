@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"connectrpc.com/connect"
-
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	"github.com/axle-cd/axle/hub/console/auditapi"
 	"github.com/axle-cd/axle/hub/event"
@@ -134,31 +132,27 @@ func (s *Server) clusterID(ctx context.Context, name string) string {
 // Register adds the routes of every service to mux.
 func (s *Server) Register(mux routes.Adder) {
 	records := newRecorder(s)
-	options := []connect.HandlerOption{
-		connect.WithInterceptors(records, admission{s}, connect.UnaryInterceptorFunc(records.look)),
-		connect.WithReadMaxBytes(maxRequest),
-	}
-	mux.Handle(hubv1connect.NewSessionsHandler(&sessions{s}, options...))
-	mux.Handle(hubv1connect.NewProjectsHandler(&projects{s}, options...))
-	mux.Handle(hubv1connect.NewClustersHandler(&clusters{s}, options...))
-	mux.Handle(hubv1connect.NewRepositoriesHandler(&repositories{s}, options...))
-	mux.Handle(hubv1connect.NewWebhooksHandler(&webhooks{s}, options...))
-	mux.Handle(hubv1connect.NewServicesHandler(&services{s}, options...))
-	mux.Handle(hubv1connect.NewContextsHandler(&contexts{s}, options...))
-	mux.Handle(hubv1connect.NewOutputsHandler(&outputs{s}, options...))
-	mux.Handle(hubv1connect.NewBackendsHandler(&backends{s}, options...))
-	mux.Handle(hubv1connect.NewTokensHandler(&tokens{s}, options...))
-	mux.Handle(hubv1connect.NewEventsHandler(&events{s}, options...))
-	mux.Handle(hubv1connect.NewUsersHandler(&users{s}, options...))
-	mux.Handle(hubv1connect.NewGroupsHandler(&groups{s}, options...))
-	mux.Handle(hubv1connect.NewBindingsHandler(&bindings{s}, options...))
-	mux.Handle(hubv1connect.NewAccessHandler(&accessCalls{s}, options...))
-	mux.Handle(hubv1connect.NewAuditHandler(&auditapi.API{Log: s.Audit, ClusterID: s.clusterID}, options...))
-	mux.Handle(hubv1connect.NewServiceAccountsHandler(&serviceAccounts{s}, options...))
-	mux.Handle(hubv1connect.NewFederationHandler(&federation{Server: s}, options...))
-	mux.Handle(hubv1connect.NewLoginsHandler(&logins{s}, options...))
-	mux.Handle(hubv1connect.NewProvidersHandler(&providers{s}, options...))
-	mux.Handle(hubv1connect.NewAgentsHandler(&agents{s}, options...))
-	mux.Handle(hubv1connect.NewClusterAPIHandler(&clusterAPI{s}, options...))
-	mux.Handle(hubv1connect.NewHubHandler(&hub{s}, options...))
+	mux.Handle(handle[hubv1connect.SessionsHandler](s, records, hubv1connect.NewSessionsHandler, &sessions{s}))
+	mux.Handle(handle[hubv1connect.ProjectsHandler](s, records, hubv1connect.NewProjectsHandler, &projects{s}))
+	mux.Handle(handle[hubv1connect.ClustersHandler](s, records, hubv1connect.NewClustersHandler, &clusters{s}))
+	mux.Handle(handle[hubv1connect.RepositoriesHandler](s, records, hubv1connect.NewRepositoriesHandler, &repositories{s}))
+	mux.Handle(handle[hubv1connect.WebhooksHandler](s, records, hubv1connect.NewWebhooksHandler, &webhooks{s}))
+	mux.Handle(handle[hubv1connect.ServicesHandler](s, records, hubv1connect.NewServicesHandler, &services{s}))
+	mux.Handle(handle[hubv1connect.ContextsHandler](s, records, hubv1connect.NewContextsHandler, &contexts{s}))
+	mux.Handle(handle[hubv1connect.OutputsHandler](s, records, hubv1connect.NewOutputsHandler, &outputs{s}))
+	mux.Handle(handle[hubv1connect.BackendsHandler](s, records, hubv1connect.NewBackendsHandler, &backends{s}))
+	mux.Handle(handle[hubv1connect.TokensHandler](s, records, hubv1connect.NewTokensHandler, &tokens{s}))
+	mux.Handle(handle[hubv1connect.EventsHandler](s, records, hubv1connect.NewEventsHandler, &events{s}))
+	mux.Handle(handle[hubv1connect.UsersHandler](s, records, hubv1connect.NewUsersHandler, &users{s}))
+	mux.Handle(handle[hubv1connect.GroupsHandler](s, records, hubv1connect.NewGroupsHandler, &groups{s}))
+	mux.Handle(handle[hubv1connect.BindingsHandler](s, records, hubv1connect.NewBindingsHandler, &bindings{s}))
+	mux.Handle(handle[hubv1connect.AccessHandler](s, records, hubv1connect.NewAccessHandler, &accessCalls{s}))
+	mux.Handle(handle[hubv1connect.AuditHandler](s, records, hubv1connect.NewAuditHandler, &auditapi.API{Log: s.Audit, ClusterID: s.clusterID}))
+	mux.Handle(handle[hubv1connect.ServiceAccountsHandler](s, records, hubv1connect.NewServiceAccountsHandler, &serviceAccounts{s}))
+	mux.Handle(handle[hubv1connect.FederationHandler](s, records, hubv1connect.NewFederationHandler, &federation{Server: s}))
+	mux.Handle(handle[hubv1connect.LoginsHandler](s, records, hubv1connect.NewLoginsHandler, &logins{s}))
+	mux.Handle(handle[hubv1connect.ProvidersHandler](s, records, hubv1connect.NewProvidersHandler, &providers{s}))
+	mux.Handle(handle[hubv1connect.AgentsHandler](s, records, hubv1connect.NewAgentsHandler, &agents{s}))
+	mux.Handle(handle[hubv1connect.ClusterAPIHandler](s, records, hubv1connect.NewClusterAPIHandler, &clusterAPI{s}))
+	mux.Handle(handle[hubv1connect.HubHandler](s, records, hubv1connect.NewHubHandler, &hub{s}))
 }

@@ -16,16 +16,28 @@ import (
 
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/routes"
 	"github.com/axle-cd/axle/internal/tracing"
 )
 
 const (
 	// header carries "<replica> <micros> <hex of the signature>".
 	header = "Axle-Peer"
+	// headHeader carries the hex of a signature of the same without the body:
+	// who calls is known before the body is read.
+	headHeader = "Axle-Peer-Head"
+	// headMethod goes before the method in that signature, so that it is none of
+	// a call without a body.
+	headMethod = "head of "
 	// maxSkew is how far two replicas' clocks may be apart.
 	maxSkew = time.Minute
-	// maxBody bounds a call's body; tarballs travel in answers only.
-	maxBody = 4 << 20
+	// maxBody bounds a call's body; tarballs travel in answers only. Without a
+	// signed head, as of an older replica, it is unprovenBody, of which
+	// unprovenAtOnce are read at a time, each within unprovenTimeout.
+	maxBody         = 4 << 20
+	unprovenBody    = 64 << 10
+	unprovenAtOnce  = 64
+	unprovenTimeout = 10 * time.Second
 )
 
 // Purpose is what the key between replicas is derived for.
@@ -71,7 +83,9 @@ func (s *Signer) RoundTrip(r *http.Request) (*http.Response, error) {
 		signed.Body = io.NopCloser(bytes.NewReader(body))
 		signed.ContentLength = int64(len(body))
 	}
-	signed.Header.Set(header, s.Part(r.Method, r.URL.RequestURI(), body))
+	micros := strconv.FormatInt(clock.Micros(s.Clock.Now()), 10)
+	signed.Header.Set(header, s.part(r.Method, r.URL.RequestURI(), micros, body))
+	signed.Header.Set(headHeader, hex.EncodeToString(sign(s.Key, headMethod+r.Method, r.URL.RequestURI(), s.Replica, micros, nil)))
 	next := s.Next
 	if next == nil {
 		next = http.DefaultTransport
@@ -87,9 +101,11 @@ const PartHeader = header
 // A nonce in the address keeps the same signature from being used twice; who
 // verifies remembers it for as long as two minutes.
 func (s *Signer) Part(method, uri string, first []byte) string {
-	micros := strconv.FormatInt(clock.Micros(s.Clock.Now()), 10)
-	mac := sign(s.Key, method, uri, s.Replica, micros, first)
-	return s.Replica + " " + micros + " " + hex.EncodeToString(mac)
+	return s.part(method, uri, strconv.FormatInt(clock.Micros(s.Clock.Now()), 10), first)
+}
+
+func (s *Signer) part(method, uri, micros string, body []byte) string {
+	return s.Replica + " " + micros + " " + hex.EncodeToString(sign(s.Key, method, uri, s.Replica, micros, body))
 }
 
 // VerifyPart checks what Part signed and returns the replica that did.
@@ -107,32 +123,71 @@ func Caller(ctx context.Context) string {
 
 // Verify lets only signed requests through to next.
 func Verify(key []byte, c clock.Clock, next http.Handler) http.Handler {
+	unproven := make(chan struct{}, unprovenAtOnce)
+	refuse := func(w http.ResponseWriter, r *http.Request, err error) {
+		routes.LeaveBody(w, r)
+		http.Error(w, errcode.Message(err), errcode.HTTPStatus(errcode.Of(err)))
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+		most, read := int64(unprovenBody), func() {}
+		if r.Header.Get(headHeader) != "" {
+			if err := verifyHead(key, c.Now(), r); err != nil {
+				refuse(w, r, err)
+				return
+			}
+			most = maxBody
+		} else {
+			select {
+			case unproven <- struct{}{}:
+				read = func() { <-unproven }
+			default:
+				refuse(w, r, errcode.New(errcode.Unavailable, "too many unsigned calls at once"))
+				return
+			}
+			// Writers that know no deadline (tests) are as good without.
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(unprovenTimeout))
+		}
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+		read()
 		if err != nil {
 			http.Error(w, "the body could not be read", http.StatusBadRequest)
 			return
 		}
 		name, err := verify(key, c.Now(), r, body)
 		if err != nil {
-			http.Error(w, errcode.Message(err), errcode.HTTPStatus(errcode.Of(err)))
+			refuse(w, r, err)
 			return
 		}
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, name))
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		next.ServeHTTP(w, r)
 	})
 }
 
+// verifyHead checks the signature of all but the body. It proves who calls and
+// nothing of what is asked.
+func verifyHead(key []byte, now time.Time, r *http.Request) error {
+	_, err := verifyAs(key, now, r, headMethod+r.Method, r.Header.Get(headHeader), nil)
+	return err
+}
+
 func verify(key []byte, now time.Time, r *http.Request, body []byte) (name string, err error) {
+	_, rest, _ := strings.Cut(r.Header.Get(header), " ")
+	_, signature, _ := strings.Cut(rest, " ")
+	return verifyAs(key, now, r, r.Method, signature, body)
+}
+
+// verifyAs checks one signature by who and when the request says it was made.
+func verifyAs(key []byte, now time.Time, r *http.Request, method, signature string, body []byte) (name string, err error) {
 	refused := errcode.New(errcode.Unauthorized, "this call is not signed with the key of this hub's replicas; give all replicas the same --key-file")
 	name, rest, ok := strings.Cut(r.Header.Get(header), " ")
-	micros, signature, ok2 := strings.Cut(rest, " ")
+	micros, _, ok2 := strings.Cut(rest, " ")
 	got, err := hex.DecodeString(signature)
 	if !ok || !ok2 || err != nil || name == "" {
 		return "", refused
 	}
-	if !hmac.Equal(got, sign(key, r.Method, r.URL.RequestURI(), name, micros, body)) {
+	if !hmac.Equal(got, sign(key, method, r.URL.RequestURI(), name, micros, body)) {
 		return "", refused
 	}
 	at, err := strconv.ParseInt(micros, 10, 64)

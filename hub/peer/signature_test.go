@@ -1,6 +1,8 @@
 package peer_test
 
 import (
+	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,6 +13,83 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
+
+// watched is a body that knows how much of it was read.
+type watched struct {
+	io.Reader
+	read int
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.Reader.Read(p)
+	w.read += n
+	return n, err
+}
+
+// catch takes a signed request instead of sending it.
+type catch func(*http.Request)
+
+func (c catch) RoundTrip(r *http.Request) (*http.Response, error) {
+	c(r)
+	return nil, errors.New("not sent")
+}
+
+// TestNobodysBodyIsRead: who calls is known before the body is read, and what
+// an older replica sends without a signed head has to be small.
+func TestNobodysBodyIsRead(t *testing.T) {
+	key, c := []byte("key"), clock.NewManual(time.Unix(1e9, 0))
+	const headHeader = "Axle-Peer-Head"
+	for name, test := range map[string]struct {
+		size   int
+		change func(r *http.Request)
+		status int
+		// read is the most that may be read of the body.
+		read int
+	}{
+		"a replica's":            {1 << 20, func(*http.Request) {}, http.StatusOK, 1 << 20},
+		"an older replica's":     {1 << 10, func(r *http.Request) { r.Header.Del(headHeader) }, http.StatusOK, 1 << 10},
+		"a large one without":    {1 << 20, func(r *http.Request) { r.Header.Del(headHeader) }, http.StatusBadRequest, 64<<10 + 1},
+		"of nobody":              {1 << 20, func(r *http.Request) { r.Header = http.Header{} }, http.StatusBadRequest, 64<<10 + 1},
+		"with another head":      {1 << 20, func(r *http.Request) { r.Header.Set(headHeader, strings.Repeat("00", 32)) }, http.StatusUnauthorized, 0},
+		"of another address":     {1 << 20, func(r *http.Request) { r.URL.Path = "/other" }, http.StatusUnauthorized, 0},
+		"late":                   {1 << 20, func(*http.Request) { c.Advance(2 * time.Minute) }, http.StatusUnauthorized, 0},
+		"the head as the rest":   {0, func(r *http.Request) { asCall(r, headHeader) }, http.StatusUnauthorized, 0},
+		"the rest as the head":   {0, func(r *http.Request) { asHead(r, headHeader) }, http.StatusUnauthorized, 0},
+		"another body of a head": {1 << 10, func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader("other")) }, http.StatusUnauthorized, 1 << 10},
+	} {
+		var sent *http.Request
+		signer := &peer.Signer{Key: key, Replica: "hub-1", Clock: c, Next: catch(func(r *http.Request) { sent = r })}
+		r := httptest.NewRequest(http.MethodPost, "/peer/v1/x", strings.NewReader(strings.Repeat("a", test.size)))
+		if _, err := signer.RoundTrip(r); sent == nil {
+			t.Fatal(err)
+		}
+		sent.RequestURI = ""
+		test.change(sent)
+		body := &watched{Reader: sent.Body}
+		sent.Body = io.NopCloser(body)
+		answer := httptest.NewRecorder()
+		peer.Verify(key, c, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if got, err := io.ReadAll(r.Body); err != nil || len(got) != test.size || peer.Caller(r.Context()) != "hub-1" {
+				t.Errorf("%s: %d bytes of %q, %v", name, len(got), peer.Caller(r.Context()), err)
+			}
+		})).ServeHTTP(answer, sent)
+		if answer.Code != test.status || body.read > test.read {
+			t.Errorf("%s: %d after %d bytes, want %d after at most %d", name, answer.Code, body.read, test.status, test.read)
+		}
+	}
+}
+
+// asCall uses the signature of a head as that of a call without a body, asHead
+// the other way round.
+func asCall(r *http.Request, head string) {
+	parts := strings.Split(r.Header.Get(peer.PartHeader), " ")
+	r.Header.Set(peer.PartHeader, parts[0]+" "+parts[1]+" "+r.Header.Get(head))
+	r.Header.Del(head)
+}
+
+func asHead(r *http.Request, head string) {
+	r.Header.Set(head, strings.Split(r.Header.Get(peer.PartHeader), " ")[2])
+}
 
 // TestEachPartOfACallIsSigned changes one part of a signed call at a time.
 func TestEachPartOfACallIsSigned(t *testing.T) {

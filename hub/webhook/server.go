@@ -20,12 +20,15 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// Pattern is the route of deliveries.
-const Pattern = "POST /ext/v1/webhooks/{provider}/{id}"
+// Pattern is the route of deliveries, below Prefix.
+const (
+	Prefix  = "/ext/v1/webhooks/"
+	Pattern = "POST " + Prefix + "{provider}/{id}"
+)
 
 // Path is where the deliveries of a webhook go.
 func Path(w gitcache.Webhook) string {
-	return "/ext/v1/webhooks/" + string(w.Provider) + "/" + w.ID
+	return Prefix + string(w.Provider) + "/" + w.ID
 }
 
 const (
