@@ -191,6 +191,9 @@ func checkIdentity(ctx context.Context, cfg Config) Check {
 			"correct --hub-url, or delete the identity and register the cluster at this hub")
 	}
 	c.Detail = "cluster " + id.ClusterName + ", in " + where
+	if id.KeysFrom == keysFromFirst {
+		c.Detail += "; warning: " + firstAnswer
+	}
 	return c.accepted(ctx, cfg, id)
 }
 
@@ -200,10 +203,13 @@ func checkBootstrap(c Check, cfg Config) Check {
 		return c.fails("there is no identity yet and no --token-file", "give --token-file with a bootstrap token; "+tokenFix)
 	}
 	a := &Agent{cfg: cfg}
-	if _, err := a.bootstrapToken(); err != nil {
+	_, names, err := a.bootstrapToken()
+	if err != nil {
 		return c.fails(err.Error(), "write a bootstrap token into the file; "+tokenFix)
 	}
-	c.Detail = "not registered yet; a bootstrap token is in " + cfg.TokenFile
+	if c.Detail = "not registered yet; a bootstrap token is in " + cfg.TokenFile; !names {
+		c.Detail += "; warning: it names no key of the hub, so the keys of the first answer will be believed; a hub of this version makes one that does"
+	}
 	return c
 }
 

@@ -9,6 +9,7 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 
 	"github.com/axle-cd/axle/agent/hubclient"
+	"github.com/axle-cd/axle/internal/bootstrap"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -76,7 +77,7 @@ func (a *Agent) tryEnrol(ctx context.Context) (*identity, bool, error) {
 }
 
 func (a *Agent) register(ctx context.Context, id *identity) error {
-	bootstrap, err := a.bootstrapToken()
+	token, names, err := a.bootstrapToken()
 	if err != nil {
 		return err
 	}
@@ -88,7 +89,7 @@ func (a *Agent) register(ctx context.Context, id *identity) error {
 	if err != nil {
 		return err
 	}
-	answer, err := client.Register(ctx, bootstrap, key, &agentv1.RegisterRequest{
+	answer, err := client.Register(ctx, token, key, &agentv1.RegisterRequest{
 		ClusterUid: id.ClusterUID, Name: a.cfg.ClusterName, BootId: a.bootID,
 		AgentVersion: buildinfo.Version, ProtocolVersion: protocolVersion,
 	})
@@ -98,25 +99,40 @@ func (a *Agent) register(ctx context.Context, id *identity) error {
 	id.ClusterID, id.ClusterName = answer.GetClusterId(), answer.GetClusterName()
 	id.Token, id.ExpiresAt = answer.GetDeployToken(), answer.GetDeployTokenExpiresAt()
 	id.ReceivedAt = clock.Micros(a.cfg.Clock.Now())
-	id.SigningKeys = hubclient.Keys(answer.GetSigningKeys())
+	id.SigningKeys, id.KeysFrom = hubclient.Keys(answer.GetSigningKeys()), keysFromToken
+	if !names {
+		id.KeysFrom = keysFromFirst
+	}
 	if err := a.identities.save(ctx, id); err != nil {
 		return err
 	}
 	a.cfg.Log.Info("the cluster is registered", logkey.Cluster, id.ClusterName)
+	if !names {
+		a.cfg.Log.Warn(firstAnswer, logkey.Cluster, id.ClusterName)
+	}
 	return nil
 }
 
-func (a *Agent) bootstrapToken() (string, error) {
+// firstAnswer is what a token without the hub's key means.
+const firstAnswer = "the bootstrap token names no key of the hub, so the keys of the first answer were believed: whoever answered on the way to the hub may sign what this cluster runs; " +
+	"to be sure, upgrade the hub, delete the agent's identity and register again with a new token"
+
+// bootstrapToken returns the token for the first start, and whether it names
+// the hub's key.
+func (a *Agent) bootstrapToken() (token string, names bool, err error) {
 	if a.cfg.TokenFile == "" {
-		return "", errcode.New(errcode.Invalid, "this cluster is not registered; give --token-file with a bootstrap token, `axle clusters create` or `axle clusters connect` makes one")
+		return "", false, errcode.New(errcode.Invalid, "this cluster is not registered; give --token-file with a bootstrap token, `axle clusters create` or `axle clusters connect` makes one")
 	}
 	text, err := os.ReadFile(a.cfg.TokenFile)
 	if err != nil {
-		return "", errcode.New(errcode.Invalid, "--token-file: %w", err)
+		return "", false, errcode.New(errcode.Invalid, "--token-file: %w", err)
 	}
-	token := strings.TrimSpace(string(text))
-	if token == "" {
-		return "", errcode.New(errcode.Invalid, "--token-file %s is empty", a.cfg.TokenFile)
+	if token = strings.TrimSpace(string(text)); token == "" {
+		return "", false, errcode.New(errcode.Invalid, "--token-file %s is empty", a.cfg.TokenFile)
 	}
-	return token, nil
+	_, key, err := bootstrap.Split(token)
+	if err != nil {
+		return "", false, errcode.New(errcode.Invalid, "--token-file %s: %w", a.cfg.TokenFile, err)
+	}
+	return token, key != nil, nil
 }

@@ -12,6 +12,7 @@ import (
 	"connectrpc.com/connect"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/bootstrap"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -22,16 +23,22 @@ const (
 )
 
 // Register trades a bootstrap token for an identity, proves the key, and takes
-// the answer's cluster, token and signing keys into use. The same key may
-// register again with the same token when an answer was lost.
-func (c *Client) Register(ctx context.Context, bootstrap string, key ed25519.PrivateKey, r *agentv1.RegisterRequest) (*agentv1.RegisterResponse, error) {
+// the answer's cluster, token and signing keys into use. Keys are taken only
+// from the hub whose key the token names; without one in the token, those that
+// were heard first are. The same key may register again with the same token
+// when an answer was lost. Invalid when the token is damaged.
+func (c *Client) Register(ctx context.Context, token string, key ed25519.PrivateKey, r *agentv1.RegisterRequest) (*agentv1.RegisterResponse, error) {
 	public, ok := key.Public().(ed25519.PublicKey)
 	if !ok {
 		return nil, errcode.New(errcode.Internal, "the agent's key is not an Ed25519 key")
 	}
+	secret, hub, err := bootstrap.Split(token)
+	if err != nil {
+		return nil, err
+	}
 	r.PublicKey = public
 	r.Proof = ed25519.Sign(key, []byte(registerPrefix+r.GetClusterUid()+"\n"+r.GetBootId()))
-	answer, err := call(context.WithValue(ctx, bearerKey{}, bootstrap), c, c.calls().Register, r)
+	answer, err := call(context.WithValue(ctx, bearerKey{}, secret), c, c.calls().Register, r)
 	if err != nil {
 		return nil, err
 	}
@@ -39,11 +46,26 @@ func (c *Client) Register(ctx context.Context, bootstrap string, key ed25519.Pri
 	if answer.GetClusterId() == "" || answer.GetDeployToken() == "" || len(keys) == 0 {
 		return nil, hold(NotTheHub, 0, errcode.Internal, "the hub registered this cluster without naming it, its token or a signing key; look at the hub's log")
 	}
+	if hub != nil && !named(hub, answer) {
+		return nil, hold(Untrusted, 0, errcode.Forbidden, "the signing keys that came are not those of the hub that made the bootstrap token: somebody between answers in its place, or the hub was rebuilt since; look at the proxies on the way to the hub, and make a new token")
+	}
 	c.mu.Lock()
 	c.clusterID, c.keys = answer.GetClusterId(), keys
 	c.mu.Unlock()
 	c.SetToken(answer.GetDeployToken())
 	return answer, nil
+}
+
+// named reports whether the key that a bootstrap token names is the only one
+// that came, or signed all that did: it may have been replaced since.
+func named(hub ed25519.PublicKey, answer *agentv1.RegisterResponse) bool {
+	keys := answer.GetSigningKeys()
+	if !slices.ContainsFunc(keys, func(k *agentv1.SigningKey) bool { return !hub.Equal(ed25519.PublicKey(k.GetPublicKey())) }) {
+		return true
+	}
+	payload := keysPayload(keys)
+	return ed25519.Verify(hub, payload, answer.GetSigningKeysSignature()) ||
+		slices.ContainsFunc(answer.GetMoreSignatures(), func(s *agentv1.KeySignature) bool { return ed25519.Verify(hub, payload, s.GetSignature()) })
 }
 
 // Renewal names who renews.

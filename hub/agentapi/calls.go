@@ -40,6 +40,7 @@ func (c calls) Register(ctx context.Context, req *connect.Request[agentv1.Regist
 		ClusterId: out.ClusterID, ClusterName: out.ClusterName,
 		DeployToken: out.DeployToken, DeployTokenExpiresAt: out.DeployTokenExpiresAt,
 		SigningKeys: keyMessages(out.SigningKeys), Pending: out.Pending,
+		SigningKeysSignature: out.Signature.Bytes, SigningKeysSignedBy: out.Signature.KeyID, MoreSignatures: signatureMessages(out.More),
 		PollIntervalMicros: c.PollInterval.Microseconds(),
 	}), nil
 }

@@ -5,6 +5,7 @@ import (
 	"path"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/bootstrap"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -14,8 +15,10 @@ const maxUses = 10000
 // anyValue in allowed tags lets a cluster choose the value.
 const anyValue = "*"
 
-// CreateBootstrapToken makes a token with which agents may register, as
-// CreateToken does. Invalid when its terms make no sense.
+// CreateBootstrapToken makes a token with which agents may register. It names
+// the hub's signing key, so that an agent believes no other at its
+// registration. Its life is cut to its maker's as CreateToken does. Invalid when
+// its terms make no sense.
 func (d *Directory) CreateBootstrapToken(ctx context.Context, by Principal, r BootstrapRequest) (CreatedToken, error) {
 	if _, err := path.Match(r.NamePattern, ""); err != nil {
 		return CreatedToken{}, errcode.New(errcode.Invalid, "name pattern %q is no glob; use * and ? as in edge-*", r.NamePattern)
@@ -38,7 +41,15 @@ func (d *Directory) CreateBootstrapToken(ctx context.Context, by Principal, r Bo
 			MaxUses: r.MaxUses, UsesLeft: r.MaxUses, NeedsApproval: r.MaxUses > 1 && !r.Approved,
 		},
 	}
-	return d.create(ctx, by, t, lifetime{r.Lifetime, standard}, event.Entry{Kind: "token.created", Object: "token " + name, By: by.By(), Cluster: r.ClusterID})
+	key, err := d.signer(ctx)
+	if err != nil {
+		return CreatedToken{}, err
+	}
+	made, err := d.create(ctx, by, t, lifetime{r.Lifetime, standard}, event.Entry{Kind: "token.created", Object: "token " + name, By: by.By(), Cluster: r.ClusterID})
+	if err == nil {
+		made.Secret = bootstrap.Join(made.Secret, key.PublicKey)
+	}
+	return made, err
 }
 
 // check returns nil when a cluster may have the name and the tags.

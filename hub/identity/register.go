@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/bootstrap"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 )
@@ -57,13 +58,14 @@ func (d *Directory) Register(ctx context.Context, bearer string, r Registration)
 	}
 	d.tokens.put(made.Token)
 	d.boots.Delete(enrolled.ClusterID)
-	keys, err := d.SigningKeys(ctx)
+	keys, signatures, err := d.vouch(ctx)
 	if err != nil {
 		return Registered{}, err
 	}
 	return Registered{
 		ClusterID: enrolled.ClusterID, ClusterName: enrolled.Name, Pending: enrolled.Pending,
 		DeployToken: made.Secret, DeployTokenExpiresAt: made.ExpiresAt, SigningKeys: keys,
+		Signature: signatures[0], More: signatures[1:],
 	}, nil
 }
 
@@ -87,7 +89,7 @@ func (r Registration) check() error {
 
 // bootstrapToken returns the token of a bearer that has not expired.
 func (d *Directory) bootstrapToken(ctx context.Context, bearer string) (Token, error) {
-	hash := hashBearer(bearer)
+	hash := hashBearer(bootstrap.Secret(bearer)) // older agents send all of it
 	t, err := d.store.TokenByHash(ctx, hash[:])
 	if err == nil {
 		err = d.stands(ctx, t, d.now())

@@ -25,7 +25,12 @@ type Registered struct {
 	// DeployToken is shown once.
 	DeployToken          string
 	DeployTokenExpiresAt int64
-	SigningKeys          []SigningKey
+	// SigningKeys are all in force, Signature and More are over KeysPayload of
+	// them, as in Renewed: a bootstrap token may name a key that was retired
+	// since.
+	SigningKeys []SigningKey
+	Signature   Signature
+	More        []Signature
 	// Pending clusters wait for a person.
 	Pending bool
 }

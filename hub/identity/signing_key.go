@@ -66,9 +66,18 @@ func sealPurpose(keyID string) string { return "signing-key/" + keyID }
 // Sign signs a payload by the key in force, making the first key when there
 // is none.
 func (d *Directory) Sign(ctx context.Context, payload []byte) (Signature, error) {
-	keys, err := d.openKeys(ctx)
+	k, err := d.signer(ctx)
 	if err != nil {
 		return Signature{}, err
+	}
+	return Signature{KeyID: k.ID, Bytes: ed25519.Sign(k.private, payload)}, nil
+}
+
+// signer returns the key in force.
+func (d *Directory) signer(ctx context.Context) (openKey, error) {
+	keys, err := d.openKeys(ctx)
+	if err != nil {
+		return openKey{}, err
 	}
 	k, now := keys[0], d.now()
 	for _, later := range keys[1:] {
@@ -76,7 +85,7 @@ func (d *Directory) Sign(ctx context.Context, payload []byte) (Signature, error)
 			k = later
 		}
 	}
-	return Signature{KeyID: k.ID, Bytes: ed25519.Sign(k.private, payload)}, nil
+	return k, nil
 }
 
 // SigningKeys returns all keys that agents may trust, oldest first.

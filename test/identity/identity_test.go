@@ -100,16 +100,32 @@ type agent struct {
 
 func (b *bed) agent(f *folder, boot string) *agent {
 	b.t.Helper()
+	return b.agentBy(f, boot, func(direct http.RoundTripper) http.RoundTripper { return direct })
+}
+
+// agentBy is an agent that reaches the hub by way of something.
+func (b *bed) agentBy(f *folder, boot string, way func(direct http.RoundTripper) http.RoundTripper) *agent {
+	b.t.Helper()
 	transport, err := hubclient.NewTransport(nil)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(transport.CloseIdleConnections)
-	c, err := hubclient.New(hubclient.Config{URL: b.URL, Transport: dated{transport, b.clock}, ClusterID: f.clusterID, Keys: f.keys, Clock: b.clock, Attempts: 1})
+	c, err := hubclient.New(hubclient.Config{URL: b.URL, Transport: way(dated{transport, b.clock}), ClusterID: f.clusterID, Keys: f.keys, Clock: b.clock, Attempts: 1})
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	return &agent{c, f, boot, b.t}
+}
+
+// registration is what an agent says that is not this program's.
+func (b *bed) registration(t *testing.T, uid string) identity.Registration {
+	t.Helper()
+	f := newFolder(t, uid)
+	return identity.Registration{
+		PublicKey: f.key.Public().(ed25519.PublicKey), ClusterUID: uid, Name: uid, BootID: "boot-1", AgentVersion: "v0",
+		Proof: ed25519.Sign(f.key, []byte("axle-register\n"+uid+"\nboot-1")),
+	}
 }
 
 // dated moves the date of answers on, which the HTTP server takes from the

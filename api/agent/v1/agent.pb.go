@@ -210,8 +210,13 @@ type RegisterResponse struct {
 	Pending bool `protobuf:"varint,6,opt,name=pending,proto3" json:"pending,omitempty"`
 	// What the hub will call the poll interval until a list says otherwise.
 	PollIntervalMicros int64 `protobuf:"varint,7,opt,name=poll_interval_micros,json=pollIntervalMicros,proto3" json:"poll_interval_micros,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// The keys signed as in RenewResponse: by each in force and each that was
+	// retired within a year, of which the bootstrap token names one.
+	SigningKeysSignature []byte          `protobuf:"bytes,8,opt,name=signing_keys_signature,json=signingKeysSignature,proto3" json:"signing_keys_signature,omitempty"`
+	SigningKeysSignedBy  string          `protobuf:"bytes,9,opt,name=signing_keys_signed_by,json=signingKeysSignedBy,proto3" json:"signing_keys_signed_by,omitempty"`
+	MoreSignatures       []*KeySignature `protobuf:"bytes,10,rep,name=more_signatures,json=moreSignatures,proto3" json:"more_signatures,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *RegisterResponse) Reset() {
@@ -291,6 +296,27 @@ func (x *RegisterResponse) GetPollIntervalMicros() int64 {
 		return x.PollIntervalMicros
 	}
 	return 0
+}
+
+func (x *RegisterResponse) GetSigningKeysSignature() []byte {
+	if x != nil {
+		return x.SigningKeysSignature
+	}
+	return nil
+}
+
+func (x *RegisterResponse) GetSigningKeysSignedBy() string {
+	if x != nil {
+		return x.SigningKeysSignedBy
+	}
+	return ""
+}
+
+func (x *RegisterResponse) GetMoreSignatures() []*KeySignature {
+	if x != nil {
+		return x.MoreSignatures
+	}
+	return nil
 }
 
 type SigningKey struct {
@@ -4464,7 +4490,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x05proof\x18\b \x01(\fR\x05proof\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb8\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe9\x03\n" +
 	"\x10RegisterResponse\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12!\n" +
@@ -4473,7 +4499,11 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x17deploy_token_expires_at\x18\x04 \x01(\x03R\x14deployTokenExpiresAt\x12<\n" +
 	"\fsigning_keys\x18\x05 \x03(\v2\x19.axle.agent.v1.SigningKeyR\vsigningKeys\x12\x18\n" +
 	"\apending\x18\x06 \x01(\bR\apending\x120\n" +
-	"\x14poll_interval_micros\x18\a \x01(\x03R\x12pollIntervalMicros\";\n" +
+	"\x14poll_interval_micros\x18\a \x01(\x03R\x12pollIntervalMicros\x124\n" +
+	"\x16signing_keys_signature\x18\b \x01(\fR\x14signingKeysSignature\x123\n" +
+	"\x16signing_keys_signed_by\x18\t \x01(\tR\x13signingKeysSignedBy\x12D\n" +
+	"\x0fmore_signatures\x18\n" +
+	" \x03(\v2\x1b.axle.agent.v1.KeySignatureR\x0emoreSignatures\";\n" +
 	"\n" +
 	"SigningKey\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
@@ -4975,72 +5005,73 @@ var file_agent_v1_agent_proto_goTypes = []any{
 var file_agent_v1_agent_proto_depIdxs = []int32{
 	53, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
 	3,  // 1: axle.agent.v1.RegisterResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
-	3,  // 2: axle.agent.v1.RenewResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
-	6,  // 3: axle.agent.v1.RenewResponse.more_signatures:type_name -> axle.agent.v1.KeySignature
-	0,  // 4: axle.agent.v1.Desired.position:type_name -> axle.agent.v1.Position
-	10, // 5: axle.agent.v1.Desired.services:type_name -> axle.agent.v1.DesiredService
-	12, // 6: axle.agent.v1.Desired.tombstones:type_name -> axle.agent.v1.Tombstone
-	9,  // 7: axle.agent.v1.Desired.incarnation:type_name -> axle.agent.v1.Incarnation
-	11, // 8: axle.agent.v1.DesiredService.parts:type_name -> axle.agent.v1.Part
-	15, // 9: axle.agent.v1.ServicesResponse.services:type_name -> axle.agent.v1.ServiceSpec
-	0,  // 10: axle.agent.v1.ServicesResponse.position:type_name -> axle.agent.v1.Position
-	18, // 11: axle.agent.v1.ServiceSpec.render:type_name -> axle.agent.v1.Render
-	27, // 12: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
-	54, // 13: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
-	55, // 14: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
-	29, // 15: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
-	30, // 16: axle.agent.v1.ServiceSpec.cluster:type_name -> axle.agent.v1.ClusterData
-	17, // 17: axle.agent.v1.ServiceSpec.display:type_name -> axle.agent.v1.Display
-	48, // 18: axle.agent.v1.ServiceSpec.sync_windows:type_name -> axle.agent.v1.SyncWindow
-	56, // 19: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
-	16, // 20: axle.agent.v1.ServiceSpec.tenancy:type_name -> axle.agent.v1.Tenancy
-	19, // 21: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
-	20, // 22: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
-	21, // 23: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
-	19, // 24: axle.agent.v1.Renderer.helm:type_name -> axle.agent.v1.Helm
-	22, // 25: axle.agent.v1.Renderer.jsonnet:type_name -> axle.agent.v1.Jsonnet
-	24, // 26: axle.agent.v1.Renderer.cue:type_name -> axle.agent.v1.Cue
-	25, // 27: axle.agent.v1.Renderer.exec:type_name -> axle.agent.v1.Exec
-	26, // 28: axle.agent.v1.Renderer.wasm:type_name -> axle.agent.v1.Wasm
-	23, // 29: axle.agent.v1.Jsonnet.tlas:type_name -> axle.agent.v1.JsonnetVariable
-	23, // 30: axle.agent.v1.Jsonnet.ext_vars:type_name -> axle.agent.v1.JsonnetVariable
-	57, // 31: axle.agent.v1.Cue.tags:type_name -> axle.agent.v1.Cue.TagsEntry
-	58, // 32: axle.agent.v1.Exec.parameters:type_name -> axle.agent.v1.Exec.ParametersEntry
-	59, // 33: axle.agent.v1.Wasm.parameters:type_name -> axle.agent.v1.Wasm.ParametersEntry
-	60, // 34: axle.agent.v1.SyncConfig.labels:type_name -> axle.agent.v1.SyncConfig.LabelsEntry
-	61, // 35: axle.agent.v1.SyncConfig.annotations:type_name -> axle.agent.v1.SyncConfig.AnnotationsEntry
-	28, // 36: axle.agent.v1.SyncConfig.diff_normalizers:type_name -> axle.agent.v1.DiffNormalizer
-	62, // 37: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
-	32, // 38: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
-	0,  // 39: axle.agent.v1.ReportResponse.position:type_name -> axle.agent.v1.Position
-	35, // 40: axle.agent.v1.ServiceStatus.errors:type_name -> axle.agent.v1.StatusError
-	36, // 41: axle.agent.v1.ServiceStatus.counts:type_name -> axle.agent.v1.ComponentCounts
-	38, // 42: axle.agent.v1.ComponentList.components:type_name -> axle.agent.v1.Component
-	41, // 43: axle.agent.v1.ReportTestsRequest.runs:type_name -> axle.agent.v1.TestRun
-	42, // 44: axle.agent.v1.TestRun.tests:type_name -> axle.agent.v1.TestResult
-	43, // 45: axle.agent.v1.TestResult.report:type_name -> axle.agent.v1.TestReport
-	44, // 46: axle.agent.v1.TestReport.failed:type_name -> axle.agent.v1.TestCase
-	46, // 47: axle.agent.v1.PingRequest.installation:type_name -> axle.agent.v1.Installation
-	51, // 48: axle.agent.v1.DifferenceList.differences:type_name -> axle.agent.v1.Difference
-	1,  // 49: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
-	4,  // 50: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
-	13, // 51: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
-	31, // 52: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
-	39, // 53: axle.agent.v1.AgentService.ReportTests:input_type -> axle.agent.v1.ReportTestsRequest
-	49, // 54: axle.agent.v1.AgentService.ReportDiff:input_type -> axle.agent.v1.ReportDiffRequest
-	45, // 55: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
-	2,  // 56: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
-	5,  // 57: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
-	14, // 58: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
-	33, // 59: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
-	40, // 60: axle.agent.v1.AgentService.ReportTests:output_type -> axle.agent.v1.ReportTestsResponse
-	50, // 61: axle.agent.v1.AgentService.ReportDiff:output_type -> axle.agent.v1.ReportDiffResponse
-	47, // 62: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
-	56, // [56:63] is the sub-list for method output_type
-	49, // [49:56] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	6,  // 2: axle.agent.v1.RegisterResponse.more_signatures:type_name -> axle.agent.v1.KeySignature
+	3,  // 3: axle.agent.v1.RenewResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
+	6,  // 4: axle.agent.v1.RenewResponse.more_signatures:type_name -> axle.agent.v1.KeySignature
+	0,  // 5: axle.agent.v1.Desired.position:type_name -> axle.agent.v1.Position
+	10, // 6: axle.agent.v1.Desired.services:type_name -> axle.agent.v1.DesiredService
+	12, // 7: axle.agent.v1.Desired.tombstones:type_name -> axle.agent.v1.Tombstone
+	9,  // 8: axle.agent.v1.Desired.incarnation:type_name -> axle.agent.v1.Incarnation
+	11, // 9: axle.agent.v1.DesiredService.parts:type_name -> axle.agent.v1.Part
+	15, // 10: axle.agent.v1.ServicesResponse.services:type_name -> axle.agent.v1.ServiceSpec
+	0,  // 11: axle.agent.v1.ServicesResponse.position:type_name -> axle.agent.v1.Position
+	18, // 12: axle.agent.v1.ServiceSpec.render:type_name -> axle.agent.v1.Render
+	27, // 13: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
+	54, // 14: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
+	55, // 15: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
+	29, // 16: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
+	30, // 17: axle.agent.v1.ServiceSpec.cluster:type_name -> axle.agent.v1.ClusterData
+	17, // 18: axle.agent.v1.ServiceSpec.display:type_name -> axle.agent.v1.Display
+	48, // 19: axle.agent.v1.ServiceSpec.sync_windows:type_name -> axle.agent.v1.SyncWindow
+	56, // 20: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
+	16, // 21: axle.agent.v1.ServiceSpec.tenancy:type_name -> axle.agent.v1.Tenancy
+	19, // 22: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
+	20, // 23: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
+	21, // 24: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
+	19, // 25: axle.agent.v1.Renderer.helm:type_name -> axle.agent.v1.Helm
+	22, // 26: axle.agent.v1.Renderer.jsonnet:type_name -> axle.agent.v1.Jsonnet
+	24, // 27: axle.agent.v1.Renderer.cue:type_name -> axle.agent.v1.Cue
+	25, // 28: axle.agent.v1.Renderer.exec:type_name -> axle.agent.v1.Exec
+	26, // 29: axle.agent.v1.Renderer.wasm:type_name -> axle.agent.v1.Wasm
+	23, // 30: axle.agent.v1.Jsonnet.tlas:type_name -> axle.agent.v1.JsonnetVariable
+	23, // 31: axle.agent.v1.Jsonnet.ext_vars:type_name -> axle.agent.v1.JsonnetVariable
+	57, // 32: axle.agent.v1.Cue.tags:type_name -> axle.agent.v1.Cue.TagsEntry
+	58, // 33: axle.agent.v1.Exec.parameters:type_name -> axle.agent.v1.Exec.ParametersEntry
+	59, // 34: axle.agent.v1.Wasm.parameters:type_name -> axle.agent.v1.Wasm.ParametersEntry
+	60, // 35: axle.agent.v1.SyncConfig.labels:type_name -> axle.agent.v1.SyncConfig.LabelsEntry
+	61, // 36: axle.agent.v1.SyncConfig.annotations:type_name -> axle.agent.v1.SyncConfig.AnnotationsEntry
+	28, // 37: axle.agent.v1.SyncConfig.diff_normalizers:type_name -> axle.agent.v1.DiffNormalizer
+	62, // 38: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
+	32, // 39: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
+	0,  // 40: axle.agent.v1.ReportResponse.position:type_name -> axle.agent.v1.Position
+	35, // 41: axle.agent.v1.ServiceStatus.errors:type_name -> axle.agent.v1.StatusError
+	36, // 42: axle.agent.v1.ServiceStatus.counts:type_name -> axle.agent.v1.ComponentCounts
+	38, // 43: axle.agent.v1.ComponentList.components:type_name -> axle.agent.v1.Component
+	41, // 44: axle.agent.v1.ReportTestsRequest.runs:type_name -> axle.agent.v1.TestRun
+	42, // 45: axle.agent.v1.TestRun.tests:type_name -> axle.agent.v1.TestResult
+	43, // 46: axle.agent.v1.TestResult.report:type_name -> axle.agent.v1.TestReport
+	44, // 47: axle.agent.v1.TestReport.failed:type_name -> axle.agent.v1.TestCase
+	46, // 48: axle.agent.v1.PingRequest.installation:type_name -> axle.agent.v1.Installation
+	51, // 49: axle.agent.v1.DifferenceList.differences:type_name -> axle.agent.v1.Difference
+	1,  // 50: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
+	4,  // 51: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
+	13, // 52: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
+	31, // 53: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
+	39, // 54: axle.agent.v1.AgentService.ReportTests:input_type -> axle.agent.v1.ReportTestsRequest
+	49, // 55: axle.agent.v1.AgentService.ReportDiff:input_type -> axle.agent.v1.ReportDiffRequest
+	45, // 56: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
+	2,  // 57: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
+	5,  // 58: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
+	14, // 59: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
+	33, // 60: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
+	40, // 61: axle.agent.v1.AgentService.ReportTests:output_type -> axle.agent.v1.ReportTestsResponse
+	50, // 62: axle.agent.v1.AgentService.ReportDiff:output_type -> axle.agent.v1.ReportDiffResponse
+	47, // 63: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
+	57, // [57:64] is the sub-list for method output_type
+	50, // [50:57] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_agent_v1_agent_proto_init() }

@@ -1,0 +1,93 @@
+package agent
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/axle-cd/axle/agent/hubclient"
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/bootstrap"
+	"github.com/axle-cd/axle/internal/clock"
+)
+
+// A token of an older hub names no key: it still registers, and the agent's log
+// and the doctor say what that means. One that names another key does not.
+func TestATokenWithoutAKeyIsWarnedOf(t *testing.T) {
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, _, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Get("Authorization"); strings.HasSuffix(r.URL.Path, "/Register") && got != "Bearer axle_secret" {
+			t.Errorf("the hub gets %q", got)
+		}
+		text, err := proto.Marshal(&agentv1.RegisterResponse{
+			ClusterId: "cl_1", ClusterName: "edge-1", DeployToken: "axle_deploy", SigningKeys: []*agentv1.SigningKey{{Id: "k1", PublicKey: public}},
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("Content-Type", "application/proto")
+		_, _ = w.Write(text)
+	}))
+	t.Cleanup(hub.Close)
+	for name, test := range map[string]struct {
+		token string
+		// from is how the keys came to be believed, empty when they are not.
+		from  string
+		warns bool
+	}{
+		"the hub's key": {bootstrap.Join("axle_secret", public), keysFromToken, false},
+		"no key":        {"axle_secret", keysFromFirst, true},
+		"another key":   {bootstrap.Join("axle_secret", other), "", false},
+		"half a key":    {bootstrap.Join("axle_secret", public)[:40], "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, "token")
+			if err := os.WriteFile(file, []byte(test.token+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			transport, err := hubclient.NewTransport(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(transport.CloseIdleConnections)
+			var log bytes.Buffer
+			cfg := Config{HubURL: hub.URL, TokenFile: file, DataDir: dir, Kubeconfig: "elsewhere", Clock: clock.Real{}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+			a := &Agent{cfg: cfg, transport: transport, identities: fileIdentity{cfg.dir(identityFile)}}
+			before := checkBootstrap(Check{Name: "identity"}, cfg)
+			id := &identity{PrivateKey: private.Seed(), SealKey: "line", HubURL: hub.URL, ClusterUID: "uid"}
+			err = a.register(t.Context(), id)
+			if (err == nil) != (test.from != "") || id.KeysFrom != test.from || id.registered() != (test.from != "") {
+				t.Fatalf("registered by %q: %v", id.KeysFrom, err)
+			}
+			after := checkIdentity(t.Context(), cfg)
+			for what, got := range map[string]bool{
+				"the log":                          strings.Contains(log.String(), "level=WARN"),
+				"the doctor before a registration": strings.Contains(before.Detail, "warning"),
+				"the doctor after it":              strings.Contains(after.Detail+after.Problem, "warning"),
+			} {
+				if got != test.warns {
+					t.Errorf("%s warns: %t, want %t\n%s\n%+v\n%+v", what, got, test.warns, log.String(), before, after)
+				}
+			}
+			if name == "half a key" && before.Problem == "" {
+				t.Error("the doctor finds half a key well")
+			}
+		})
+	}
+}

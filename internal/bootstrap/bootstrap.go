@@ -1,0 +1,47 @@
+// Package bootstrap is the form of a bootstrap token as people and manifests
+// carry it: the secret that the hub knows, and the hub's signing key, which
+// tells an agent at its registration that nobody between them answers in the
+// hub's place.
+//
+//	axle_<43 digits>.<43 of base64url: an Ed25519 public key>
+//
+// The hub makes them, agents take them apart; a hub takes whole ones too, which
+// older agents send. A token of an older hub has no key.
+package bootstrap
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"strings"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// separator is in no secret.
+const separator = "."
+
+// Join returns the token of a secret and the hub's key.
+func Join(secret string, key ed25519.PublicKey) string {
+	return secret + separator + base64.RawURLEncoding.EncodeToString(key)
+}
+
+// Secret is the part of a token that the hub knows.
+func Secret(token string) string {
+	secret, _, _ := strings.Cut(token, separator)
+	return secret
+}
+
+// Split takes a token apart. The key is nil when the token has none. Invalid
+// when what stands in its place is none: a token that was cut short must not
+// pass for one that names no key.
+func Split(token string) (secret string, key ed25519.PublicKey, err error) {
+	secret, text, found := strings.Cut(token, separator)
+	if !found {
+		return secret, nil, nil
+	}
+	key, err = base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(key) != ed25519.PublicKeySize {
+		return "", nil, errcode.New(errcode.Invalid, "the bootstrap token is damaged behind its %q: it was cut short or changed; copy it whole", separator)
+	}
+	return secret, key, nil
+}
