@@ -66,12 +66,7 @@ func (a *app) showUpgrade(u *hubv1.AgentUpgrade) error {
 		err := printOne(a, v, func(v upgradeView) string { return v.Version },
 			column[upgradeView]{"Version", func(v upgradeView) string { return v.Version }},
 			column[upgradeView]{"Before", func(v upgradeView) string { return v.Previous }},
-			column[upgradeView]{"Phase", func(v upgradeView) string {
-				if colourful(a.Out, a.getenv) {
-					return paint(v.Phase)
-				}
-				return v.Phase
-			}},
+			column[upgradeView]{"Phase", func(v upgradeView) string { return v.Phase }},
 			column[upgradeView]{"Wave", func(v upgradeView) string {
 				return fmt.Sprintf("%d of %d (%s)", v.Wave, len(v.Waves), strings.Join(v.Waves, ", "))
 			}},

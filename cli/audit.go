@@ -314,7 +314,11 @@ func (a *app) auditExport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out := bufio.NewWriter(a.Out)
+			to := a.Out
+			if !isTerminal(to) {
+				to = raw(to) // every byte counts for verify
+			}
+			out := bufio.NewWriter(to)
 			if err := auditfile.Write(c.Context(), client, out, after); err != nil {
 				return errors.Join(err, out.Flush())
 			}

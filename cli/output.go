@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/plain"
 )
 
 // column is one column of a table.
@@ -71,7 +72,7 @@ func (a *app) encode(v any) error {
 	to.SetEscapeHTML(false) // people read it: Ann <ann@example.com>
 	to.SetIndent("", "  ")
 	err := to.Encode(v)
-	data := text.Bytes()
+	data := plain.JSON(text.Bytes())
 	if err == nil && a.output == "yaml" {
 		data, err = yaml.JSONToYAML(data)
 	}
@@ -120,21 +121,16 @@ func writeTable[T any](a *app, items []T, columns []column[T]) error {
 			}
 			line.WriteString(text + padding)
 		}
-		if _, err := fmt.Fprintln(a.Out, strings.TrimRight(line.String(), " ")); err != nil {
+		if _, err := fmt.Fprintln(raw(a.Out), strings.TrimRight(line.String(), " ")); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// oneLine keeps a table's row on one line and free of control characters.
+// oneLine keeps a table's row on one line.
 func oneLine(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, text)
+	text = plain.Line(text, 0)
 	if utf8.RuneCountInString(text) > 120 {
 		text = string([]rune(text)[:119]) + "…"
 	}
@@ -149,9 +145,19 @@ func colourful(w io.Writer, getenv func(string) string) bool {
 	return getenv("NO_COLOR") == "" && isTerminal(w)
 }
 
-func isTerminal(w any) bool {
-	f, ok := w.(*os.File)
+func isTerminal(w io.Writer) bool {
+	f, ok := raw(w).(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// raw is what a stream writes to, for what this program says itself: colours,
+// and lines that are written over. Whatever comes from elsewhere is made plain
+// first.
+func raw(w io.Writer) io.Writer {
+	if p, ok := w.(*plain.Writer); ok {
+		return p.To
+	}
+	return w
 }
 
 // paint colours the words of the status lists: a word always says the same

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/axle-cd/axle/internal/plain"
 )
 
 // progress shows that something takes time: after a second a line that counts
@@ -59,7 +61,7 @@ func (p *progress) show() {
 		select {
 		case <-p.stop:
 			if shown && terminal {
-				fmt.Fprint(p.a.Err, "\r\x1b[K")
+				fmt.Fprint(raw(p.a.Err), "\r\x1b[K")
 			}
 			return
 		case <-ticker.C:
@@ -68,7 +70,7 @@ func (p *progress) show() {
 			p.mu.Unlock()
 			took := brief(p.a.now().Sub(p.started))
 			if terminal {
-				fmt.Fprintf(p.a.Err, "\r\x1b[K%s … %s", text, took)
+				fmt.Fprintf(raw(p.a.Err), "\r\x1b[K%s … %s", plain.Line(text, 0), took)
 			} else {
 				fmt.Fprintf(p.a.Err, "%s (%s)\n", text, took)
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/plain"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -54,6 +55,8 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 // Run executes the command line and returns the exit code.
 func Run(ctx context.Context, args []string, streams Streams) int {
+	// What hubs, clusters and repositories say is shown, never obeyed.
+	streams.Out, streams.Err = &plain.Writer{To: streams.Out}, &plain.Writer{To: streams.Err}
 	a := &app{Streams: streams, getenv: os.Getenv, now: time.Now}
 	root := a.root()
 	root.SetArgs(args)

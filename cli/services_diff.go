@@ -13,6 +13,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/plain"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -116,7 +117,7 @@ func (a *app) printDiff(ref *hubv1.ServiceRef, d *hubv1.ServiceDiff) error {
 	if view.Error != "" {
 		return errcode.New(errcode.Unprocessable, "there is no diff of %s/%s: %s", view.Cluster, view.Name, view.Error)
 	}
-	writeDiff(a.Out, view, colourful(a.Out, a.getenv))
+	writeDiff(raw(a.Out), view, colourful(a.Out, a.getenv))
 	return nil
 }
 
@@ -124,7 +125,7 @@ func (a *app) printDiff(ref *hubv1.ServiceRef, d *hubv1.ServiceDiff) error {
 // stands in lines that begin with "#".
 func writeDiff(w io.Writer, view diffView, coloured bool) {
 	colour := func(code, text string) string {
-		if !coloured {
+		if text = plain.Text(text, 0); !coloured {
 			return text
 		}
 		return "\x1b[" + code + "m" + text + "\x1b[0m"
@@ -151,6 +152,8 @@ func writeDiff(w io.Writer, view diffView, coloured bool) {
 				text = colour("32", text)
 			case '@':
 				text = colour("36", text)
+			default:
+				text = plain.Text(text, 0)
 			}
 			fmt.Fprintln(w, text)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/identity"
@@ -85,8 +86,8 @@ func (s *Server) signedIn(next http.Handler) http.Handler {
 	})
 }
 
-// edge is what all calls have in common: a deadline, the position, and one
-// place where errors become codes.
+// edge is what all calls have in common: a deadline, clean texts, the position,
+// and one place where errors become codes.
 type edge struct{ *Server }
 
 // WrapUnary implements connect.Interceptor.
@@ -95,6 +96,9 @@ func (e *edge) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		ctx, receipt := event.WithReceipt(ctx)
+		if m, ok := req.Any().(proto.Message); ok {
+			plainText(m)
+		}
 		e.crowd.enter()
 		defer e.crowd.leave()
 		resp, err := next(ctx, req)

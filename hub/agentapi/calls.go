@@ -152,11 +152,7 @@ func installation(m *agentv1.Installation) fleet.Installation {
 	if m == nil || len(m.GetArgs()) > maxArgs || len(m.GetImage()) > maxImage || len(m.GetNamespace()) > 63 {
 		return fleet.Installation{}
 	}
-	i := fleet.Installation{Namespace: clean(m.GetNamespace()), Image: clean(m.GetImage())}
-	for _, arg := range m.GetArgs() {
-		i.Args = append(i.Args, clean(arg))
-	}
-	return i
+	return fleet.Installation{Namespace: m.GetNamespace(), Image: m.GetImage(), Args: m.GetArgs()}
 }
 
 func caller(ctx context.Context) (identity.Principal, error) {

@@ -28,8 +28,8 @@ func (c calls) ReportDiff(ctx context.Context, req *connect.Request[agentv1.Repo
 		return nil, err
 	}
 	err = c.Fleet.StoreDiff(ctx, p.ID, fleet.Diff{
-		ServiceID: m.GetServiceId(), Request: m.GetRequest(), Revision: m.GetRevision(), SourceRevision: clean(m.GetSourceRevision()),
-		MadeAt: m.GetMadeAt(), Error: clean(m.GetError()), Differences: m.GetDifferences(),
+		ServiceID: m.GetServiceId(), Request: m.GetRequest(), Revision: m.GetRevision(), SourceRevision: m.GetSourceRevision(),
+		MadeAt: m.GetMadeAt(), Error: m.GetError(), Differences: m.GetDifferences(),
 	})
 	if err != nil {
 		return nil, err

@@ -2,13 +2,12 @@ package agentapi
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/plain"
 )
 
 // refusedName is the header in which an agent says, with its next poll, what
@@ -40,18 +39,12 @@ func (r *refusals) due(clusterID string, now time.Time) bool {
 // says is text from outside.
 func (s *Server) refused(ctx context.Context, p identity.Principal, what string) {
 	s.metrics.refusals.Inc()
-	what = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == unicode.ReplacementChar {
-			return -1
-		}
-		return r
-	}, what)
-	what = what[:min(len(what), maxRefusal)]
+	what = plain.Line(what, maxRefusal)
 	s.log.Warn("an agent refused what it got", logkey.Cluster, p.Name, logkey.Reason, what)
 	if !s.refusals.due(p.ID, s.Clock.Now()) {
 		return
 	}
-	if err := s.Identity.Refused(ctx, p, strings.ToValidUTF8(what, "")); err != nil {
+	if err := s.Identity.Refused(ctx, p, what); err != nil {
 		s.log.Warn("a refusal of an agent cannot be recorded", logkey.Cluster, p.Name, logkey.Error, err)
 	}
 }

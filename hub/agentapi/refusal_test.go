@@ -29,7 +29,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 			found = append(found, e.Object+": "+e.Message)
 		}
 	}
-	if len(found) != 1 || !strings.HasPrefix(found[0], "cluster edge-1: tarball 0123 refused: it came from hub-0/diskx") || len(found[0]) > 400 {
+	if len(found) != 1 || !strings.HasPrefix(found[0], "cluster edge-1: tarball 0123 refused: it came from hub-0/disk x") || len(found[0]) > 400 {
 		t.Errorf("events %q", found)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"strings"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
@@ -23,7 +22,6 @@ const (
 	maxStatus     = 96 << 10
 	maxComponents = 64 << 10
 	maxErrors     = 50
-	maxText       = 4 << 10
 )
 
 // Report stores statuses; its answer means that they are committed.
@@ -105,19 +103,20 @@ func report(r *agentv1.ServiceReport) (fleet.Report, error) {
 	if len(m.GetComponents()) > maxComponents {
 		return out, errcode.New(errcode.Invalid, "the components of service %s have %d bytes; at most %d are taken", out.ServiceID, len(m.GetComponents()), maxComponents)
 	}
+	plainText(&m)
 	out.Status = status(&m)
 	return out, nil
 }
 
 func status(m *agentv1.ServiceStatus) fleet.Status {
 	s := fleet.Status{
-		Sync: syncOf(m.GetSync()), Reason: clean(m.GetReason()), Health: healthOf(m.GetHealth()), Message: clean(m.GetMessage()),
-		TarballDigest: clean(m.GetTarballDigest()), SpecDigest: clean(m.GetSpecDigest()),
-		Revision: m.GetRevision(), SourceRevision: clean(m.GetSourceRevision()), AppliedAt: m.GetAppliedAt(),
+		Sync: syncOf(m.GetSync()), Reason: m.GetReason(), Health: healthOf(m.GetHealth()), Message: m.GetMessage(),
+		TarballDigest: m.GetTarballDigest(), SpecDigest: m.GetSpecDigest(),
+		Revision: m.GetRevision(), SourceRevision: m.GetSourceRevision(), AppliedAt: m.GetAppliedAt(),
 		Components: m.GetComponents(),
 	}
 	for _, e := range m.GetErrors()[:min(maxErrors, len(m.GetErrors()))] {
-		s.Errors = append(s.Errors, fleet.StatusError{Source: clean(e.GetSource()), Message: clean(e.GetMessage()), Since: e.GetSince(), Warning: e.GetWarning()})
+		s.Errors = append(s.Errors, fleet.StatusError{Source: e.GetSource(), Message: e.GetMessage(), Since: e.GetSince(), Warning: e.GetWarning()})
 	}
 	if n := m.GetCounts(); n != nil {
 		s.Counts = fleet.Counts{Total: int(n.GetTotal()), Healthy: int(n.GetHealthy()), Progressing: int(n.GetProgressing()), Degraded: int(n.GetDegraded()), Other: int(n.GetOther())}
@@ -142,12 +141,4 @@ func healthOf(word string) fleet.Health {
 		return h
 	}
 	return fleet.HealthUnknown
-}
-
-// clean bounds a text and drops what a database refuses.
-func clean(text string) string {
-	if len(text) > maxText {
-		text = strings.ToValidUTF8(text[:maxText], "") + "…"
-	}
-	return strings.ReplaceAll(text, "\x00", "")
 }

@@ -2,7 +2,6 @@ package agentapi
 
 import (
 	"context"
-	"strings"
 
 	"connectrpc.com/connect"
 
@@ -15,7 +14,6 @@ import (
 const (
 	maxTestRuns  = 50
 	maxTests     = 100
-	maxTestTail  = 32 << 10
 	maxTestCases = 50
 	maxTestKey   = 128
 )
@@ -54,8 +52,8 @@ func testRun(m *agentv1.TestRun) (fleet.TestRun, error) {
 		return fleet.TestRun{}, errcode.New(errcode.Invalid, "a run has %d tests; at most %d are taken", len(m.GetTests()), maxTests)
 	}
 	r := fleet.TestRun{
-		ServiceID: m.GetServiceId(), Key: clean(m.GetKey()), Revision: m.GetRevision(), SourceRevision: clean(m.GetSourceRevision()),
-		TarballDigest: clean(m.GetTarballDigest()), SpecDigest: clean(m.GetSpecDigest()), State: testState(m.GetState()), Message: clean(m.GetMessage()),
+		ServiceID: m.GetServiceId(), Key: m.GetKey(), Revision: m.GetRevision(), SourceRevision: m.GetSourceRevision(),
+		TarballDigest: m.GetTarballDigest(), SpecDigest: m.GetSpecDigest(), State: testState(m.GetState()), Message: m.GetMessage(),
 		StartedAt: m.GetStartedAt(), EndedAt: m.GetEndedAt(), Tests: []fleet.TestResult{},
 	}
 	for _, t := range m.GetTests() {
@@ -66,13 +64,13 @@ func testRun(m *agentv1.TestRun) (fleet.TestRun, error) {
 
 func testResult(m *agentv1.TestResult) fleet.TestResult {
 	t := fleet.TestResult{
-		Namespace: clean(m.GetNamespace()), Name: clean(m.GetName()), State: testState(m.GetState()), Attempt: int(m.GetAttempt()), Attempts: int(m.GetAttempts()),
-		StartedAt: m.GetStartedAt(), EndedAt: m.GetEndedAt(), Message: clean(m.GetMessage()), Tail: cleanEnd(m.GetTail()), LogBytes: m.GetLogBytes(),
+		Namespace: m.GetNamespace(), Name: m.GetName(), State: testState(m.GetState()), Attempt: int(m.GetAttempt()), Attempts: int(m.GetAttempts()),
+		StartedAt: m.GetStartedAt(), EndedAt: m.GetEndedAt(), Message: m.GetMessage(), Tail: m.GetTail(), LogBytes: m.GetLogBytes(),
 	}
 	if j := m.GetReport(); j != nil {
 		t.Report = &fleet.TestReport{Tests: int(j.GetTests()), Failures: int(j.GetFailures()), Errors: int(j.GetErrors()), Skipped: int(j.GetSkipped()), Duration: j.GetDurationMicros()}
 		for _, c := range j.GetFailed()[:min(maxTestCases, len(j.GetFailed()))] {
-			t.Report.Failed = append(t.Report.Failed, fleet.TestCase{Suite: clean(c.GetSuite()), Name: clean(c.GetName()), Message: clean(c.GetMessage())})
+			t.Report.Failed = append(t.Report.Failed, fleet.TestCase{Suite: c.GetSuite(), Name: c.GetName(), Message: c.GetMessage()})
 		}
 	}
 	return t
@@ -85,12 +83,4 @@ func testState(word string) fleet.TestState {
 		return s
 	}
 	return fleet.TestWaiting
-}
-
-// cleanEnd is clean for a text whose end matters.
-func cleanEnd(text string) string {
-	if len(text) > maxTestTail {
-		text = strings.ToValidUTF8(text[len(text)-maxTestTail:], "")
-	}
-	return strings.ReplaceAll(text, "\x00", "")
 }

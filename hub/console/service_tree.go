@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/internal/address"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/ownertree"
+	"github.com/axle-cd/axle/internal/plain"
 )
 
 const (
@@ -70,7 +71,9 @@ func (s *services) GetTree(ctx context.Context, r *connect.Request[hubv1.GetServ
 	if cut {
 		tree.Notes = append(tree.Notes, fmt.Sprintf("the agent reported only the %d worst of %d objects", len(roots), v.Status.Counts.Total))
 	}
-	return connect.NewResponse(&hubv1.ServiceTree{Failing: tree.Failing, Notes: tree.Notes, ReportedAt: v.ReportedAt, Objects: treeNodes(tree.Roots)}), nil
+	out := &hubv1.ServiceTree{Failing: tree.Failing, Notes: tree.Notes, ReportedAt: v.ReportedAt, Objects: treeNodes(tree.Roots)}
+	plain.Message(out, plainObject)
+	return connect.NewResponse(out), nil
 }
 
 // rootsOf are a service's objects as its agent reported them, and whether some

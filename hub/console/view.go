@@ -10,6 +10,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/internal/plain"
 )
 
 // maxComponents bounds an opened list of objects, in bytes: an agent sends at
@@ -111,5 +112,16 @@ func unpack(packed []byte, list proto.Message) error {
 	if err := proto.Unmarshal(data, list); err != nil {
 		return fmt.Errorf("its list of objects: %w", err)
 	}
+	plain.Message(list, plainObject)
 	return nil
+}
+
+// plainObject cleans what a cluster says of an object. It is bounded already,
+// by the whole list.
+func plainObject(field, text string) string {
+	switch field {
+	case "message", "desired", "live":
+		return plain.Text(text, 0)
+	}
+	return plain.Line(text, 0)
 }

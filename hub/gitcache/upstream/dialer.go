@@ -30,13 +30,21 @@ func (d *Dialer) resolver() *net.Resolver {
 
 // internal are the ranges that IsPrivate and its like do not know.
 var internal = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"),     // this network
-	netip.MustParsePrefix("100.64.0.0/10"), // carrier NAT, and the metadata service of some clouds
-	netip.MustParsePrefix("192.0.0.0/24"),  // protocol assignments
-	netip.MustParsePrefix("198.18.0.0/15"), // benchmarks
-	netip.MustParsePrefix("240.0.0.0/4"),   // reserved
-	netip.MustParsePrefix("64:ff9b::/96"),  // IPv4 behind NAT64
-	netip.MustParsePrefix("2002::/16"),     // IPv4 behind 6to4
+	netip.MustParsePrefix("0.0.0.0/8"),       // this network
+	netip.MustParsePrefix("100.64.0.0/10"),   // carrier NAT, and the metadata service of some clouds
+	netip.MustParsePrefix("192.0.0.0/24"),    // protocol assignments
+	netip.MustParsePrefix("192.88.99.0/24"),  // relays of 6to4
+	netip.MustParsePrefix("198.18.0.0/15"),   // benchmarks
+	netip.MustParsePrefix("240.0.0.0/4"),     // reserved
+	netip.MustParsePrefix("::/96"),           // IPv4, compatible
+	netip.MustParsePrefix("::ffff:0:0:0/96"), // IPv4, translated
+	netip.MustParsePrefix("64:ff9b::/96"),    // IPv4 behind NAT64
+	netip.MustParsePrefix("64:ff9b:1::/48"),  // the same, of a network's own
+	netip.MustParsePrefix("100::/64"),        // discarded
+	netip.MustParsePrefix("2001::/23"),       // protocol assignments: IPv4 behind Teredo, benchmarks, identifiers
+	netip.MustParsePrefix("2002::/16"),       // IPv4 behind 6to4
+	netip.MustParsePrefix("5f00::/16"),       // segments of routes
+	netip.MustParsePrefix("fec0::/10"),       // sites
 }
 
 // Check returns errcode.Forbidden for an address that no upstream may have.

@@ -1,0 +1,69 @@
+package plain
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"unicode/utf8"
+)
+
+// Writer passes on what may be shown, and breaks of lines and tabs. It keeps the
+// bytes of a character that is not whole yet. It is safe for concurrent use.
+type Writer struct {
+	To io.Writer
+
+	mu   sync.Mutex
+	part []byte
+}
+
+// Write implements io.Writer.
+func (w *Writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := append(w.part, p...)
+	out := make([]byte, 0, len(text))
+	for len(text) > 0 {
+		if !utf8.FullRune(text) {
+			break
+		}
+		r, n := utf8.DecodeRune(text)
+		switch {
+		case r == '\n' || r == '\t' || shown(r):
+			out = utf8.AppendRune(out, r)
+		case r == '\r' || r == '\u0085' || r == '\u2028' || r == '\u2029':
+			// What overwrites a line stands on the next.
+			if rest := text[n:]; r != '\r' || len(rest) == 0 || rest[0] != '\n' {
+				out = append(out, '\n')
+			}
+		}
+		text = text[n:]
+	}
+	w.part = append([]byte(nil), text...)
+	if _, err := w.To.Write(out); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// JSON writes the characters of a JSON document that are not shown as escapes.
+// It is the same document.
+func JSON(text []byte) []byte {
+	if simple(string(text), 0, true) {
+		return text
+	}
+	out := make([]byte, 0, len(text)+16)
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		switch {
+		case r == '\n' || r == '\t' || shown(r):
+			out = append(out, text[:n]...)
+		case r > 0xffff:
+			high, low := 0xd800+(r-0x10000)>>10, 0xdc00+(r-0x10000)&0x3ff
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		text = text[n:]
+	}
+	return out
+}
