@@ -35,8 +35,8 @@ const (
 	// signed head, as of an older replica, it is unprovenBody, of which
 	// unprovenAtOnce are read at a time, each within unprovenTimeout.
 	maxBody         = 4 << 20
-	unprovenBody    = 64 << 10
-	unprovenAtOnce  = 64
+	unprovenBody    = 1 << 20
+	unprovenAtOnce  = 16
 	unprovenTimeout = 10 * time.Second
 )
 

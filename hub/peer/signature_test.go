@@ -48,8 +48,8 @@ func TestNobodysBodyIsRead(t *testing.T) {
 	}{
 		"a replica's":            {1 << 20, func(*http.Request) {}, http.StatusOK, 1 << 20},
 		"an older replica's":     {1 << 10, func(r *http.Request) { r.Header.Del(headHeader) }, http.StatusOK, 1 << 10},
-		"a large one without":    {1 << 20, func(r *http.Request) { r.Header.Del(headHeader) }, http.StatusBadRequest, 64<<10 + 1},
-		"of nobody":              {1 << 20, func(r *http.Request) { r.Header = http.Header{} }, http.StatusBadRequest, 64<<10 + 1},
+		"a large one without":    {2 << 20, func(r *http.Request) { r.Header.Del(headHeader) }, http.StatusBadRequest, 1<<20 + 1},
+		"of nobody":              {2 << 20, func(r *http.Request) { r.Header = http.Header{} }, http.StatusBadRequest, 1<<20 + 1},
 		"with another head":      {1 << 20, func(r *http.Request) { r.Header.Set(headHeader, strings.Repeat("00", 32)) }, http.StatusUnauthorized, 0},
 		"of another address":     {1 << 20, func(r *http.Request) { r.URL.Path = "/other" }, http.StatusUnauthorized, 0},
 		"late":                   {1 << 20, func(*http.Request) { c.Advance(2 * time.Minute) }, http.StatusUnauthorized, 0},
