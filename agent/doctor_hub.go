@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/agent/hubclient"
+	"github.com/axle-cd/axle/internal/bootstrap"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -191,8 +192,8 @@ func checkIdentity(ctx context.Context, cfg Config) Check {
 			"correct --hub-url, or delete the identity and register the cluster at this hub")
 	}
 	c.Detail = "cluster " + id.ClusterName + ", in " + where
-	if id.KeysFrom == keysFromFirst {
-		c.Detail += "; warning: " + firstAnswer
+	if id.FirstHeard {
+		c.Detail += "; warning: " + bootstrap.Unnamed
 	}
 	return c.accepted(ctx, cfg, id)
 }
@@ -202,13 +203,12 @@ func checkBootstrap(c Check, cfg Config) Check {
 	if cfg.TokenFile == "" {
 		return c.fails("there is no identity yet and no --token-file", "give --token-file with a bootstrap token; "+tokenFix)
 	}
-	a := &Agent{cfg: cfg}
-	_, names, err := a.bootstrapToken()
+	_, named, err := bootstrap.Read(cfg.TokenFile)
 	if err != nil {
 		return c.fails(err.Error(), "write a bootstrap token into the file; "+tokenFix)
 	}
-	if c.Detail = "not registered yet; a bootstrap token is in " + cfg.TokenFile; !names {
-		c.Detail += "; warning: it names no key of the hub, so the keys of the first answer will be believed; a hub of this version makes one that does"
+	if c.Detail = "not registered yet; a bootstrap token is in " + cfg.TokenFile; !named {
+		c.Detail += "; warning: " + bootstrap.Unnamed
 	}
 	return c
 }

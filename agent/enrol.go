@@ -2,8 +2,6 @@ package agent
 
 import (
 	"context"
-	"os"
-	"strings"
 	"time"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
@@ -77,7 +75,7 @@ func (a *Agent) tryEnrol(ctx context.Context) (*identity, bool, error) {
 }
 
 func (a *Agent) register(ctx context.Context, id *identity) error {
-	token, names, err := a.bootstrapToken()
+	token, named, err := bootstrap.Read(a.cfg.TokenFile)
 	if err != nil {
 		return err
 	}
@@ -99,40 +97,13 @@ func (a *Agent) register(ctx context.Context, id *identity) error {
 	id.ClusterID, id.ClusterName = answer.GetClusterId(), answer.GetClusterName()
 	id.Token, id.ExpiresAt = answer.GetDeployToken(), answer.GetDeployTokenExpiresAt()
 	id.ReceivedAt = clock.Micros(a.cfg.Clock.Now())
-	id.SigningKeys, id.KeysFrom = hubclient.Keys(answer.GetSigningKeys()), keysFromToken
-	if !names {
-		id.KeysFrom = keysFromFirst
-	}
+	id.SigningKeys, id.FirstHeard = hubclient.Keys(answer.GetSigningKeys()), !named
 	if err := a.identities.save(ctx, id); err != nil {
 		return err
 	}
 	a.cfg.Log.Info("the cluster is registered", logkey.Cluster, id.ClusterName)
-	if !names {
-		a.cfg.Log.Warn(firstAnswer, logkey.Cluster, id.ClusterName)
+	if !named {
+		a.cfg.Log.Warn(bootstrap.Unnamed, logkey.Cluster, id.ClusterName)
 	}
 	return nil
-}
-
-// firstAnswer is what a token without the hub's key means.
-const firstAnswer = "the bootstrap token names no key of the hub, so the keys of the first answer were believed: whoever answered on the way to the hub may sign what this cluster runs; " +
-	"to be sure, upgrade the hub, delete the agent's identity and register again with a new token"
-
-// bootstrapToken returns the token for the first start, and whether it names
-// the hub's key.
-func (a *Agent) bootstrapToken() (token string, names bool, err error) {
-	if a.cfg.TokenFile == "" {
-		return "", false, errcode.New(errcode.Invalid, "this cluster is not registered; give --token-file with a bootstrap token, `axle clusters create` or `axle clusters connect` makes one")
-	}
-	text, err := os.ReadFile(a.cfg.TokenFile)
-	if err != nil {
-		return "", false, errcode.New(errcode.Invalid, "--token-file: %w", err)
-	}
-	if token = strings.TrimSpace(string(text)); token == "" {
-		return "", false, errcode.New(errcode.Invalid, "--token-file %s is empty", a.cfg.TokenFile)
-	}
-	_, key, err := bootstrap.Split(token)
-	if err != nil {
-		return "", false, errcode.New(errcode.Invalid, "--token-file %s: %w", a.cfg.TokenFile, err)
-	}
-	return token, key != nil, nil
 }

@@ -46,18 +46,11 @@ type identity struct {
 	ExpiresAt   int64                        `json:"expiresAt,omitempty"`
 	ReceivedAt  int64                        `json:"receivedAt,omitempty"`
 	SigningKeys map[string]ed25519.PublicKey `json:"signingKeys,omitempty"`
-	// KeysFrom says why the first of them were believed; empty in an identity
-	// that an older agent made.
-	KeysFrom string `json:"keysFrom,omitempty"`
+	// FirstHeard says that the first of them were believed without a proof.
+	FirstHeard bool `json:"firstHeard,omitempty"`
 	// FormerKeys were among them; the list on disk may be signed by one.
 	FormerKeys map[string]ed25519.PublicKey `json:"formerKeys,omitempty"`
 }
-
-// Why signing keys were believed at the registration.
-const (
-	keysFromToken = "bootstrap token" // it names the hub's key
-	keysFromFirst = "first answer"    // it names none
-)
 
 // maxFormerKeys is four years of keys that last 90 days.
 const maxFormerKeys = 16

@@ -14,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/plain"
+	"github.com/axle-cd/axle/internal/unified"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -137,7 +138,7 @@ func writeDiff(w io.Writer, view diffView, coloured bool) {
 			note += ": " + strings.ReplaceAll(d.Message, "\n", " ")
 		}
 		fmt.Fprintln(w, colour("1", note))
-		hunks := unified(d.Live, d.Desired)
+		hunks := unified.Hunks(d.Live, d.Desired)
 		if len(hunks) == 0 {
 			continue
 		}

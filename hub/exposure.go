@@ -11,6 +11,7 @@ import (
 	"github.com/axle-cd/axle/hub/tunnel"
 	"github.com/axle-cd/axle/hub/tunnel/authproxy"
 	"github.com/axle-cd/axle/hub/webhook"
+	"github.com/axle-cd/axle/internal/strangers"
 )
 
 const (
@@ -19,6 +20,8 @@ const (
 	maxBody = 32 << 20
 	// bodyTimeout is how long it may take to arrive.
 	bodyTimeout = 60 * time.Second
+	// strangerBody bounds what somebody may send whom nobody knows yet.
+	strangerBody = 64 << 10
 	// maxStreams bounds the requests of one HTTP/2 connection at a time. Those
 	// of an agent are few; a person's kubectl has a watch for each kind.
 	maxStreams = 250
@@ -38,7 +41,7 @@ func (h *Hub) exposed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path := r.URL.Path
 		if agentapi.Open(path) {
-			h.ofStranger(w, r, strangerBody, next)
+			h.strangers.Serve(w, r, strangerBody, next)
 			return
 		}
 		if path == tunnel.Path || agentapi.Owns(path) || strings.HasPrefix(path, peer.Path) || strings.HasPrefix(path, "/axle.peer.") {
@@ -56,31 +59,15 @@ func (h *Hub) exposed(next http.Handler) http.Handler {
 		case authproxy.Owns(path), r.Body == nil, r.Body == http.NoBody:
 		case strings.HasPrefix(path, "/axle.") && !console.Open(path):
 			// The edge of people looks who calls before it reads.
-			r.Body = http.MaxBytesReader(w, newTimedBody(w, r.Body, bodyTimeout, nil), maxBody)
+			r.Body = strangers.Bound(w, r.Body, maxBody, bodyTimeout, nil)
 		case strings.HasPrefix(path, webhook.Prefix):
 			// Proven by a signature of the body, which may be large.
-			h.ofStranger(w, r, maxBody, next)
+			h.strangers.Serve(w, r, maxBody, next)
 			return
 		default:
-			h.ofStranger(w, r, strangerBody, next)
+			h.strangers.Serve(w, r, strangerBody, next)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// ofStranger bounds the body of somebody whom nobody knows yet.
-func (h *Hub) ofStranger(w http.ResponseWriter, r *http.Request, bytes int64, next http.Handler) {
-	if r.Body == nil || r.Body == http.NoBody {
-		next.ServeHTTP(w, r)
-		return
-	}
-	leave := h.strangers.enter(r.RemoteAddr)
-	if leave == nil {
-		h.strangers.refuse(w, r)
-		return
-	}
-	defer leave()
-	r.Body = http.MaxBytesReader(w, newTimedBody(w, r.Body, strangerTimeout, leave), bytes)
-	next.ServeHTTP(w, r)
 }

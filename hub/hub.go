@@ -28,6 +28,7 @@ import (
 	"github.com/axle-cd/axle/hub/tunnel/authproxy"
 	"github.com/axle-cd/axle/hub/webhook"
 	"github.com/axle-cd/axle/internal/routes"
+	"github.com/axle-cd/axle/internal/strangers"
 	"github.com/axle-cd/axle/internal/tracing"
 )
 
@@ -67,7 +68,7 @@ type Hub struct {
 	readiness *readiness
 	routes    routes.Mux
 	handler   http.Handler
-	strangers strangers
+	strangers strangers.Gate
 }
 
 // New opens the data folder, the addresses and the database, and puts the

@@ -104,11 +104,6 @@ func (k *Keeper) ListBags(ctx context.Context, kind string) ([]BagView, error) {
 	return views, nil
 }
 
-// BagRow returns where one is, without its values. NotFound.
-func (k *Keeper) BagRow(ctx context.Context, kind, name string) (BagRow, error) {
-	return k.Store.BagByName(ctx, kind, name)
-}
-
 // Bag returns one with its values. NotFound.
 func (k *Keeper) Bag(ctx context.Context, kind, name string) (BagView, error) {
 	row, bag, err := k.bag(ctx, kind, name)

@@ -19,6 +19,7 @@ import (
 	"github.com/axle-cd/axle/internal/address"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/mask"
 )
 
 const (
@@ -82,7 +83,7 @@ type recorded struct {
 	caller identity.Principal
 	before string
 	known  audit.Record
-	masker masker
+	masker mask.Masker
 }
 
 // noteCaller tells the record of the present call who makes it.
@@ -148,7 +149,7 @@ func (s *recorder) look(next connect.UnaryFunc) connect.UnaryFunc {
 			}
 		}
 		if before := s.present(ctx, about); before != nil {
-			r.before = r.masker.text(before)
+			r.before = r.masker.Text(before)
 		}
 		return next(ctx, request)
 	}
@@ -204,25 +205,25 @@ func (s *recorder) record(ctx context.Context, r *recorded, request, answer prot
 	// The request is masked first: what it holds is then found in the rest.
 	asked := ""
 	if err == nil || known {
-		asked = r.masker.text(request)
+		asked = r.masker.Text(request)
 	}
 	if err != nil {
 		out.Result = string(resultOf(err))
-		out.Detail = map[string]string{"error": r.masker.clean(connectMessage(err))}
-		out.Name, out.Source = r.masker.clean(out.Name), r.masker.clean(out.Source)
+		out.Detail = map[string]string{"error": r.masker.Clean(connectMessage(err))}
+		out.Name, out.Source = r.masker.Clean(out.Name), r.masker.Clean(out.Source)
 		if asked != "" {
 			out.Detail["request"] = asked
 		}
 	} else {
-		out.Before, out.After = r.masker.clean(r.before), asked
+		out.Before, out.After = r.masker.Clean(r.before), asked
 		if after := specIn(answer); after != nil {
-			out.After = r.masker.text(after)
+			out.After = r.masker.Text(after)
 			out.Detail = map[string]string{"request": asked}
 		}
 		if out.Name == "" {
 			out.Name = nameIn(answer)
 		}
-		out.Name = r.masker.clean(out.Name)
+		out.Name = r.masker.Clean(out.Name)
 	}
 	if !known && err != nil && !s.strangers.Allow() {
 		return

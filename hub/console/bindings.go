@@ -36,7 +36,7 @@ func (s *Server) place(ctx context.Context, p *hubv1.Place) (scope identity.Scop
 			return scope, level, "", "", errcode.New(errcode.Invalid, "a service is named by its cluster and its name alone")
 		}
 		ref := ref(&hubv1.ServiceRef{Cluster: cluster, Name: service})
-		scope, err = s.Fleet.ServiceScope(ctx, ref)
+		_, scope, err = s.Fleet.Declared(ctx, ref)
 		return scope, identity.LevelService, scope.Service, ref.String(), err
 	case cluster != "":
 		if project != "" {

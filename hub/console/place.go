@@ -64,7 +64,7 @@ func (s *Server) there(ctx context.Context, project, cluster string) error {
 
 func (s *Server) serviceNeed(ctx context.Context, action identity.Action, r *hubv1.ServiceRef) (need, error) {
 	at := ref(r)
-	scope, err := s.Fleet.ServiceScope(ctx, at)
+	_, scope, err := s.Fleet.Declared(ctx, at)
 	return serviceAt(action, at, scope), err
 }
 
@@ -184,7 +184,7 @@ func bagScope(b config.BagRow) identity.Scope { return identity.Scope{Project: b
 
 // bagNeed finds a bag by name.
 func (s *Server) bagNeed(ctx context.Context, action identity.Action, kind, name string) (need, error) {
-	b, err := s.Values.BagRow(ctx, kind, name)
+	b, err := s.BagByName(ctx, kind, name)
 	n := need{action: action, scope: bagScope(b), what: kind + " " + name, flag: "--global", missing: config.NoBag(kind, name)}
 	if b.Project != "" {
 		n.flag = flag("project", b.Project)

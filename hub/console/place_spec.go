@@ -14,6 +14,7 @@ import (
 
 // specCall is a call that says what a service should be.
 type specCall struct {
+	*Server
 	ref               *hubv1.ServiceRef
 	project, parentID string
 	// before is the service as it is, with an empty ID when it is not there.
@@ -31,16 +32,16 @@ type specCall struct {
 // project is both. And they need to read each thing of others that it takes
 // from and did not take from before.
 func ofSpec(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
-	c, err := s.specCall(ctx, message)
+	c, err := newSpecCall(ctx, s, message)
 	if err != nil {
 		return nil, err
 	}
-	needs, err := s.placeOfSpec(ctx, action, c)
+	needs, err := c.place(ctx, action)
 	if err != nil {
 		return needs, err
 	}
-	for _, find := range []func(context.Context, *specCall) ([]need, error){s.parentOf, s.sourcesOf, s.bagsOf, s.clustersOf} {
-		more, err := find(ctx, c)
+	for _, find := range []func(context.Context) ([]need, error){c.parent, c.sources, c.bags, c.clusters} {
+		more, err := find(ctx)
 		if needs = append(needs, more...); err != nil {
 			return needs, err
 		}
@@ -48,13 +49,13 @@ func ofSpec(ctx context.Context, s *Server, action identity.Action, message any)
 	return needs, nil
 }
 
-// specCall reads a message, and the service that it is about.
-func (s *Server) specCall(ctx context.Context, message any) (*specCall, error) {
+// newSpecCall reads a message, and the service that it is about.
+func newSpecCall(ctx context.Context, s *Server, message any) (*specCall, error) {
 	m := message.(interface {
 		GetRef() *hubv1.ServiceRef
 		GetSpec() *hubv1.ServiceSpec
 	})
-	c := &specCall{ref: m.GetRef()}
+	c := &specCall{Server: s, ref: m.GetRef()}
 	if in, ok := message.(interface{ GetProject() string }); ok {
 		c.project = in.GetProject()
 	}
@@ -77,10 +78,9 @@ func (s *Server) specCall(ctx context.Context, message any) (*specCall, error) {
 	return c, err
 }
 
-// placeOfSpec needs to change the service, to create it where it is to be, or
-// both.
-func (s *Server) placeOfSpec(ctx context.Context, action identity.Action, c *specCall) (needs []need, err error) {
-	on, err := s.clusterNeed(ctx, identity.ActionCreate, c.ref.GetCluster())
+// place needs to change the service, to create it where it is to be, or both.
+func (c *specCall) place(ctx context.Context, action identity.Action) (needs []need, err error) {
+	on, err := c.clusterNeed(ctx, identity.ActionCreate, c.ref.GetCluster())
 	there := c.before.ID != ""
 	switch {
 	case there && action == identity.ActionWrite:
@@ -94,7 +94,7 @@ func (s *Server) placeOfSpec(ctx context.Context, action identity.Action, c *spe
 		c.moved, c.projectID = true, on.scope.Project
 	}
 	if c.project != "" {
-		in, err := one(s.projectNeed(ctx, identity.ActionCreate, c.project))
+		in, err := one(c.projectNeed(ctx, identity.ActionCreate, c.project))
 		if err != nil {
 			return needs, err
 		}
@@ -111,20 +111,20 @@ func (s *Server) placeOfSpec(ctx context.Context, action identity.Action, c *spe
 	return needs, nil
 }
 
-// parentOf needs to read a parent that the service did not have before.
-func (s *Server) parentOf(ctx context.Context, c *specCall) ([]need, error) {
+// parent needs to read a parent that the service did not have before.
+func (c *specCall) parent(ctx context.Context) ([]need, error) {
 	if c.parentID == "" || c.parentID == c.before.ParentID {
 		return nil, nil
 	}
 	missing := fleet.NoParent(c.parentID)
-	v, err := s.Fleet.ServiceByID(ctx, c.parentID)
+	v, err := c.Fleet.ServiceByID(ctx, c.parentID)
 	if errcode.Is(err, errcode.NotFound) {
 		return nil, missing
 	}
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := s.Fleet.ClusterByID(ctx, v.ClusterID)
+	cluster, err := c.Fleet.ClusterByID(ctx, v.ClusterID)
 	return []need{{action: identity.ActionRead, scope: v.Scope(cluster.Cluster), missing: missing}}, err
 }
 
@@ -137,12 +137,12 @@ func (c *specCall) had() fleet.Spec {
 	return c.before.Spec
 }
 
-// sourcesOf needs to read the repositories of other projects that the service
+// sources needs to read the repositories of other projects that the service
 // takes something from that it did not take before.
-func (s *Server) sourcesOf(ctx context.Context, c *specCall) (needs []need, err error) {
+func (c *specCall) sources(ctx context.Context) (needs []need, err error) {
 	for _, want := range c.after.TakenAnew(c.had()) {
 		want.ProjectID = c.projectID
-		have, err := s.Registered(ctx, want)
+		have, err := c.Registered(ctx, want)
 		if errcode.Is(err, errcode.NotFound) {
 			continue // the fleet says so, with the field
 		}
@@ -156,13 +156,13 @@ func (s *Server) sourcesOf(ctx context.Context, c *specCall) (needs []need, err 
 	return needs, nil
 }
 
-// bagsOf needs to see the contexts and outputs of other projects that the spec
+// bags needs to see the contexts and outputs of other projects that the spec
 // names, although none of them may be used: nothing is said of one that is not
 // to be seen.
-func (s *Server) bagsOf(ctx context.Context, c *specCall) (needs []need, err error) {
+func (c *specCall) bags(ctx context.Context) (needs []need, err error) {
 	had := c.had()
 	look := func(kind, name, field string) error {
-		b, err := s.Values.BagRow(ctx, kind, name)
+		b, err := c.BagByName(ctx, kind, name)
 		switch {
 		case errcode.Is(err, errcode.NotFound):
 			return nil
@@ -192,15 +192,15 @@ func (s *Server) bagsOf(ctx context.Context, c *specCall) (needs []need, err err
 	return needs, nil
 }
 
-// clustersOf needs to read the other clusters whose services it begins to wait
+// clusters needs to read the other clusters whose services it begins to wait
 // for.
-func (s *Server) clustersOf(ctx context.Context, c *specCall) (needs []need, err error) {
+func (c *specCall) clusters(ctx context.Context) (needs []need, err error) {
 	for _, d := range c.after.Dependencies {
 		if d.Cluster == "" || d.Cluster == c.ref.GetCluster() || slices.Contains(c.had().Dependencies, d) {
 			continue
 		}
 		// One that is not there is the same as one that is not to be seen.
-		more, err := one(s.clusterNeed(ctx, identity.ActionRead, d.Cluster))
+		more, err := one(c.clusterNeed(ctx, identity.ActionRead, d.Cluster))
 		if needs = append(needs, more...); err != nil {
 			return needs, err
 		}

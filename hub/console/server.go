@@ -8,6 +8,7 @@ import (
 
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	"github.com/axle-cd/axle/hub/console/auditapi"
+	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/fleet"
@@ -53,6 +54,9 @@ type Config struct {
 	Webhooks gitcache.Webhooks
 	Values   Values
 	Movable  Movable
+	// BagByName tells where a context or outputs are, without their values.
+	// NotFound.
+	BagByName func(ctx context.Context, kind, name string) (config.BagRow, error)
 	// People knows whose session a call comes with; nil knows none.
 	People People
 	// Audit takes a record of every call that may change something.

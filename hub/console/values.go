@@ -18,7 +18,6 @@ import (
 type Values interface {
 	ListBags(ctx context.Context, kind string) ([]config.BagView, error)
 	Bag(ctx context.Context, kind, name string) (config.BagView, error)
-	BagRow(ctx context.Context, kind, name string) (config.BagRow, error)
 	SetBag(ctx context.Context, c config.BagChange) (config.BagView, error)
 	DeleteBag(ctx context.Context, kind, name, by string) error
 }

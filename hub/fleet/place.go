@@ -19,12 +19,6 @@ func (f *Fleet) ClusterScope(ctx context.Context, name string) (identity.Scope, 
 	return c.Scope(), err
 }
 
-// ServiceScope returns where a service is for access. NotFound.
-func (f *Fleet) ServiceScope(ctx context.Context, ref Ref) (identity.Scope, error) {
-	_, scope, err := f.Declared(ctx, ref)
-	return scope, err
-}
-
 // Declared returns a service as it is declared, and where it is for access.
 // NotFound.
 func (f *Fleet) Declared(ctx context.Context, ref Ref) (Service, identity.Scope, error) {

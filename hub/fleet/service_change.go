@@ -8,6 +8,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/partial"
 )
 
 // errDryRun undoes a transaction whose outcome was only asked for.
@@ -234,7 +235,7 @@ func (f *Fleet) redeliver(ctx context.Context, s *StoredService, before StoredSe
 // declare checks s.Spec and fills what follows from it: project, source,
 // configuration.
 func (f *Fleet) declare(ctx context.Context, s *StoredService, before Service, project string, cluster Cluster) error {
-	spec, err := s.Spec.normal()
+	spec, err := partial.Normal(s.Spec)
 	if err != nil {
 		return err
 	}
@@ -245,7 +246,7 @@ func (f *Fleet) declare(ctx context.Context, s *StoredService, before Service, p
 	if err := f.checkCycles(ctx, cluster, s.Name, s.Spec); err != nil {
 		return err
 	}
-	if err := f.checkParent(ctx, s.ParentID, before.ParentID); err != nil {
+	if err := checkParent(ctx, f.store, s.ParentID, before.ParentID); err != nil {
 		return err
 	}
 	if err := f.enter(ctx, s, before, project); err != nil {
@@ -269,11 +270,11 @@ func (f *Fleet) declare(ctx context.Context, s *StoredService, before Service, p
 
 // checkParent refuses a new parent that is no service: "hub" as the parent is
 // what the hub's own services are known by.
-func (f *Fleet) checkParent(ctx context.Context, id, before string) error {
+func checkParent(ctx context.Context, services ServiceReader, id, before string) error {
 	if id == "" || id == before {
 		return nil
 	}
-	_, err := f.store.ServiceByID(ctx, id)
+	_, err := services.ServiceByID(ctx, id)
 	if errcode.Is(err, errcode.NotFound) {
 		return NoParent(id)
 	}

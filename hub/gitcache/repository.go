@@ -119,7 +119,7 @@ func (c *Cache) UpdateRepository(ctx context.Context, r Repository, creds *Crede
 		return Repository{}, err
 	}
 	if creds == nil {
-		if err := c.keepsSecret(ctx, &r); err != nil {
+		if err := keepsSecret(ctx, c, &r); err != nil {
 			return Repository{}, err
 		}
 	}
@@ -133,7 +133,7 @@ func (c *Cache) UpdateRepository(ctx context.Context, r Repository, creds *Crede
 // keepsSecret refuses a change that would send kept credentials elsewhere, and
 // checks what is left of them at another URL. The store asks again, in the
 // transaction of the change.
-func (c *Cache) keepsSecret(ctx context.Context, r *Repository) error {
+func keepsSecret(ctx context.Context, c *Cache, r *Repository) error {
 	before, err := c.store.Repository(ctx, r.ID)
 	if err != nil {
 		return err

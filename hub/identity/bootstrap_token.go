@@ -41,13 +41,13 @@ func (d *Directory) CreateBootstrapToken(ctx context.Context, by Principal, r Bo
 			MaxUses: r.MaxUses, UsesLeft: r.MaxUses, NeedsApproval: r.MaxUses > 1 && !r.Approved,
 		},
 	}
-	key, err := d.signer(ctx)
+	keys, err := d.openKeys(ctx)
 	if err != nil {
 		return CreatedToken{}, err
 	}
 	made, err := d.create(ctx, by, t, lifetime{r.Lifetime, standard}, event.Entry{Kind: "token.created", Object: "token " + name, By: by.By(), Cluster: r.ClusterID})
 	if err == nil {
-		made.Secret = bootstrap.Join(made.Secret, key.PublicKey)
+		made.Secret = bootstrap.Join(made.Secret, inForce(keys, d.now()).PublicKey)
 	}
 	return made, err
 }

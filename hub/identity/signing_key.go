@@ -66,26 +66,23 @@ func sealPurpose(keyID string) string { return "signing-key/" + keyID }
 // Sign signs a payload by the key in force, making the first key when there
 // is none.
 func (d *Directory) Sign(ctx context.Context, payload []byte) (Signature, error) {
-	k, err := d.signer(ctx)
+	keys, err := d.openKeys(ctx)
 	if err != nil {
 		return Signature{}, err
 	}
+	k := inForce(keys, d.now())
 	return Signature{KeyID: k.ID, Bytes: ed25519.Sign(k.private, payload)}, nil
 }
 
-// signer returns the key in force.
-func (d *Directory) signer(ctx context.Context) (openKey, error) {
-	keys, err := d.openKeys(ctx)
-	if err != nil {
-		return openKey{}, err
-	}
-	k, now := keys[0], d.now()
+// inForce returns the key that signs lists now, of those that are open.
+func inForce(keys []openKey, now int64) openKey {
+	k := keys[0]
 	for _, later := range keys[1:] {
 		if later.SignsFrom <= now {
 			k = later
 		}
 	}
-	return k, nil
+	return k
 }
 
 // SigningKeys returns all keys that agents may trust, oldest first.

@@ -195,7 +195,7 @@ func (s *Store) UpdateRepository(ctx context.Context, r gitcache.Repository, c *
 			return err
 		}
 		if old.URL != r.URL {
-			if err := s.forgetUpstream(ctx, r.ID); err != nil {
+			if err := forgetUpstream(ctx, s, r.ID); err != nil {
 				return err
 			}
 		}
@@ -211,7 +211,7 @@ func (s *Store) UpdateRepository(ctx context.Context, r gitcache.Repository, c *
 // that another upstream said is given as what this one says. The next epoch
 // begins with it, so that a pass which asked the old one writes nothing more.
 // Services keep their revisions, whose tarballs stay as superseded ones do.
-func (s *Store) forgetUpstream(ctx context.Context, id string) error {
+func forgetUpstream(ctx context.Context, s *Store, id string) error {
 	heads, err := s.Heads(ctx, id)
 	if err != nil {
 		return err

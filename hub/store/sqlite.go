@@ -15,6 +15,7 @@ import (
 	_ "modernc.org/sqlite" // registers the driver "sqlite"
 
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/sqlitestmt"
 )
 
 // databaseFile is the database's name in the data folder.
@@ -38,7 +39,7 @@ func (s *Store) openSQLite(ctx context.Context, c Config) error {
 	}
 	var err error
 	pragmas := []string{"busy_timeout(5000)", "foreign_keys(1)", "journal_mode(WAL)", "synchronous(FULL)"}
-	if s.write, err = openSQLiteURL(sqliteURL(file, "immediate", pragmas)); err != nil {
+	if s.write, err = sqlitestmt.Open(sqliteURL(file, "immediate", pragmas)); err != nil {
 		return fmt.Errorf("open %s: %w", file, err)
 	}
 	s.write.SetMaxOpenConns(1)
@@ -88,7 +89,7 @@ func keepPrivate(file string) error {
 }
 
 func openSQLiteReaders(file string) (*sql.DB, error) {
-	db, err := openSQLiteURL(sqliteURL(file, "deferred", []string{"busy_timeout(5000)", "query_only(1)"}))
+	db, err := sqlitestmt.Open(sqliteURL(file, "deferred", []string{"busy_timeout(5000)", "query_only(1)"}))
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", file, err)
 	}

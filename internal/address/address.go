@@ -1,5 +1,6 @@
 // Package address reads network addresses as the edges meet them. It resolves
-// nothing and decides nothing; limits, audit records and logs call it.
+// nothing and decides nothing; limits, audit records and logs call it, and what
+// connects to places that others name.
 package address
 
 import "net"

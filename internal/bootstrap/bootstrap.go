@@ -12,6 +12,7 @@ package bootstrap
 import (
 	"crypto/ed25519"
 	"encoding/base64"
+	"os"
 	"strings"
 
 	"github.com/axle-cd/axle/internal/errcode"
@@ -44,4 +45,28 @@ func Split(token string) (secret string, key ed25519.PublicKey, err error) {
 		return "", nil, errcode.New(errcode.Invalid, "the bootstrap token is damaged behind its %q: it was cut short or changed; copy it whole", separator)
 	}
 	return secret, key, nil
+}
+
+// Unnamed is what a token without the hub's key means, for people.
+const Unnamed = "the bootstrap token names no key of the hub, so the keys of the first answer are believed: whoever answers on the way to the hub may sign what this cluster runs; " +
+	"to be sure, upgrade the hub, delete the agent's identity and register again with a new token"
+
+// Read returns the token of a file, and whether it names the hub's key.
+// Invalid.
+func Read(file string) (token string, named bool, err error) {
+	if file == "" {
+		return "", false, errcode.New(errcode.Invalid, "this cluster is not registered; give --token-file with a bootstrap token, `axle clusters create` or `axle clusters connect` makes one")
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", false, errcode.New(errcode.Invalid, "--token-file: %w", err)
+	}
+	if token = strings.TrimSpace(string(text)); token == "" {
+		return "", false, errcode.New(errcode.Invalid, "--token-file %s is empty", file)
+	}
+	_, key, err := Split(token)
+	if err != nil {
+		return "", false, errcode.New(errcode.Invalid, "--token-file %s: %w", file, err)
+	}
+	return token, key != nil, nil
 }

@@ -45,10 +45,8 @@ func MemoryFixture(*testing.T) Fixture {
 // RunStoreSuite checks that a store does what gitcache.Store says.
 func RunStoreSuite(t *testing.T, newFixture func(t *testing.T) Fixture) {
 	for name, run := range map[string]func(*testing.T, Fixture){
-		"repositories":           suiteRepositories,
-		"credentials":            suiteCredentials,
-		"another address":        suiteAddress,
-		"another URL":            suiteMove,
+		"repositories": suiteRepositories,
+		"credentials":  suiteCredentials, "another address": suiteAddress, "another URL": suiteMove,
 		"delete":                 suiteDelete,
 		"sources":                suiteSources,
 		"heads":                  suiteHeads,
@@ -193,99 +191,6 @@ func suiteCredentials(t *testing.T, f Fixture) {
 	}
 	_, err = s.Credentials(ctx, "none")
 	wantCode(t, err, errcode.NotFound)
-}
-
-// suiteAddress: credentials that are kept never go anywhere else.
-func suiteAddress(t *testing.T, f Fixture) {
-	ctx, s := t.Context(), f.Store
-	before := create(t, s, "a")
-	given := gitcache.Credentials{Password: "again"}
-	for field, change := range map[string]func(*gitcache.Repository){
-		"url":                     func(r *gitcache.Repository) { r.URL = "https://elsewhere.test/a" },
-		"options.proxy":           func(r *gitcache.Repository) { r.Options.Proxy = "http://elsewhere.test" },
-		"options.apiUrl":          func(r *gitcache.Repository) { r.Options.APIURL = "https://elsewhere.test" },
-		"options.region":          func(r *gitcache.Repository) { r.Options.Region = "elsewhere" },
-		"options.endpoint":        func(r *gitcache.Repository) { r.Options.Endpoint = "https://elsewhere.test" },
-		"options.plainHttp":       func(r *gitcache.Repository) { r.Options.PlainHTTP = true },
-		"options.passCredentials": func(r *gitcache.Repository) { r.Options.PassCredentials = true },
-	} {
-		changed := before
-		change(&changed)
-		_, err := s.UpdateRepository(ctx, changed, nil)
-		wantCode(t, err, errcode.Invalid)
-		if !strings.HasPrefix(errcode.Message(err), field+": ") {
-			t.Errorf("%s: %v", field, err)
-		}
-		now, err := s.Repository(ctx, "a")
-		check(t, err)
-		equal(t, before, now)
-		_, err = s.UpdateRepository(ctx, changed, &given)
-		check(t, err)
-		before, err = s.UpdateRepository(ctx, before, &given)
-		check(t, err)
-	}
-	bounded := before
-	bounded.Options.MaxBytes = 1 << 20
-	bounded, err := s.UpdateRepository(ctx, bounded, nil)
-	check(t, err)
-	_, err = s.UpdateRepository(ctx, bounded, &gitcache.Credentials{CA: "ca", Username: "u"})
-	check(t, err)
-	bounded.Options.Proxy = "http://proxy.test"
-	_, err = s.UpdateRepository(ctx, bounded, nil)
-	check(t, err) // nothing of it is a secret
-}
-
-// suiteMove: with another URL a repository is as before its first fetch, and
-// whoever asked the old upstream writes nothing more.
-func suiteMove(t *testing.T, f Fixture) {
-	ctx, s := t.Context(), f.Store
-	r := create(t, s, "a")
-	other := create(t, s, "b")
-	src := put(t, s, "a", "x")
-	kept := put(t, s, "b", "x")
-	h := gitcache.Holder{Replica: "r1", Boot: "1"}
-	epoch, theirs := acquire(t, s, "a", h), acquire(t, s, "b", h)
-	head, art := someHead(src, "old")
-	check(t, s.WriteHeads(ctx, "a", epoch, []gitcache.Head{head}, []gitcache.Artifact{art}))
-	keptHead, keptArt := someHead(kept, "kept")
-	check(t, s.WriteHeads(ctx, "b", theirs, []gitcache.Head{keptHead}, []gitcache.Artifact{keptArt}))
-	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	check(t, s.WriteHealth(ctx, "a", epoch, gitcache.Health{State: record.Pullable, CheckedAt: at, FetchedAt: at, Bytes: 7}))
-	if r.Copy() != "a" || other.Copy() != "b" {
-		t.Errorf("copies are called %q and %q", r.Copy(), other.Copy())
-	}
-	r.URL = "https://new.test/a"
-	r, err := s.UpdateRepository(ctx, r, &gitcache.Credentials{})
-	check(t, err)
-	if r.Health != (gitcache.Health{State: record.Unknown}) || r.Copy() == "a" {
-		t.Errorf("after a move health is %+v, and the copy is called %q", r.Health, r.Copy())
-	}
-	_, err = s.Head(ctx, src.ID)
-	wantCode(t, err, errcode.NotFound)
-	wantCode(t, s.WriteHeads(ctx, "a", epoch, []gitcache.Head{head}, nil), errcode.Conflict)
-	wantCode(t, s.WriteHealth(ctx, "a", epoch, gitcache.Health{State: record.Pullable}), errcode.Conflict)
-	wantCode(t, s.StartFetch(ctx, "a", epoch, 0), errcode.Conflict)
-	held, err := s.Renew(ctx, h, time.Minute)
-	check(t, err)
-	if len(held) != 1 || held[0].RepositoryID != "b" {
-		t.Errorf("after a move its holder still holds %+v", held)
-	}
-	if next := acquire(t, s, "a", gitcache.Holder{Replica: "r2", Boot: "1"}); next <= epoch+1 {
-		t.Errorf("epoch %d comes after %d", next, epoch)
-	}
-	_, err = s.Head(ctx, kept.ID)
-	check(t, err) // of another repository
-	// What services have stays possible to serve.
-	if _, err := s.Artifact(ctx, head.Digest); err != nil {
-		t.Errorf("the artifact of the old head: %v", err)
-	}
-	// The number is the store's own.
-	r.Options.Moves = 0
-	again, err := s.UpdateRepository(ctx, r, nil)
-	check(t, err)
-	if again.Options.Moves != 1 {
-		t.Errorf("an update that moves nothing left %d moves", again.Options.Moves)
-	}
 }
 
 func suiteDelete(t *testing.T, f Fixture) {

@@ -1,4 +1,7 @@
-package store
+// Package sqlitestmt opens SQLite so that each connection keeps the statements
+// that it compiled: the driver parses and plans each query anew, which costs
+// more than running it. hub/store calls it.
+package sqlitestmt
 
 import (
 	"container/list"
@@ -13,41 +16,41 @@ import (
 // than the store has, since lists of ids make several of one.
 const keptStatements = 128
 
-// sqliteConnector opens connections that keep their compiled statements.
+// connector opens connections that keep their compiled statements.
 // Without it each query is parsed and planned anew, which costs more than
 // running it.
-type sqliteConnector struct {
+type connector struct {
 	driver driver.Driver
 	url    string
 }
 
-// openSQLiteURL returns the pool of a URL.
-func openSQLiteURL(url string) (*sql.DB, error) {
+// Open returns the pool of a URL. The driver "sqlite" must be linked in.
+func Open(url string) (*sql.DB, error) {
 	plain, err := sql.Open("sqlite", url)
 	if err != nil {
 		return nil, err
 	}
-	return sql.OpenDB(&sqliteConnector{plain.Driver(), url}), plain.Close()
+	return sql.OpenDB(&connector{plain.Driver(), url}), plain.Close()
 }
 
 // Connect implements driver.Connector.
-func (c *sqliteConnector) Connect(context.Context) (driver.Conn, error) {
+func (c *connector) Connect(context.Context) (driver.Conn, error) {
 	opened, err := c.driver.Open(c.url)
 	if err != nil {
 		return nil, err
 	}
-	inner, ok := opened.(sqliteDriverConn)
+	inner, ok := opened.(driverConn)
 	if !ok {
 		return nil, errors.Join(fmt.Errorf("the SQLite driver's %T lacks a method that is needed", opened), opened.Close())
 	}
-	return &sqliteConn{sqliteDriverConn: inner, kept: map[string]*list.Element{}, order: list.New()}, nil
+	return &conn{driverConn: inner, kept: map[string]*list.Element{}, order: list.New()}, nil
 }
 
 // Driver implements driver.Connector.
-func (c *sqliteConnector) Driver() driver.Driver { return c.driver }
+func (c *connector) Driver() driver.Driver { return c.driver }
 
-// sqliteDriverConn is what is used of a connection of the driver.
-type sqliteDriverConn interface {
+// driverConn is what is used of a connection of the driver.
+type driverConn interface {
 	driver.Conn
 	driver.ConnBeginTx
 	driver.ConnPrepareContext
@@ -58,22 +61,22 @@ type sqliteDriverConn interface {
 	driver.Validator
 }
 
-// sqliteConn is a connection with the statements that it ran last. Callers
+// conn is a connection with the statements that it ran last. Callers
 // come one at a time.
-type sqliteConn struct {
-	sqliteDriverConn
+type conn struct {
+	driverConn
 	kept  map[string]*list.Element
-	order *list.List // of *sqliteStatement, the last used first
+	order *list.List // of *statement, the last used first
 }
 
-// sqliteStatement is one of them.
-type sqliteStatement struct {
+// statement is one of them.
+type statement struct {
 	query string
-	stmt  sqliteDriverStmt
+	stmt  driverStmt
 	busy  bool // its rows are being read
 }
 
-type sqliteDriverStmt interface {
+type driverStmt interface {
 	driver.Stmt
 	driver.StmtExecContext
 	driver.StmtQueryContext
@@ -81,9 +84,9 @@ type sqliteDriverStmt interface {
 
 // statement returns a statement for a query that nobody reads from, nil when
 // the query runs better without.
-func (c *sqliteConn) statement(ctx context.Context, query string, args []driver.NamedValue) *sqliteStatement {
+func (c *conn) statement(ctx context.Context, query string, args []driver.NamedValue) *statement {
 	if e := c.kept[query]; e != nil {
-		s, ok := e.Value.(*sqliteStatement)
+		s, ok := e.Value.(*statement)
 		if !ok || s.busy {
 			return nil
 		}
@@ -97,16 +100,16 @@ func (c *sqliteConn) statement(ctx context.Context, query string, args []driver.
 	if err != nil {
 		return nil // whoever runs it gets the same error
 	}
-	stmt, ok := prepared.(sqliteDriverStmt)
+	stmt, ok := prepared.(driverStmt)
 	if !ok {
 		_ = prepared.Close()
 		return nil
 	}
-	s := &sqliteStatement{query: query, stmt: stmt}
+	s := &statement{query: query, stmt: stmt}
 	c.kept[query] = c.order.PushFront(s)
 	for e := c.order.Back(); e != nil && c.order.Len() > keptStatements; {
 		before := e.Prev()
-		if old, ok := e.Value.(*sqliteStatement); ok && !old.busy {
+		if old, ok := e.Value.(*statement); ok && !old.busy {
 			c.drop(old)
 		}
 		e = before
@@ -115,7 +118,7 @@ func (c *sqliteConn) statement(ctx context.Context, query string, args []driver.
 }
 
 // drop forgets a statement.
-func (c *sqliteConn) drop(s *sqliteStatement) {
+func (c *conn) drop(s *statement) {
 	if e := c.kept[s.query]; e != nil && e.Value == s {
 		delete(c.kept, s.query)
 		c.order.Remove(e)
@@ -124,10 +127,10 @@ func (c *sqliteConn) drop(s *sqliteStatement) {
 }
 
 // ExecContext implements driver.ExecerContext.
-func (c *sqliteConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	s := c.statement(ctx, query, args)
 	if s == nil {
-		return c.sqliteDriverConn.ExecContext(ctx, query, args)
+		return c.driverConn.ExecContext(ctx, query, args)
 	}
 	result, err := s.stmt.ExecContext(ctx, args)
 	if err != nil {
@@ -137,10 +140,10 @@ func (c *sqliteConn) ExecContext(ctx context.Context, query string, args []drive
 }
 
 // QueryContext implements driver.QueryerContext.
-func (c *sqliteConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	s := c.statement(ctx, query, args)
 	if s == nil {
-		return c.sqliteDriverConn.QueryContext(ctx, query, args)
+		return c.driverConn.QueryContext(ctx, query, args)
 	}
 	rows, err := s.stmt.QueryContext(ctx, args)
 	if err != nil {
@@ -148,30 +151,30 @@ func (c *sqliteConn) QueryContext(ctx context.Context, query string, args []driv
 		return nil, err
 	}
 	s.busy = true
-	return &sqliteRows{rows, c, s}, nil
+	return &keptRows{rows, c, s}, nil
 }
 
 // Close implements driver.Conn.
-func (c *sqliteConn) Close() error {
+func (c *conn) Close() error {
 	for e := c.order.Front(); e != nil; e = e.Next() {
-		if s, ok := e.Value.(*sqliteStatement); ok {
+		if s, ok := e.Value.(*statement); ok {
 			_ = s.stmt.Close() // the connection's own end decides
 		}
 	}
 	clear(c.kept)
 	c.order.Init()
-	return c.sqliteDriverConn.Close()
+	return c.driverConn.Close()
 }
 
-// sqliteRows are the rows of a kept statement.
-type sqliteRows struct {
+// keptRows are the rows of a kept statement.
+type keptRows struct {
 	driver.Rows
-	conn *sqliteConn
-	of   *sqliteStatement
+	conn *conn
+	of   *statement
 }
 
 // Close implements driver.Rows and frees the statement for the next caller.
-func (r *sqliteRows) Close() error {
+func (r *keptRows) Close() error {
 	err := r.Rows.Close()
 	r.of.busy = false
 	if err != nil {

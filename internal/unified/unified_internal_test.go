@@ -1,4 +1,4 @@
-package cli
+package unified
 
 import (
 	"strings"
@@ -18,7 +18,7 @@ func TestUnified(t *testing.T) {
 		"an addition": {"a\nc\n", "a\nb\nc\n", "@@ -1,2 +1,3 @@\n a\n+b\n c"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, strings.Join(unified(test.from, test.to), "\n")); diff != "" {
+			if diff := cmp.Diff(test.want, strings.Join(Hunks(test.from, test.to), "\n")); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -1,4 +1,4 @@
-package store
+package sqlitestmt
 
 import (
 	"context"
@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+
+	_ "modernc.org/sqlite" // registers the driver "sqlite"
 )
 
 func openStatements(t *testing.T) *sql.DB {
 	t.Helper()
-	db, err := openSQLiteURL(sqliteURL(filepath.Join(t.TempDir(), "hub.db"), "deferred", []string{"busy_timeout(5000)"}))
+	db, err := Open("file:" + filepath.Join(t.TempDir(), "hub.db") + "?_txlock=deferred&_pragma=busy_timeout(5000)")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,13 +104,13 @@ func TestOnlySoManyStatementsAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	conn, err := db.Conn(t.Context())
+	one, err := db.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
-	err = conn.Raw(func(inner any) error {
-		c, ok := inner.(*sqliteConn)
+	defer one.Close()
+	err = one.Raw(func(inner any) error {
+		c, ok := inner.(*conn)
 		if !ok {
 			return fmt.Errorf("the connection is a %T", inner)
 		}

@@ -1,6 +1,7 @@
-package console
+package mask
 
 import (
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -26,8 +27,24 @@ func TestMarkedFieldsHoldSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []bool{true, false, true} {
-		if f := file.Messages().Get(0).Fields().Get(i); holdsSecret(f) != want {
+		if f := file.Messages().Get(0).Fields().Get(i); HoldsSecret(f) != want {
 			t.Errorf("%s holds a secret: %v", f.Name(), !want)
 		}
 	}
+}
+
+func FuzzDocument(f *testing.F) {
+	f.Add("a: b\n")
+	f.Add("{\"password\": \"x\"}")
+	f.Add("&a [*a]")
+	f.Add("a: &a\n  <<: *a\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		const secret = "PLANTED-s3cret-value"
+		var m Masker
+		_ = m.document(text)
+		got := m.Clean(m.document("password: " + secret + "\n" + text))
+		if strings.Contains(got, secret) {
+			t.Errorf("%q", got)
+		}
+	})
 }

@@ -1,4 +1,6 @@
-package cli
+// Package unified compares two texts line by line, in the form that patch tools
+// read. It knows no files and writes nothing.
+package unified
 
 import (
 	"fmt"
@@ -14,9 +16,9 @@ type line struct {
 	text string
 }
 
-// unified returns the hunks that turn one text into another, empty when they
+// Hunks returns the hunks that turn one text into another, empty when they
 // are equal.
-func unified(from, to string) []string {
+func Hunks(from, to string) []string {
 	all := compareLines(lines(from), lines(to))
 	var out []string
 	for start := 0; start < len(all); {

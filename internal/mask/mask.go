@@ -1,4 +1,9 @@
-package console
+// Package mask takes secrets out of messages before they are kept or shown:
+// fields that are marked or named as secrets, tokens and keys wherever they
+// stand, documents within texts, and each secret that it met again wherever it
+// is repeated. It cannot know a secret that nothing names; see docs/security.md.
+// The audit log of calls goes through it.
+package mask
 
 import (
 	"bytes"
@@ -18,11 +23,11 @@ import (
 	"github.com/axle-cd/axle/internal/scrub"
 )
 
-// masked stands for a secret.
-const masked = "[masked]"
+// Mask stands for a secret.
+const Mask = "[Mask]"
 
-// maxDocument bounds a text that is read as YAML or JSON to be masked, in
-// bytes; a longer one is masked whole.
+// maxDocument bounds a text that is read as YAML or JSON to be Mask, in
+// bytes; a longer one is Mask whole.
 const maxDocument = 256 << 10
 
 var (
@@ -37,8 +42,8 @@ var (
 	privateText = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|$)`)
 )
 
-// holdsSecret reports whether a field is marked, or named, as a secret.
-func holdsSecret(field protoreflect.FieldDescriptor) bool {
+// HoldsSecret reports whether a field is marked, or named, as a secret.
+func HoldsSecret(field protoreflect.FieldDescriptor) bool {
 	if o, ok := field.Options().(*descriptorpb.FieldOptions); ok && o.GetDebugRedact() {
 		return true
 	}
@@ -49,12 +54,12 @@ func namesSecret(name string) bool {
 	return secretName.MatchString(name) && !plainName.MatchString(name)
 }
 
-// masker takes secrets out of messages and remembers them, so that it finds
+// Masker takes secrets out of messages and remembers them, so that it finds
 // them again where nobody expects them: in an error, in another field.
-type masker struct{ secrets map[string]string }
+type Masker struct{ secrets map[string]string }
 
-// text returns a message as JSON without secrets.
-func (m *masker) text(message proto.Message) string {
+// Text returns a message as JSON without secrets.
+func (m *Masker) Text(message proto.Message) string {
 	if message == nil || !message.ProtoReflect().IsValid() {
 		return ""
 	}
@@ -62,26 +67,26 @@ func (m *masker) text(message proto.Message) string {
 	m.message(clone.ProtoReflect())
 	data, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(clone)
 	if err != nil {
-		return masked
+		return Mask
 	}
 	// protojson varies its spaces on purpose.
 	var plain any
 	if err := json.Unmarshal(data, &plain); err != nil {
-		return masked
+		return Mask
 	}
 	out, err := json.Marshal(plain)
 	if err != nil {
-		return masked
+		return Mask
 	}
-	return m.clean(string(out))
+	return m.Clean(string(out))
 }
 
-// clean takes every secret that was met out of a text.
-func (m *masker) clean(text string) string {
+// Clean takes every secret that was met out of a text.
+func (m *Masker) Clean(text string) string {
 	return maskText(scrub.New(m.secrets).String(text))
 }
 
-func (m *masker) note(name, secret string) {
+func (m *Masker) note(name, secret string) {
 	// Shorter ones would take words out of everything else.
 	if len(secret) < 6 {
 		return
@@ -92,7 +97,7 @@ func (m *masker) note(name, secret string) {
 	m.secrets[fmt.Sprintf("%s %d", name, len(m.secrets))] = secret
 }
 
-func (m *masker) message(message protoreflect.Message) {
+func (m *Masker) message(message protoreflect.Message) {
 	message.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		switch {
 		case field.IsMap():
@@ -108,13 +113,13 @@ func (m *masker) message(message protoreflect.Message) {
 	})
 }
 
-func (m *masker) mapOf(field protoreflect.FieldDescriptor, values protoreflect.Map) {
+func (m *Masker) mapOf(field protoreflect.FieldDescriptor, values protoreflect.Map) {
 	of := field.MapValue()
 	values.Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {
 		switch {
 		case of.Kind() == protoreflect.MessageKind:
 			m.message(value.Message())
-		case of.Kind() == protoreflect.StringKind && (holdsSecret(field) || namesSecret(key.String())):
+		case of.Kind() == protoreflect.StringKind && (HoldsSecret(field) || namesSecret(key.String())):
 			values.Set(key, m.hide(string(field.Name()), value.String()))
 		case of.Kind() == protoreflect.StringKind:
 			values.Set(key, protoreflect.ValueOfString(m.document(value.String())))
@@ -125,7 +130,7 @@ func (m *masker) mapOf(field protoreflect.FieldDescriptor, values protoreflect.M
 	})
 }
 
-func (m *masker) listOf(field protoreflect.FieldDescriptor, values protoreflect.List) {
+func (m *Masker) listOf(field protoreflect.FieldDescriptor, values protoreflect.List) {
 	for i := range values.Len() {
 		if out, changed := m.value(field, values.Get(i)); changed {
 			values.Set(i, out)
@@ -133,12 +138,12 @@ func (m *masker) listOf(field protoreflect.FieldDescriptor, values protoreflect.
 	}
 }
 
-func (m *masker) value(field protoreflect.FieldDescriptor, value protoreflect.Value) (protoreflect.Value, bool) {
+func (m *Masker) value(field protoreflect.FieldDescriptor, value protoreflect.Value) (protoreflect.Value, bool) {
 	switch field.Kind() {
 	case protoreflect.MessageKind, protoreflect.GroupKind:
 		m.message(value.Message())
 	case protoreflect.StringKind:
-		if holdsSecret(field) {
+		if HoldsSecret(field) {
 			return m.hide(string(field.Name()), value.String()), true
 		}
 		return protoreflect.ValueOfString(m.document(value.String())), true
@@ -149,22 +154,22 @@ func (m *masker) value(field protoreflect.FieldDescriptor, value protoreflect.Va
 	return value, false
 }
 
-func (m *masker) hide(name, secret string) protoreflect.Value {
+func (m *Masker) hide(name, secret string) protoreflect.Value {
 	if secret == "" {
 		return protoreflect.ValueOfString("")
 	}
 	m.note(name, secret)
-	return protoreflect.ValueOfString(masked)
+	return protoreflect.ValueOfString(Mask)
 }
 
 // document masks a text that may be YAML or JSON, such as Helm's values: what
 // stands under a key that names a secret goes.
-func (m *masker) document(text string) string {
+func (m *Masker) document(text string) string {
 	if !strings.ContainsAny(text, ":{") {
 		return text
 	}
 	if len(text) > maxDocument {
-		return fmt.Sprintf("%s (%d bytes)", masked, len(text))
+		return fmt.Sprintf("%s (%d bytes)", Mask, len(text))
 	}
 	var out bytes.Buffer
 	in, back := yaml.NewDecoder(strings.NewReader(text)), yaml.NewEncoder(&out)
@@ -177,13 +182,13 @@ func (m *masker) document(text string) string {
 		}
 		if err != nil {
 			if strings.Contains(text, "\n") {
-				return masked + " (no YAML)"
+				return Mask + " (no YAML)"
 			}
 			return text
 		}
 		changed = m.node(&root, 0) || changed
 		if err := back.Encode(&root); err != nil {
-			return masked
+			return Mask
 		}
 	}
 	if !changed {
@@ -196,9 +201,9 @@ func (m *masker) document(text string) string {
 const maxDepth = 100
 
 // node masks below a node and reports whether it changed anything.
-func (m *masker) node(n *yaml.Node, depth int) (changed bool) {
+func (m *Masker) node(n *yaml.Node, depth int) (changed bool) {
 	if depth > maxDepth {
-		n.Kind, n.Tag, n.Value, n.Content, n.Alias = yaml.ScalarNode, "!!str", masked, nil, nil
+		n.Kind, n.Tag, n.Value, n.Content, n.Alias = yaml.ScalarNode, "!!str", Mask, nil, nil
 		return true
 	}
 	if n.Kind != yaml.MappingNode {
@@ -212,7 +217,7 @@ func (m *masker) node(n *yaml.Node, depth int) (changed bool) {
 		key, value := n.Content[i], n.Content[i+1]
 		if namesSecret(key.Value) || named && strings.EqualFold(key.Value, "value") {
 			m.noteAll(key.Value, value)
-			n.Content[i+1] = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: masked}
+			n.Content[i+1] = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: Mask}
 			changed = true
 			continue
 		}
@@ -233,7 +238,7 @@ func isNamedSecret(n *yaml.Node) bool {
 	return false
 }
 
-func (m *masker) noteAll(name string, n *yaml.Node) {
+func (m *Masker) noteAll(name string, n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode {
 		m.note(name, n.Value)
 	}
@@ -244,8 +249,8 @@ func (m *masker) noteAll(name string, n *yaml.Node) {
 
 // maskText takes out what is a secret by its look.
 func maskText(text string) string {
-	text = bearerText.ReplaceAllString(text, masked)
-	text = jwtText.ReplaceAllString(text, masked)
-	text = privateText.ReplaceAllString(text, masked)
-	return userInfo.ReplaceAllString(text, "${1}"+masked+"@")
+	text = bearerText.ReplaceAllString(text, Mask)
+	text = jwtText.ReplaceAllString(text, Mask)
+	text = privateText.ReplaceAllString(text, Mask)
+	return userInfo.ReplaceAllString(text, "${1}"+Mask+"@")
 }

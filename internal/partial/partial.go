@@ -1,0 +1,97 @@
+// Package partial changes some fields of a value and leaves the others, by the
+// names that the fields have in JSON. It knows nothing of what they mean.
+package partial
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// NoFieldError is a path that names none.
+type NoFieldError struct{ Path string }
+
+// Error implements error.
+func (e *NoFieldError) Error() string { return fmt.Sprintf("%.80q is no field", e.Path) }
+
+// Merge returns old with the fields at the JSON paths ("git.ref") taken from
+// new, and new without paths. A field that new does not have is removed.
+// NoFieldError.
+func Merge[T any](old, new T, paths []string) (merged T, err error) {
+	if len(paths) == 0 {
+		return new, nil
+	}
+	into, err := tree(old)
+	if err != nil {
+		return merged, err
+	}
+	from, err := tree(new)
+	if err != nil {
+		return merged, err
+	}
+	for _, path := range paths {
+		parts := strings.Split(path, ".")
+		if !isField(reflect.TypeFor[T](), parts) {
+			return merged, &NoFieldError{path}
+		}
+		copyPath(into, from, parts)
+	}
+	return as[T](into)
+}
+
+// Normal returns a value as it reads back from its JSON, so that equal values
+// are equal: an empty list is no list.
+func Normal[T any](v T) (T, error) { return as[T](v) }
+
+// as reads a value from the JSON of another.
+func as[T any](v any) (out T, err error) {
+	text, err := json.Marshal(v)
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	return out, err
+}
+
+func tree(v any) (map[string]any, error) { return as[map[string]any](v) }
+
+func copyPath(into, from map[string]any, parts []string) {
+	last := len(parts) - 1
+	for _, part := range parts[:last] {
+		from, _ = from[part].(map[string]any)
+		next, ok := into[part].(map[string]any)
+		if !ok {
+			next = map[string]any{}
+			into[part] = next
+		}
+		into = next
+	}
+	if value, ok := from[parts[last]]; ok {
+		into[parts[last]] = value
+	} else {
+		delete(into, parts[last])
+	}
+}
+
+// isField reports whether the parts name a field by its JSON names. Keys of
+// maps are free.
+func isField(t reflect.Type, parts []string) bool {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if len(parts) == 0 {
+		return true
+	}
+	switch t.Kind() {
+	case reflect.Map:
+		return len(parts) == 1 && parts[0] != ""
+	case reflect.Struct:
+		for i := range t.NumField() {
+			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+			if name == parts[0] {
+				return isField(t.Field(i).Type, parts[1:])
+			}
+		}
+	}
+	return false
+}

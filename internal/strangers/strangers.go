@@ -1,0 +1,125 @@
+// Package strangers bounds the bodies of requests: how large, how long they may
+// take to arrive, and how many are waited for at once of callers whom nobody
+// knows yet. It does not look who calls.
+package strangers
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/axle-cd/axle/internal/address"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/routes"
+)
+
+const (
+	// timeout is how long the body of a stranger may take to arrive.
+	timeout = 10 * time.Second
+	// atOnce bounds the bodies of strangers that are waited for, and ofOne
+	// those from one address; a large site registers its agents from one.
+	atOnce = 512
+	ofOne  = 256
+)
+
+// Gate counts the bodies that are waited for of callers whom nobody knows. With
+// 64 KiB each that is 32 MiB of memory at most, and a crowd that sends nothing
+// has to come back every 10 s. Its zero value is empty.
+type Gate struct {
+	mu  sync.Mutex
+	all int
+	of  map[string]int
+}
+
+// Serve hands a request on with a body of at most that many bytes, or refuses
+// it when there is no place.
+func (g *Gate) Serve(w http.ResponseWriter, r *http.Request, bytes int64, next http.Handler) {
+	if r.Body == nil || r.Body == http.NoBody {
+		next.ServeHTTP(w, r)
+		return
+	}
+	leave := g.enter(r.RemoteAddr)
+	if leave == nil {
+		refuse(w, r)
+		return
+	}
+	defer leave()
+	r.Body = Bound(w, r.Body, bytes, timeout, leave)
+	next.ServeHTTP(w, r)
+}
+
+// enter takes a place until leave is called, which may be more than once; nil
+// when there is none.
+func (g *Gate) enter(remote string) (leave func()) {
+	host := address.Host(remote)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.all >= atOnce || g.of[host] >= ofOne {
+		return nil
+	}
+	if g.of == nil {
+		g.of = map[string]int{}
+	}
+	g.all++
+	g.of[host]++
+	return sync.OnceFunc(func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.all--
+		if g.of[host]--; g.of[host] == 0 {
+			delete(g.of, host)
+		}
+	})
+}
+
+// refuse says that there is no place, in the form that calls read.
+func refuse(w http.ResponseWriter, r *http.Request) {
+	routes.LeaveBody(w, r)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Retry-After", "1")
+	w.WriteHeader(errcode.HTTPStatus(errcode.Unavailable))
+	_ = json.NewEncoder(w).Encode(map[string]string{
+		"code": "unavailable", "message": "too many callers who are not logged in send something at once; try again in a second",
+	})
+}
+
+// Bound returns a body of at most that many bytes that must arrive within a
+// time; arrived is called when nothing more is waited for, nil calls nothing.
+func Bound(w http.ResponseWriter, body io.ReadCloser, bytes int64, within time.Duration, arrived func()) io.ReadCloser {
+	b := &timedBody{ReadCloser: body, control: http.NewResponseController(w), arrived: arrived}
+	b.limit(time.Now().Add(within))
+	return http.MaxBytesReader(w, b, bytes)
+}
+
+// timedBody is a request's body that must arrive in time. Once it is here, the
+// call may take as long as it likes: a connection whose deadline passes counts
+// as gone, and its call as given up.
+type timedBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+	arrived func()
+	ended   bool
+}
+
+// limit sets the deadline. A writer that knows none, as in a test without a
+// listener, has nobody slow at its other end.
+func (b *timedBody) limit(at time.Time) { _ = b.control.SetReadDeadline(at) }
+
+// Read implements io.Reader.
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !b.ended {
+		b.ended = true
+		if errors.Is(err, io.EOF) {
+			b.limit(time.Time{})
+		}
+		if b.arrived != nil {
+			b.arrived()
+		}
+	}
+	return n, err
+}
