@@ -11,6 +11,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/bearertoken"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/routes"
 )
@@ -37,7 +38,7 @@ func (s *Server) admit(ctx context.Context, h http.Header) (identity.Principal, 
 	if err := s.catchUp(ctx, h); err != nil {
 		return identity.Principal{}, err
 	}
-	p, err := s.Identity.Authenticate(ctx, identity.Bearer(h))
+	p, err := s.Identity.Authenticate(ctx, bearertoken.Of(h))
 	if err != nil {
 		return identity.Principal{}, err
 	}
@@ -61,7 +62,7 @@ func (s *Server) catchUp(ctx context.Context, h http.Header) error {
 	if !s.Feed.Position().Before(seen) {
 		return nil
 	}
-	if _, err := s.Identity.Authenticate(ctx, identity.Bearer(h)); err != nil {
+	if _, err := s.Identity.Authenticate(ctx, bearertoken.Of(h)); err != nil {
 		return errcode.New(errcode.Unavailable, "this replica has not caught up with position %s yet; try again in a second", seen).After(time.Second)
 	}
 	return s.Feed.WaitFor(ctx, seen)

@@ -9,6 +9,7 @@ import (
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/address"
+	"github.com/axle-cd/axle/internal/bearertoken"
 	"github.com/axle-cd/axle/internal/bootstrap"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -20,7 +21,7 @@ func (c calls) noteRegistration(ctx context.Context, req *connect.Request[agentv
 	if c.Audit == nil {
 		return
 	}
-	token, terr := c.Identity.Authenticate(ctx, bootstrap.Secret(identity.Bearer(req.Header())))
+	token, terr := c.Identity.Authenticate(ctx, bootstrap.Secret(bearertoken.Of(req.Header())))
 	if err != nil && terr != nil {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/bearertoken"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -28,7 +29,7 @@ func (c calls) Register(ctx context.Context, req *connect.Request[agentv1.Regist
 		return nil, err
 	}
 	m := req.Msg
-	out, err := c.Identity.Register(ctx, identity.Bearer(req.Header()), identity.Registration{
+	out, err := c.Identity.Register(ctx, bearertoken.Of(req.Header()), identity.Registration{
 		PublicKey: m.GetPublicKey(), ClusterUID: m.GetClusterUid(), Name: m.GetName(), Tags: m.GetTags(),
 		BootID: m.GetBootId(), AgentVersion: m.GetAgentVersion(), Proof: m.GetProof(),
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/bearertoken"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 )
@@ -195,7 +196,7 @@ func (s *Server) recognise(ctx context.Context, header http.Header) (identity.Pr
 	if err := s.Feed.Ready(); err != nil {
 		return nobody, err
 	}
-	bearer := identity.Bearer(header)
+	bearer := bearertoken.Of(header)
 	if bearer == "" {
 		return s.bySession(ctx, header)
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
-	"github.com/axle-cd/axle/hub/console/auditapi"
 	"github.com/axle-cd/axle/hub/config"
+	"github.com/axle-cd/axle/hub/console/auditapi"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/fleet"

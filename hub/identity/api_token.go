@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/bearertoken"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -96,8 +97,8 @@ func (d *Directory) create(ctx context.Context, by Principal, t Token, l lifetim
 
 // mint gives a token its id, secret and times; an end that it has is the latest.
 func (d *Directory) mint(t Token, lifetime time.Duration) CreatedToken {
-	bearer := newBearer()
-	hash := hashBearer(bearer)
+	bearer := bearertoken.New()
+	hash := bearertoken.Hash(bearer)
 	t.ID, t.Hash, t.CreatedAt = newID("tok_"), hash[:], d.now()
 	if end := t.CreatedAt + lifetime.Microseconds(); t.ExpiresAt == 0 || end < t.ExpiresAt {
 		t.ExpiresAt = end

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/bearertoken"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 )
@@ -24,7 +25,7 @@ const (
 
 var (
 	errNoBearer = errcode.New(errcode.Unauthorized, "no token was sent; log in, or send Authorization: Bearer <token>")
-	errAlien    = errcode.New(errcode.Unauthorized, "what was sent is no token of a hub, which begins with %s; log in again", bearerPrefix)
+	errAlien    = errcode.New(errcode.Unauthorized, "what was sent is no token of a hub, which begins with %s; log in again", bearertoken.Prefix)
 	errUnknown  = errcode.New(errcode.Unauthorized, "the token is not known, has expired, or was revoked, or the one was that made it; log in again")
 	errLoading  = errcode.New(errcode.Unavailable, "the hub is loading its tokens; try again in a second").After(time.Second)
 	errUnasked  = errcode.New(errcode.Unavailable, "this hub has not heard of the token yet, and its database does not answer; try again in a second").After(time.Second)
@@ -54,10 +55,10 @@ func (d *Directory) known(ctx context.Context, bearer string) (Token, error) {
 	switch {
 	case bearer == "":
 		return Token{}, errNoBearer
-	case !strings.HasPrefix(bearer, bearerPrefix):
+	case !strings.HasPrefix(bearer, bearertoken.Prefix):
 		return Token{}, errAlien
 	}
-	hash, now := hashBearer(bearer), d.now()
+	hash, now := bearertoken.Hash(bearer), d.now()
 	t, found, loaded, goodAt := d.tokens.get(hash)
 	switch {
 	case !loaded:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/bearertoken"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -215,8 +216,8 @@ func (d *Directory) Prove(ctx context.Context, by Principal, at int64) (CreatedT
 			return err
 		}
 		row.ProvedAt = at
-		made = CreatedToken{Token: t, Secret: newBearer()}
-		hash := hashBearer(made.Secret)
+		made = CreatedToken{Token: t, Secret: bearertoken.New()}
+		hash := bearertoken.Hash(made.Secret)
 		made.Hash = hash[:]
 		if err := d.store.UpdateToken(ctx, made.Token); err != nil {
 			return err

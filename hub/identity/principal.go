@@ -2,7 +2,9 @@ package identity
 
 import (
 	"context"
+	"crypto/rand"
 	"slices"
+	"strings"
 )
 
 // Kind says what sort of caller a Principal is.
@@ -84,3 +86,6 @@ func FromContext(ctx context.Context) (Principal, bool) {
 	p, ok := ctx.Value(principalKey{}).(Principal)
 	return p, ok
 }
+
+// newID returns a prefix with 130 random bits.
+func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/bearertoken"
 	"github.com/axle-cd/axle/internal/bootstrap"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
@@ -89,7 +90,7 @@ func (r Registration) check() error {
 
 // bootstrapToken returns the token of a bearer that has not expired.
 func (d *Directory) bootstrapToken(ctx context.Context, bearer string) (Token, error) {
-	hash := hashBearer(bootstrap.Secret(bearer)) // older agents send all of it
+	hash := bearertoken.Hash(bootstrap.Secret(bearer)) // older agents send all of it
 	t, err := d.store.TokenByHash(ctx, hash[:])
 	if err == nil {
 		err = d.stands(ctx, t, d.now())

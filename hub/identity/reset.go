@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/bearertoken"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -78,7 +79,7 @@ func (d *Directory) CheckReset(ctx context.Context, bearer string) (User, error)
 }
 
 func (d *Directory) resetToken(ctx context.Context, bearer string) (Token, User, error) {
-	hash := hashBearer(bearer)
+	hash := bearertoken.Hash(bearer)
 	t, err := d.store.TokenByHash(ctx, hash[:])
 	if err != nil && !errcode.Is(err, errcode.NotFound) {
 		return Token{}, User{}, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/bearertoken"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -54,8 +55,8 @@ func (d *Directory) StartDevice(ctx context.Context, source string, r CLIRequest
 	if err != nil {
 		return StartedDevice{}, err
 	}
-	code, now := newBearer(), d.now()
-	hash := hashBearer(code)
+	code, now := bearertoken.New(), d.now()
+	hash := bearertoken.Hash(code)
 	started := StartedDevice{Code: code, Device: Device{
 		Hash: hash[:], Client: r.Client, Source: cut(source, maxName), Scopes: r.Scopes, Lifetime: r.Lifetime.Microseconds(),
 		Interval: deviceInterval.Microseconds(), CreatedAt: now, ExpiresAt: now + deviceLifetime.Microseconds(),
@@ -167,10 +168,10 @@ func (d *Directory) AnswerDevice(ctx context.Context, by Principal, typed string
 // PollDevice tells a command line how its login is, and gives the token once
 // a person said yes. The second value is how long to wait until the next poll.
 func (d *Directory) PollDevice(ctx context.Context, code string) (DevicePhase, time.Duration, CreatedToken, error) {
-	if !strings.HasPrefix(code, bearerPrefix) {
+	if !strings.HasPrefix(code, bearertoken.Prefix) {
 		return DeviceExpired, 0, CreatedToken{}, nil
 	}
-	hash := hashBearer(code)
+	hash := bearertoken.Hash(code)
 	device, err := d.store.Device(ctx, hash[:])
 	now := d.now()
 	switch {

@@ -6,6 +6,7 @@ import (
 	"net/mail"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/bearertoken"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -21,7 +22,7 @@ func (d *Directory) PrepareSetup(ctx context.Context, present string) (string, e
 		return "", nil
 	}
 	if present != "" {
-		hash := hashBearer(present)
+		hash := bearertoken.Hash(present)
 		t, err := d.store.TokenByHash(ctx, hash[:])
 		if err == nil && t.Kind == TokenSetup && !t.expired(d.now()) {
 			return present, nil
@@ -128,7 +129,7 @@ func (d *Directory) setupToken(ctx context.Context, bearer string) (Token, error
 	if err != nil {
 		return Token{}, err
 	}
-	hash := hashBearer(bearer)
+	hash := bearertoken.Hash(bearer)
 	t, err := d.store.TokenByHash(ctx, hash[:])
 	switch {
 	case err != nil && !errcode.Is(err, errcode.NotFound):

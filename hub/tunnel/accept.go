@@ -11,6 +11,7 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/bearertoken"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
@@ -74,7 +75,7 @@ func (t *Tunnels) admit(r *http.Request) (p identity.Principal, err error) {
 	case !t.accepts.Allow():
 		return p, errcode.New(errcode.Unavailable, "many agents dial at once; come again in a few seconds").After(2 * time.Second)
 	}
-	bearer := identity.Bearer(r.Header)
+	bearer := bearertoken.Of(r.Header)
 	if p, err = t.Identity.Authenticate(r.Context(), bearer); err != nil {
 		return p, err
 	}

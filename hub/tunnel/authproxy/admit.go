@@ -9,6 +9,7 @@ import (
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/bearertoken"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubereq"
 )
@@ -21,7 +22,7 @@ func (p *Proxy) admit(r *http.Request, a *asked) (err error) {
 	if len(r.Header["Authorization"]) == 0 {
 		return errcode.New(errcode.Unauthorized, "no token was sent; axle clusters kubeconfig makes a kubeconfig that sends one")
 	}
-	bearer := identity.Bearer(r.Header)
+	bearer := bearertoken.Of(r.Header)
 	if bearer == "" {
 		return errcode.New(errcode.Unauthorized, "send one Authorization: Bearer <token>; nothing else is known here")
 	}

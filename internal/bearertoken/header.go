@@ -1,31 +1,31 @@
-package identity
+package bearertoken
 
 import (
 	"net/http"
 	"strings"
 )
 
-// maxBearer bounds what follows the scheme, in bytes: the longest that the hub
+// maxLength bounds what follows the scheme, in bytes: the longest that the hub
 // gives, a credential of one cluster, has some 300.
-const maxBearer = 1024
+const maxLength = 1024
 
-const bearerScheme = "bearer"
+const scheme = "bearer"
 
-// Bearer returns the token that a request comes with, empty when there is none
+// Of returns the token that a request comes with, empty when there is none
 // that can be read in one way alone: one Authorization header, the scheme
 // Bearer in any case, and one token of at most 1 KiB after it. Whoever gets ""
 // refuses, and looks for no other sign of who calls when the header is there.
-func Bearer(h http.Header) string {
+func Of(h http.Header) string {
 	lines := h["Authorization"]
 	if len(lines) != 1 {
 		return ""
 	}
-	scheme, rest, found := strings.Cut(lines[0], " ")
-	if !found || !strings.EqualFold(scheme, bearerScheme) {
+	name, rest, found := strings.Cut(lines[0], " ")
+	if !found || !strings.EqualFold(name, scheme) {
 		return ""
 	}
 	token := strings.TrimLeft(rest, " ")
-	if len(token) > maxBearer {
+	if len(token) > maxLength {
 		return ""
 	}
 	for i := range len(token) {

@@ -1,11 +1,11 @@
-package identity_test
+package bearertoken_test
 
 import (
 	"net/http"
 	"strings"
 	"testing"
 
-	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/bearertoken"
 )
 
 const someBearer = "axle_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG"
@@ -48,12 +48,12 @@ func TestBearerIsReadInOneWay(t *testing.T) {
 		if test.lines != nil {
 			header["Authorization"] = test.lines
 		}
-		if got := identity.Bearer(header); got != test.want {
+		if got := bearertoken.Of(header); got != test.want {
 			t.Errorf("%s: read as %q, want %q", name, got, test.want)
 		}
 	}
 	header := http.Header{"Authorization": {"bearer " + someBearer}}
-	if n := testing.AllocsPerRun(100, func() { identity.Bearer(header) }); n > 0 {
+	if n := testing.AllocsPerRun(100, func() { bearertoken.Of(header) }); n > 0 {
 		t.Errorf("reading a token allocates %v times", n)
 	}
 }
@@ -66,10 +66,10 @@ func FuzzBearer(f *testing.F) {
 		f.Add(seed, "Bearer y")
 	}
 	f.Fuzz(func(t *testing.T, one, two string) {
-		if identity.Bearer(http.Header{"Authorization": {one, two}}) != "" {
+		if bearertoken.Of(http.Header{"Authorization": {one, two}}) != "" {
 			t.Error("two headers were read as one")
 		}
-		got := identity.Bearer(http.Header{"Authorization": {one}})
+		got := bearertoken.Of(http.Header{"Authorization": {one}})
 		if got == "" {
 			return
 		}
@@ -79,7 +79,7 @@ func FuzzBearer(f *testing.F) {
 		if len(got) > 1024 || strings.ContainsFunc(got, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == ',' || r == '"' || r == ';' }) {
 			t.Errorf("%q is no token", got)
 		}
-		if again := identity.Bearer(http.Header{"Authorization": {"bEARER " + got}}); again != got {
+		if again := bearertoken.Of(http.Header{"Authorization": {"bEARER " + got}}); again != got {
 			t.Errorf("%q becomes %q", got, again)
 		}
 	})

@@ -1,0 +1,29 @@
+// Package bearertoken is the form of the hub's secrets that callers carry: how one is
+// made, what is stored of it, and how a request brings it. It knows nobody's
+// secret, and not who may call.
+package bearertoken
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"math/big"
+	"strings"
+)
+
+// Prefix lets people and secret scanners know a token when they see one.
+const Prefix = "axle_"
+
+// digits is how many base 62 digits hold 32 random bytes.
+const digits = 43
+
+// New returns 48 bytes that carry 256 random bits.
+func New() string {
+	var random [32]byte
+	rand.Read(random[:]) // never fails
+	text := new(big.Int).SetBytes(random[:]).Text(62)
+	return Prefix + strings.Repeat("0", digits-len(text)) + text
+}
+
+// Hash is what is stored. A bearer is random, so that a plain hash is
+// as good as a slow one.
+func Hash(bearer string) [sha256.Size]byte { return sha256.Sum256([]byte(bearer)) }
