@@ -85,6 +85,8 @@ var harmless = []struct {
 	{[]string{"Access/CanI"}, []string{"action", "place.*"}, "answers about the caller; what is not to be seen is answered as if it were not there"},
 	{[]string{"Logins/", "Sessions/Setup", "Federation/Exchange"}, []string{"client", "code", "verifier", "device_code", "setup_token", "email", "grant_type", "subject_token", "subject_token_type", "trust"}, "proves who calls, or gives nothing"},
 
+	{[]string{"Logins/EndSessions"}, []string{"tokens"}, "ends more of the caller's own"},
+
 	{[]string{"Services/"}, gitParts("spec.git", "spec.sources.git", "spec.helm.git"), "a part of a repository that the caller may read: another part is read anew, played as spec.git"},
 	{[]string{"Services/"}, []string{"spec.sources.path", "spec.sources.chart", "spec.sources.version", "spec.helm.chart", "spec.helm.version"}, "the same, of charts"},
 	{[]string{"Services/"}, []string{"spec.helm.release", "spec.helm.values", "spec.helm.values_files", "spec.helm.ignore_hooks", "spec.helm.ignore_crds", "spec.helm.lua_script", "spec.helm.lua_file", "spec.helm.lua_folder", "spec.helm.kustomize_postrender", "spec.helm.upgrade"}, "how what is there is rendered, without network"},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/hubtest"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/bootstrap"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/test/oidcserver"
 )
@@ -76,7 +77,8 @@ func (w *ways) token(name string, made identity.CreatedToken, err error) identit
 		w.t.Fatal(name, err)
 	}
 	w.good[name] = func() bool {
-		_, err := w.identity().Authenticate(w.t.Context(), made.Secret)
+		// A bootstrap token carries the hub's key behind what the hub knows.
+		_, err := w.identity().Authenticate(w.t.Context(), bootstrap.Secret(made.Secret))
 		if err != nil && !errcode.Is(err, errcode.Unauthorized) {
 			w.t.Error(name, err)
 		}
