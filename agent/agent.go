@@ -20,6 +20,7 @@ import (
 	"github.com/axle-cd/axle/agent/hubclient"
 	"github.com/axle-cd/axle/agent/poll"
 	"github.com/axle-cd/axle/agent/render"
+	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/agent/testrun"
 	"github.com/axle-cd/axle/agent/upgrade"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
@@ -192,7 +193,7 @@ func (a *Agent) assemble(id *identity, fresh bool, renderer *render.Runner) (*pa
 		return nil, err
 	}
 	loop, err := poll.New(poll.Config{
-		Hub: session, Cache: store, Render: renderer, Apply: placed{engine, a}, Inventory: engine, Watch: watcher, Cluster: a.kube, Tests: tests, Errands: engine, Diffs: session,
+		Hub: session, Cache: store, Gate: tenancy.New(a.kube.rest, a.cfg.Namespace), Render: renderer, Apply: placed{engine, a}, Inventory: engine, Watch: watcher, Cluster: a.kube, Tests: tests, Errands: engine, Diffs: session,
 		List: list, Remembered: remembered, Fresh: fresh, BootID: a.bootID, AgentVersion: buildinfo.Version, Installation: a.installation(),
 		Interval: a.cfg.PollInterval, Fixed: a.cfg.PollInterval != 0,
 		Clock: a.cfg.Clock, Log: a.cfg.Log, Registerer: registry,
@@ -240,7 +241,7 @@ func (a *Agent) tell(do func(*poll.Loop, string)) func(string) {
 // testRunner makes what runs services' tests.
 func (a *Agent) testRunner(hub testrun.Hub) (*testrun.Runner, error) {
 	return testrun.New(testrun.Config{
-		REST: a.kube.rest, File: a.cfg.dir("tests.json"), Hub: hub, BootID: a.bootID, Clock: a.cfg.Clock, Log: a.cfg.Log,
+		File: a.cfg.dir("tests.json"), Hub: hub, BootID: a.bootID, Clock: a.cfg.Clock, Log: a.cfg.Log,
 		Changed: a.tell((*poll.Loop).Touched),
 		Ready: func(service string) (bool, string) {
 			if loop := a.loop.Load(); loop != nil {

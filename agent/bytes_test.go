@@ -22,6 +22,7 @@ import (
 	"github.com/axle-cd/axle/agent"
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/render"
+	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/kubeobj"
 	"github.com/axle-cd/axle/test/bin"
 	"github.com/axle-cd/axle/test/kube"
@@ -170,7 +171,9 @@ func applyAndCapture(t *testing.T, request agent.RenderRequest) map[string]strin
 	needs(t, engine.Load(ctx))
 	service := apply.FromSpec(spec, "axle1:bytes")
 	service.CreateNamespace = true
-	if done, err := engine.Pass(ctx, service, objects); err != nil || len(done.Problems) > 0 {
+	permit, err := tenancy.New(rest, "axle-system").Permit(tenancy.FromSpec(spec))
+	needs(t, err)
+	if done, err := engine.Pass(ctx, permit, service, objects); err != nil || len(done.Problems) > 0 {
 		t.Fatalf("%v %+v", err, done.Problems)
 	}
 

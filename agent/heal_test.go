@@ -21,6 +21,7 @@ import (
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/drift"
 	"github.com/axle-cd/axle/agent/health"
+	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/internal/kubeobj"
@@ -35,6 +36,7 @@ type pair struct {
 	cluster *kube.Cluster
 	user    string
 	admin   kubernetes.Interface
+	gate    *tenancy.Gate
 	engine  *apply.Engine
 	watcher *drift.Watcher
 	// clock is theirs, the real one when nil.
@@ -81,6 +83,7 @@ func startAt(t testing.TB, manual *clock.Manual, cluster *kube.Cluster, user str
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.gate = tenancy.New(rest, "axle-system")
 	if p.engine, err = apply.New(apply.Config{REST: rest, ClusterID: "c-1", Live: p.watcher, Clock: moved}); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +114,11 @@ func (p *pair) pass(service apply.Service, manifests string) apply.Result {
 		}
 		objects = append(objects, o)
 	}
-	result, err := p.engine.Pass(p.t.Context(), service, objects)
+	permit, err := p.gate.Permit(tenancy.Request{Service: service.ID, Namespace: service.Namespace})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	result, err := p.engine.Pass(p.t.Context(), permit, service, objects)
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -21,9 +21,11 @@ import (
 
 	"github.com/axle-cd/axle/agent/poll"
 	"github.com/axle-cd/axle/agent/render"
+	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
 // kube is the cluster as renders and the hub want to know it. What it serves
@@ -41,7 +43,7 @@ type kube struct {
 	stale  bool
 	// told is what run's caller knows to be served.
 	told render.Capabilities
-	// accounts ask in the name of services' accounts.
+	// accounts look up for services, by the user that they act as.
 	accounts map[string]dynamic.Interface
 }
 
@@ -177,7 +179,7 @@ func (k *kube) discover(ctx context.Context) (*served, error) {
 }
 
 // Lookup is poll.Cluster: one live object, or a list without a name.
-func (k *kube) Lookup(ctx context.Context, key render.LookupKey) ([]byte, error) {
+func (k *kube) Lookup(ctx context.Context, permit tenancy.Permit, key render.LookupKey) ([]byte, error) {
 	gv, err := schema.ParseGroupVersion(key.APIVersion)
 	if err != nil {
 		return nil, errcode.New(errcode.Invalid, "look up %s: %w", key.Kind, err)
@@ -193,7 +195,11 @@ func (k *kube) Lookup(ctx context.Context, key render.LookupKey) ([]byte, error)
 		}
 		return nil, nil
 	}
-	as, err := k.as(key.Account)
+	kind := kubeobj.Kind{Group: gv.Group, Version: gv.Version, Kind: key.Kind, Resource: resource.Name, Namespaced: resource.Namespaced}
+	if err := permit.MayRead(kind, key.Namespace); err != nil {
+		return nil, fmt.Errorf("look up %s %s: %w", key.Kind, key.Name, err)
+	}
+	as, err := k.as(permit)
 	if err != nil {
 		return nil, err
 	}
@@ -220,26 +226,25 @@ func (k *kube) Lookup(ctx context.Context, key render.LookupKey) ([]byte, error)
 	return object.MarshalJSON()
 }
 
-// as returns a client that asks as a user, or as the agent itself.
-func (k *kube) as(user string) (dynamic.Interface, error) {
-	if user == "" {
-		return k.dynamic, nil
-	}
+// as returns a client that asks as a permit says.
+func (k *kube) as(permit tenancy.Permit) (dynamic.Interface, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if client := k.accounts[user]; client != nil {
+	if client := k.accounts[permit.User()]; client != nil {
 		return client, nil
 	}
-	conf := rest.CopyConfig(k.rest)
-	conf.Impersonate = rest.ImpersonationConfig{UserName: user}
+	conf, err := permit.REST()
+	if err != nil {
+		return nil, err
+	}
 	client, err := dynamic.NewForConfig(conf)
 	if err != nil {
-		return nil, fmt.Errorf("ask as %s: %w", user, err)
+		return nil, fmt.Errorf("ask as %s: %w", permit.User(), err)
 	}
 	if k.accounts == nil {
 		k.accounts = map[string]dynamic.Interface{}
 	}
-	k.accounts[user] = client
+	k.accounts[permit.User()] = client
 	return client, nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/render"
+	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/agent/upgrade"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/buildinfo"
@@ -88,10 +89,10 @@ func (a *Agent) isOwn(spec *agentv1.ServiceSpec) bool {
 
 // Pass is poll.Applier. The agent's own Deployment goes by the keeper, which
 // applies it only when it is what runs already.
-func (p placed) Pass(ctx context.Context, service apply.Service, objects []*unstructured.Unstructured) (apply.Result, error) {
+func (p placed) Pass(ctx context.Context, permit tenancy.Permit, service apply.Service, objects []*unstructured.Unstructured) (apply.Result, error) {
 	k := p.agent.keeper
 	if k == nil || service.Name != upgrade.Name || service.Namespace != p.agent.cfg.Namespace {
-		return p.Engine.Pass(ctx, service, objects)
+		return p.Engine.Pass(ctx, permit, service, objects)
 	}
 	busy := apply.Result{Phase: apply.PhaseApplying, Sync: apply.SyncApplying, Reason: reasonUpgrading, Again: k.Tick}
 	if p.agent.cfg.Candidate != "" {
@@ -103,7 +104,7 @@ func (p placed) Pass(ctx context.Context, service apply.Service, objects []*unst
 	case err != nil:
 		return apply.Result{}, err
 	case wanted.Same:
-		return p.Engine.Pass(ctx, service, objects)
+		return p.Engine.Pass(ctx, permit, service, objects)
 	case wanted.Failed:
 		busy.Sync, busy.Reason = apply.SyncFailed, reasonUpgradeFailed
 	}

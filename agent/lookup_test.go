@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"github.com/axle-cd/axle/agent"
 	"github.com/axle-cd/axle/agent/poll"
 	"github.com/axle-cd/axle/agent/render"
+	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/bin"
 	"github.com/axle-cd/axle/test/kube"
@@ -30,6 +32,7 @@ import (
 type lookups struct {
 	t      *testing.T
 	kube   poll.Cluster
+	gate   *tenancy.Gate
 	runner *render.Runner
 }
 
@@ -75,10 +78,23 @@ func newLookups(t *testing.T) *lookups {
 	l := &lookups{t: t}
 	l.kube, err = agent.NewCluster(config)
 	needs(t, err)
+	rest, err := cluster.ConfigFor(lookupUser, "system:masters")
+	needs(t, err)
+	l.gate = tenancy.New(rest, "axle-system")
 	l.runner, err = render.New(render.Config{Binary: binary, Pool: 1})
 	needs(t, err)
 	t.Cleanup(l.runner.Close)
 	return l
+}
+
+// permitted looks up as a permit says.
+type permitted struct {
+	poll.Cluster
+	permit tenancy.Permit
+}
+
+func (p permitted) Lookup(ctx context.Context, key render.LookupKey) ([]byte, error) {
+	return p.Cluster.Lookup(ctx, p.permit, key)
 }
 
 // of renders what a template makes of a lookup.
@@ -94,7 +110,9 @@ func (l *lookups) of(account, template string) (string, []render.Read, error) {
 	}
 	caps, _, err := l.kube.Capabilities(l.t.Context())
 	needs(l.t, err)
-	result, err := l.runner.Render(l.t.Context(), render.Pass{ID: "s", Name: "look", Namespace: lookupNamespace, Folder: dir, Capabilities: caps, Lookup: l.kube, Account: account})
+	permit, err := l.gate.Permit(tenancy.Request{Service: "s", Namespace: lookupNamespace, Account: account})
+	needs(l.t, err)
+	result, err := l.runner.Render(l.t.Context(), render.Pass{ID: "s", Name: "look", Namespace: lookupNamespace, Folder: dir, Capabilities: caps, Lookup: permitted{l.kube, permit}})
 	if err != nil {
 		return "", nil, err
 	}
@@ -113,7 +131,7 @@ func TestLookupsReadTheCluster(t *testing.T) {
 	cluster := kube.Shared(t)
 	mark, err := cluster.AuditMark()
 	needs(t, err)
-	const tenant = "system:serviceaccount:" + lookupNamespace + ":tenant"
+	const tenant = "tenant"
 	tests := map[string]struct {
 		account, template, want, refused string
 	}{

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/kubeobj"
 	"github.com/axle-cd/axle/test/kube"
 )
@@ -34,6 +35,8 @@ type bed struct {
 	dynamic dynamic.Interface
 	engine  *apply.Engine
 	live    *oracle
+	// gates stand before the API server as each engine reaches it.
+	gates map[*apply.Engine]*tenancy.Gate
 }
 
 // newBed starts an engine on the shared API server. The inventories of all
@@ -45,7 +48,7 @@ func newBed(t *testing.T, change func(*apply.Config)) *bed {
 
 func bedOn(t *testing.T, cluster *kube.Cluster, change func(*apply.Config)) *bed {
 	t.Helper()
-	b := &bed{t: t, cluster: cluster}
+	b := &bed{t: t, cluster: cluster, gates: map[*apply.Engine]*tenancy.Gate{}}
 	var err error
 	if b.admin, err = kubernetes.NewForConfig(cluster.Config()); err != nil {
 		t.Fatal(err)
@@ -78,7 +81,18 @@ func (b *bed) restart(change func(*apply.Config)) *apply.Engine {
 	if err := engine.Load(b.t.Context()); err != nil {
 		b.t.Fatal(err)
 	}
+	b.gates[engine] = tenancy.New(cfg.REST, "axle-system")
 	return engine
+}
+
+// permit is what a service may do that nothing limits.
+func (b *bed) permit(engine *apply.Engine, service apply.Service) tenancy.Permit {
+	b.t.Helper()
+	permit, err := b.gates[engine].Permit(tenancy.Request{Service: service.ID, Namespace: service.Namespace})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return permit
 }
 
 func (b *bed) makeNamespace(name string) {
@@ -89,7 +103,7 @@ func (b *bed) makeNamespace(name string) {
 // pass runs one pass that must not fail as a whole.
 func (b *bed) pass(service apply.Service, docs ...string) apply.Result {
 	b.t.Helper()
-	result, err := b.engine.Pass(b.t.Context(), service, objects(b.t, docs...))
+	result, err := b.engine.Pass(b.t.Context(), b.permit(b.engine, service), service, objects(b.t, docs...))
 	if err != nil {
 		b.t.Fatal(err)
 	}

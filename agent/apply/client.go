@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
@@ -33,15 +34,31 @@ const (
 		"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 )
 
-// client sends the few kinds of requests that applying needs. All of them wait
+// sender sends the few kinds of requests that applying needs. All of them wait
 // at the gate, have a deadline, and are repeated while the API server is
-// merely busy.
-type client struct {
+// merely busy. It is the agent itself: inventories are written by it.
+type sender struct {
 	rest rest.Interface
 	gate *gate
 }
 
-func newClient(cfg *rest.Config, account string, g *gate) (*client, error) {
+// client is a sender for the objects of a service: nothing but a permit makes
+// one.
+type client struct{ *sender }
+
+func newClient(permit tenancy.Permit, g *gate) (*client, error) {
+	cfg, err := permit.REST()
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSender(cfg, g)
+	if err != nil {
+		return nil, err
+	}
+	return &client{s}, nil
+}
+
+func newSender(cfg *rest.Config, g *gate) (*sender, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	cfg.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
@@ -51,14 +68,11 @@ func newClient(cfg *rest.Config, account string, g *gate) (*client, error) {
 	// The gate bounds what is under way, and the API server's own fairness
 	// bounds the rate; a bucket here would only add latency.
 	cfg.QPS = -1
-	if account != "" {
-		cfg.Impersonate = rest.ImpersonationConfig{UserName: account}
-	}
 	c, err := rest.RESTClientFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("client of the API server: %w", err)
 	}
-	return &client{rest: c, gate: g}, nil
+	return &sender{rest: c, gate: g}, nil
 }
 
 func path(kind kubeobj.Kind, namespace, name string) string {
@@ -79,7 +93,7 @@ func path(kind kubeobj.Kind, namespace, name string) string {
 }
 
 // do sends what build makes until it is answered for good.
-func (c *client) do(ctx context.Context, build func() *rest.Request) (rest.Result, error) {
+func (c *sender) do(ctx context.Context, build func() *rest.Request) (rest.Result, error) {
 	backoff := jitter.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}
 	began := time.Now()
 	for try := 1; ; try++ {
@@ -100,7 +114,7 @@ func (c *client) do(ctx context.Context, build func() *rest.Request) (rest.Resul
 	}
 }
 
-func (c *client) once(ctx context.Context, build func() *rest.Request) (rest.Result, error) {
+func (c *sender) once(ctx context.Context, build func() *rest.Request) (rest.Result, error) {
 	if err := c.gate.enter(ctx); err != nil {
 		return rest.Result{}, err
 	}
@@ -151,7 +165,7 @@ func metadataOf(result rest.Result) (*metav1.PartialObjectMetadata, error) {
 }
 
 // get reads an object's metadata; nil without an error when there is none.
-func (c *client) get(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) (*metav1.PartialObjectMetadata, error) {
+func (c *sender) get(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) (*metav1.PartialObjectMetadata, error) {
 	result, err := c.do(ctx, func() *rest.Request {
 		return c.rest.Get().AbsPath(path(kind, ref.Namespace, ref.Name)).SetHeader("Accept", acceptMetadata)
 	})
@@ -165,11 +179,11 @@ func (c *client) get(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) (*
 }
 
 // apply sends a server-side apply, always forced.
-func (c *client) apply(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref, body []byte) (*metav1.PartialObjectMetadata, error) {
+func (c *sender) apply(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref, body []byte) (*metav1.PartialObjectMetadata, error) {
 	return c.patch(ctx, kind, ref, types.ApplyPatchType, body)
 }
 
-func (c *client) patch(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref, form types.PatchType, body []byte) (*metav1.PartialObjectMetadata, error) {
+func (c *sender) patch(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref, form types.PatchType, body []byte) (*metav1.PartialObjectMetadata, error) {
 	result, err := c.do(ctx, func() *rest.Request {
 		r := c.rest.Patch(form).AbsPath(path(kind, ref.Namespace, ref.Name)).SetHeader("Accept", acceptMetadata).
 			Param("fieldManager", kubeobj.FieldManager).Body(body)
@@ -186,7 +200,7 @@ func (c *client) patch(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref, 
 
 // remove deletes an object if it is still the one that was looked at. It
 // reports whether the object is gone already; otherwise finalizers hold it.
-func (c *client) remove(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref, uid types.UID, version string) (gone bool, err error) {
+func (c *sender) remove(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref, uid types.UID, version string) (gone bool, err error) {
 	policy := metav1.DeletePropagationBackground
 	options := metav1.DeleteOptions{
 		TypeMeta:          metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"},
@@ -228,7 +242,7 @@ func (c *client) remove(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref,
 }
 
 // raw reads a whole object into out.
-func (c *client) raw(ctx context.Context, where string, params map[string]string, out any) error {
+func (c *sender) raw(ctx context.Context, where string, params map[string]string, out any) error {
 	result, err := c.do(ctx, func() *rest.Request {
 		r := c.rest.Get().AbsPath(where).SetHeader("Accept", "application/json")
 		for key, value := range params {
@@ -247,7 +261,7 @@ func (c *client) raw(ctx context.Context, where string, params map[string]string
 }
 
 // write creates (POST) or replaces (PUT) an object.
-func (c *client) write(ctx context.Context, verb, where string, object any) (*metav1.PartialObjectMetadata, error) {
+func (c *sender) write(ctx context.Context, verb, where string, object any) (*metav1.PartialObjectMetadata, error) {
 	body, err := json.Marshal(object)
 	if err != nil {
 		return nil, err

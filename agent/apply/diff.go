@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/kubeobj"
 	"github.com/axle-cd/axle/internal/scrub"
 )
@@ -72,8 +73,8 @@ const minSecret = 8
 // Diff asks the API server what applying objects would make of each, as a dry
 // run: nothing is written, deleted or made, and nothing of the engine changes.
 // It takes two requests an object.
-func (e *Engine) Diff(ctx context.Context, service Service, objects []*unstructured.Unstructured) (Comparison, error) {
-	c, err := e.clientOf(service)
+func (e *Engine) Diff(ctx context.Context, permit tenancy.Permit, service Service, objects []*unstructured.Unstructured) (Comparison, error) {
+	c, err := e.clientOf(permit, service)
 	if err != nil {
 		return Comparison{}, err
 	}
@@ -83,7 +84,7 @@ func (e *Engine) Diff(ctx context.Context, service Service, objects []*unstructu
 		inv = t.inventory.clone()
 	}
 	e.mu.RUnlock()
-	p, err := planner{e.kinds, e.cfg.ClusterID, service, inv}.plan(ctx, objects)
+	p, err := planner{kinds: e.kinds, cluster: e.cfg.ClusterID, service: service, permit: permit, before: inv}.plan(ctx, objects)
 	if err != nil {
 		return Comparison{}, scrubbed(service, err)
 	}

@@ -15,7 +15,7 @@ func secretOf(password string) string { return strings.Replace(secretDoc, "%s", 
 func diffOf(t *testing.T, b *bed, service apply.Service, docs ...string) (map[string]apply.Difference, apply.Comparison) {
 	t.Helper()
 	mark := b.mark()
-	c, err := b.engine.Diff(t.Context(), service, objects(t, docs...))
+	c, err := b.engine.Diff(t.Context(), b.permit(b.engine, service), service, objects(t, docs...))
 	if err != nil {
 		t.Fatal(err)
 	}

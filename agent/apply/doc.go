@@ -8,6 +8,8 @@
 // with rendered objects, one pass a service at a time; agent/drift calls Heal.
 //
 // What holds:
+//   - nothing is asked or planned for a service without its permit, which makes
+//     the client and judges each object;
 //   - an object that is not ours is never written or deleted, unless adoption
 //     was asked for;
 //   - an object is in the inventory before it is applied and leaves it after

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/kubeobj"
@@ -33,6 +34,7 @@ type DrainResult struct {
 type drain struct {
 	*Engine
 	service Service
+	permit  tenancy.Permit
 	tenant  *tenant
 	client  *client
 	next    *inventory
@@ -43,19 +45,19 @@ type drain struct {
 // the guards of a prune, then the inventory. A wave goes once the one after it
 // is gone, so that operators outlive what they must clean up. Call it again
 // until Done.
-func (e *Engine) Drain(ctx context.Context, service Service) (DrainResult, error) {
-	return e.leave(ctx, service, (*drain).deleteAll)
+func (e *Engine) Drain(ctx context.Context, permit tenancy.Permit, service Service) (DrainResult, error) {
+	return e.leave(ctx, permit, service, (*drain).deleteAll)
 }
 
 // Detach removes our marks from everything in the service's inventory, leaves
 // the objects, then deletes the inventory. Call it again until Done.
-func (e *Engine) Detach(ctx context.Context, service Service) (DrainResult, error) {
-	return e.leave(ctx, service, (*drain).unmarkAll)
+func (e *Engine) Detach(ctx context.Context, permit tenancy.Permit, service Service) (DrainResult, error) {
+	return e.leave(ctx, permit, service, (*drain).unmarkAll)
 }
 
-func (e *Engine) leave(ctx context.Context, service Service, how func(*drain, context.Context) error) (DrainResult, error) {
+func (e *Engine) leave(ctx context.Context, permit tenancy.Permit, service Service, how func(*drain, context.Context) error) (DrainResult, error) {
 	t := e.begin(service)
-	d := &drain{Engine: e, service: service, tenant: t}
+	d := &drain{Engine: e, service: service, permit: permit, tenant: t}
 	err := d.run(ctx, how)
 	e.end(t)
 	for n := range d.result.Problems {
@@ -86,7 +88,7 @@ func (d *drain) run(ctx context.Context, how func(*drain, context.Context) error
 		d.result.Done = true
 		return nil
 	}
-	if d.client, err = d.clientOf(d.service); err != nil {
+	if d.client, err = d.clientOf(d.permit, d.service); err != nil {
 		return err
 	}
 	d.next = known.clone()

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
 
+	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
@@ -36,7 +36,8 @@ type Live interface {
 
 // Config is what an Engine needs.
 type Config struct {
-	// REST reaches the API server.
+	// REST reaches the API server as the agent, for inventories and discovery;
+	// services are acted for by their permits.
 	REST *rest.Config
 	// ClusterID goes into the managed label. Objects that carry another
 	// cluster's id are refused.
@@ -74,7 +75,6 @@ const (
 type Engine struct {
 	cfg   Config
 	gate  *gate
-	own   *client
 	kinds *kinds
 	store *store
 
@@ -160,14 +160,14 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{cfg: cfg, gate: newGate(cfg.Concurrency), accounts: map[string]*client{}, services: map[string]*tenant{},
 		owner: map[kubeobj.Ref]string{}, shared: map[kubeobj.Ref]map[string]bool{}, inUse: map[kubeobj.Kind]int{}, wanted: map[kubeobj.Ref]string{}, spaces: map[string]string{}, diffKey: newDiffKey(),
 		patience: map[string]time.Time{}}
-	var err error
-	if e.own, err = newClient(cfg.REST, "", e.gate); err != nil {
+	own, err := newSender(cfg.REST, e.gate)
+	if err != nil {
 		return nil, err
 	}
 	if e.kinds, err = newKinds(cfg.REST, cfg.Clock); err != nil {
 		return nil, err
 	}
-	e.store = &store{client: e.own, namespace: cfg.Namespace, cluster: cfg.ClusterID}
+	e.store = &store{client: own, namespace: cfg.Namespace, cluster: cfg.ClusterID}
 	return e, nil
 }
 
@@ -376,7 +376,7 @@ func (e *Engine) State(service string) (State, bool) {
 	i := t.inventory
 	return State{ServiceID: service, Name: i.name, Namespace: i.namespace, TarballDigest: i.tarballDigest, SpecDigest: i.specDigest, Settings: i.settings,
 		Phase: i.phase, Objects: len(i.entries), AppliedAt: i.appliedAt, PruneApproval: i.approval,
-		SyncRequest: i.syncRequest, Hooks: i.hooks()}, true
+		SyncRequest: i.syncRequest, User: i.user, Hooks: i.hooks()}, true
 }
 
 // hooks names a hook of the present revision that has not ended well.
@@ -474,26 +474,22 @@ func (e *Engine) Pause(service string) {
 	}
 }
 
-// clientOf returns the client that acts as the service's account.
-func (e *Engine) clientOf(service Service) (*client, error) {
-	if service.ServiceAccount == "" {
-		return e.own, nil
+// clientOf returns the client that acts as a service is permitted to. Forbidden
+// when the permit is another's or none.
+func (e *Engine) clientOf(permit tenancy.Permit, service Service) (*client, error) {
+	if permit.Service() != service.ID || service.ID == "" {
+		return nil, errcode.New(errcode.Forbidden, "service %s has no permit", service.ID)
 	}
-	account := service.ServiceAccount
-	if !strings.Contains(account, "/") {
-		account = service.Namespace + "/" + account
-	}
-	account = "system:serviceaccount:" + strings.Replace(account, "/", ":", 1)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if c := e.accounts[account]; c != nil {
+	if c := e.accounts[permit.User()]; c != nil {
 		return c, nil
 	}
-	c, err := newClient(e.cfg.REST, account, e.gate)
+	c, err := newClient(permit, e.gate)
 	if err != nil {
-		return nil, fmt.Errorf("act as %s: %w", account, err)
+		return nil, fmt.Errorf("act as %s: %w", permit.User(), err)
 	}
-	e.accounts[account] = c
+	e.accounts[permit.User()] = c
 	return c, nil
 }
 

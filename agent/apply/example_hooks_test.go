@@ -37,11 +37,11 @@ func TestExampleOfHooks(t *testing.T) {
 	if result = th.pass(service, docs...); th.job(ns, "announce") == nil || th.job(ns, "apologise") != nil || result.Phase != apply.PhaseApplied {
 		t.Fatalf("then the announcement: %+v", result)
 	}
-	if _, err := th.engine.Drain(t.Context(), service); err != nil || th.job(ns, "backup") == nil || !th.there(ns, "shop") {
+	if _, err := th.engine.Drain(t.Context(), th.permit(th.engine, service), service); err != nil || th.job(ns, "backup") == nil || !th.there(ns, "shop") {
 		t.Fatalf("a backup before it goes: %v", err)
 	}
 	th.stage.set("backup", "Healthy")
-	if gone, err := th.engine.Drain(t.Context(), service); err != nil || !gone.Done {
+	if gone, err := th.engine.Drain(t.Context(), th.permit(th.engine, service), service); err != nil || !gone.Done {
 		t.Fatalf("%+v %v", gone, err)
 	}
 }

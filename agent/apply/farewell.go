@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
@@ -57,6 +58,12 @@ func (d *drain) bidFarewell(ctx context.Context, when moment) (done bool, err er
 			continue
 		}
 		it := w.item()
+		// It was planned for an earlier permit.
+		if refused := d.permit.MayWrite(it.kind, it.ref); refused != nil {
+			d.result.Problems = append(d.result.Problems, Problem{Source: "prune", Ref: it.ref,
+				Message: fmt.Sprintf("%s hook %s may not run: %s; nothing is deleted before it ran; or detach the service instead of draining it", momentNames[when], it.ref, errcode.Message(refused))})
+			return false, nil
+		}
 		r.plan.items, r.plan.byRef[it.ref] = append(r.plan.items, it), it
 		if _, claimed := d.next.entries[it.ref]; !claimed {
 			d.next.entries[it.ref] = entry{kind: it.kind, ref: it.ref, place: it.place, once: true, prune: it.prune, hook: hookRun{moment: when, runs: true}}

@@ -64,7 +64,7 @@ func TestKillAtAnyRequestConverges(t *testing.T) {
 			service.TarballDigest = "d2"
 
 			killed := b.restart(cut(n, answer))
-			_, err := killed.Pass(t.Context(), service, objects(t, newDocs...))
+			_, err := killed.Pass(t.Context(), b.permit(killed, service), service, objects(t, newDocs...))
 			finished = err == nil
 			if state, _ := b.restart(nil).State(service.ID); !finished && state.TarballDigest == "d2" && !answer {
 				t.Fatalf("killed at request %d and called applied", n)
@@ -94,18 +94,18 @@ func TestAPIServerAwayChangesNothingAndHeals(t *testing.T) {
 	b.pass(service, maps(3)...)
 	cluster.Stop()
 	service.TarballDigest = "d2"
-	result, err := b.engine.Pass(t.Context(), service, objects(t, configMap("m0", "new")))
+	result, err := b.engine.Pass(t.Context(), b.permit(b.engine, service), service, objects(t, configMap("m0", "new")))
 	if !errcode.Is(err, errcode.Unavailable) || result.Reason != apply.ReasonAPIServer || result.Again == 0 {
 		t.Errorf("%+v %v", result, err)
 	}
-	if _, err := b.engine.Drain(t.Context(), service); !errcode.Is(err, errcode.Unavailable) {
+	if _, err := b.engine.Drain(t.Context(), b.permit(b.engine, service), service); !errcode.Is(err, errcode.Unavailable) {
 		t.Errorf("drain: %v", err)
 	}
 	if err := cluster.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	eventually.For(t, time.Minute, "the pass succeeds once the API server is back", func() error {
-		result, err := b.engine.Pass(t.Context(), service, objects(t, configMap("m0", "new")))
+		result, err := b.engine.Pass(t.Context(), b.permit(b.engine, service), service, objects(t, configMap("m0", "new")))
 		if err == nil && result.Phase != apply.PhaseApplied {
 			return fmt.Errorf("%+v", result)
 		}
@@ -146,11 +146,11 @@ func TestTwoAgentsOnOneInventoryAreTold(t *testing.T) {
 	b.pass(service, maps(2)...)
 	other := b.restart(nil)
 	b.pass(service, maps(3)...)
-	_, err := other.Pass(t.Context(), service, objects(t, maps(4)...))
+	_, err := other.Pass(t.Context(), b.permit(other, service), service, objects(t, maps(4)...))
 	if !errcode.Is(err, errcode.Conflict) {
 		t.Fatalf("the second agent's write: %v", err)
 	}
-	if _, err = other.Pass(t.Context(), service, objects(t, maps(4)...)); err != nil {
+	if _, err = other.Pass(t.Context(), b.permit(other, service), service, objects(t, maps(4)...)); err != nil {
 		t.Errorf("after reading it again: %v", err)
 	}
 }

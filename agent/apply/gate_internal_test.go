@@ -69,7 +69,7 @@ func TestBusyAPIServerIsAskedAgain(t *testing.T) {
 				fmt.Fprint(w, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","uid":"u"}}`)
 			}))
 			defer server.Close()
-			c, err := newClient(&rest.Config{Host: server.URL}, "", newGate(4))
+			c, err := newSender(&rest.Config{Host: server.URL}, newGate(4))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -357,7 +357,7 @@ func TestHooksOfADrain(t *testing.T) {
 		t.Helper()
 		// Each step may be another agent's: nothing is known but the inventory.
 		th.reboot()
-		result, err := th.engine.Drain(t.Context(), service)
+		result, err := th.engine.Drain(t.Context(), th.permit(th.engine, service), service)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -396,7 +396,7 @@ func TestHookKilledAtAnyRequestRunsOnce(t *testing.T) {
 			service := newService("d1")
 			mark := th.mark()
 			killed := th.restart(func(cfg *apply.Config) { th.change(cfg); cut(n, answer)(cfg) })
-			_, err := killed.Pass(t.Context(), service, objects(t, docs...))
+			_, err := killed.Pass(t.Context(), th.permit(killed, service), service, objects(t, docs...))
 			finished = err == nil
 			th.reboot()
 			for range 4 {

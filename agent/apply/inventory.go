@@ -84,7 +84,9 @@ type inventory struct {
 	storedSync int64
 	// farewell are the hooks of a drain, as they were rendered last.
 	farewell []wireItem
-	entries  map[kubeobj.Ref]entry
+	// user is whom the last pass acted as, empty for the agent itself.
+	user    string
+	entries map[kubeobj.Ref]entry
 	// shards are the numbers of the Secrets beside the first.
 	shards []int
 	// version is the first Secret's resourceVersion, empty before it exists.
@@ -157,6 +159,7 @@ type wireState struct {
 	FailedSpec    string `json:"failedSpec,omitempty"`
 	SyncRequest   int64  `json:"syncRequest,omitempty"`
 	Settings      string `json:"settings,omitempty"`
+	User          string `json:"user,omitempty"`
 	// Farewell holds whole objects, at most maxFarewell of them packed.
 	Farewell []wireItem `json:"farewell,omitempty"`
 }
@@ -225,7 +228,7 @@ func (i *inventory) wireState() wireState {
 	return wireState{
 		Name: i.name, Namespace: i.namespace, TarballDigest: i.tarballDigest, SpecDigest: i.specDigest, Phase: i.phase,
 		AppliedAt: clock.Micros(i.appliedAt), WaitUntil: clock.Micros(i.waitUntil), Approval: i.approval, Held: i.held, Strict: i.strict,
-		Goal: i.goal, Stage: i.reached.Stage, Wave: i.reached.Wave, Attempt: i.attempt, RetryAt: clock.Micros(i.retryAt), Why: i.why, FailedSpec: i.failedSpec, SyncRequest: i.syncRequest, Settings: i.settings, Farewell: i.farewell,
+		Goal: i.goal, Stage: i.reached.Stage, Wave: i.reached.Wave, Attempt: i.attempt, RetryAt: clock.Micros(i.retryAt), Why: i.why, FailedSpec: i.failedSpec, SyncRequest: i.syncRequest, Settings: i.settings, User: i.user, Farewell: i.farewell,
 	}
 }
 
@@ -296,7 +299,7 @@ func decodeBy(unpack func([]byte) (wireShard, error), shards map[int][]byte) (*i
 		service: first.Service, name: s.Name, namespace: s.Namespace, tarballDigest: s.TarballDigest, specDigest: s.SpecDigest,
 		phase: s.Phase, appliedAt: clock.FromMicros(s.AppliedAt), waitUntil: clock.FromMicros(s.WaitUntil), approval: s.Approval,
 		held: s.Held, strict: s.Strict, shards: s.Shards, entries: map[kubeobj.Ref]entry{},
-		goal: s.Goal, reached: place{s.Stage, s.Wave}, attempt: s.Attempt, retryAt: clock.FromMicros(s.RetryAt), why: s.Why, failedSpec: s.FailedSpec, syncRequest: s.SyncRequest, settings: s.Settings, storedSync: s.SyncRequest, farewell: s.Farewell,
+		goal: s.Goal, reached: place{s.Stage, s.Wave}, attempt: s.Attempt, retryAt: clock.FromMicros(s.RetryAt), why: s.Why, failedSpec: s.FailedSpec, syncRequest: s.SyncRequest, settings: s.Settings, storedSync: s.SyncRequest, user: s.User, farewell: s.Farewell,
 	}
 	entries := first.Entries
 	read := map[int]bool{0: true}

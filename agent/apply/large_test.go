@@ -44,7 +44,7 @@ func (n *noted) Lookup(_ kubeobj.Kind, ref kubeobj.Ref) (live kubeobj.Live, foun
 func (b *bed) all(service apply.Service, objects []*unstructured.Unstructured) apply.Result {
 	b.t.Helper()
 	for range 1000 {
-		result, err := b.engine.Pass(b.t.Context(), service, objects)
+		result, err := b.engine.Pass(b.t.Context(), b.permit(b.engine, service), service, objects)
 		if err != nil {
 			b.t.Fatal(err)
 		}

@@ -66,7 +66,7 @@ func TestMovingObjectsAreHandedOverWhoeverComesFirst(t *testing.T) {
 		},
 		"the loser leaves": func(from, to apply.Service, one, two string) {
 			b.pass(to, one, two)
-			if result, err := b.engine.Drain(t.Context(), from); err != nil || !result.Done || result.Left != 2 {
+			if result, err := b.engine.Drain(t.Context(), b.permit(b.engine, from), from); err != nil || !result.Done || result.Left != 2 {
 				t.Errorf("the drain: %+v %v", result, err)
 			}
 			b.pass(to, one, two)
@@ -132,7 +132,7 @@ func TestSameServiceUnderANewIDTakesOver(t *testing.T) {
 	if result := b.pass(again, configMap("one", "v1")); result.Phase != apply.PhaseApplied {
 		t.Fatalf("%+v", result)
 	}
-	if result, err := b.engine.Drain(t.Context(), old); err != nil || !result.Done || result.Deleted != 0 {
+	if result, err := b.engine.Drain(t.Context(), b.permit(b.engine, old), old); err != nil || !result.Done || result.Deleted != 0 {
 		t.Errorf("the old one leaves: %+v %v", result, err)
 	}
 	if b.uidOf(old.Namespace, "one") != uid {

@@ -9,8 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
@@ -45,7 +47,11 @@ func TestOrderOfApplication(t *testing.T) {
 	doc := func(api, kind, name, annotations string) string {
 		return "apiVersion: " + api + "\nkind: " + kind + "\nmetadata: {name: " + name + ", annotations: {" + annotations + "}}"
 	}
-	p := planner{kinds: testKinds(), cluster: "c", service: Service{ID: "s", Namespace: "ns"}}
+	permit, err := tenancy.New(&rest.Config{}, "axle-system").Permit(tenancy.Request{Service: "s", Namespace: "ns"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := planner{kinds: testKinds(), cluster: "c", service: Service{ID: "s", Namespace: "ns"}, permit: permit}
 	plan, err := p.plan(context.Background(), parse(t,
 		doc("v1", "Service", "svc", ""),
 		doc("apps/v1", "Deployment", "web", ""),

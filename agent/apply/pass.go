@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/kubeobj"
@@ -31,6 +32,7 @@ const (
 type run struct {
 	*Engine
 	service Service
+	permit  tenancy.Permit
 	tenant  *tenant
 	client  *client
 	plan    *plan
@@ -58,11 +60,11 @@ type run struct {
 // Pass makes the cluster hold exactly objects for the service. An error means
 // that nothing could be known or remembered (Unavailable: the API server is
 // away; Conflict: another agent writes the same inventory); what happened to
-// single objects is in the Result.
-func (e *Engine) Pass(ctx context.Context, service Service, objects []*unstructured.Unstructured) (Result, error) {
+// single objects is in the Result. Forbidden: the permit is not the service's.
+func (e *Engine) Pass(ctx context.Context, permit tenancy.Permit, service Service, objects []*unstructured.Unstructured) (Result, error) {
 	t := e.begin(service)
 	defer e.end(t)
-	result, err := e.pass(ctx, t, service, objects)
+	result, err := e.pass(ctx, t, permit, service, objects)
 	if err != nil {
 		return Result{Sync: SyncFailed, Reason: ReasonAPIServer, Message: service.Scrub.String(err.Error()), Again: jitter.Around(15*time.Second, 5*time.Second)},
 			scrubbed(service, err)
@@ -104,17 +106,16 @@ func (e *Engine) end(t *tenant) {
 	e.cfg.Live.Recheck(refs)
 }
 
-func (e *Engine) pass(ctx context.Context, t *tenant, service Service, objects []*unstructured.Unstructured) (Result, error) {
-	service.reserved = e.cfg.Namespace
-	r := &run{Engine: e, service: service, tenant: t, began: time.Now()}
+func (e *Engine) pass(ctx context.Context, t *tenant, permit tenancy.Permit, service Service, objects []*unstructured.Unstructured) (Result, error) {
+	r := &run{Engine: e, service: service, permit: permit, tenant: t, began: time.Now()}
+	var err error
+	if r.client, err = e.clientOf(permit, service); err != nil {
+		return Result{}, err
+	}
 	if err := r.open(ctx); err != nil {
 		return Result{}, err
 	}
-	var err error
-	if r.client, err = e.clientOf(service); err != nil {
-		return Result{}, err
-	}
-	if r.plan, err = (planner{e.kinds, e.cfg.ClusterID, service, r.before}).plan(ctx, objects); err != nil {
+	if r.plan, err = r.planner().plan(ctx, objects); err != nil {
 		return Result{}, err
 	}
 	e.want(service.ID, r.before, r.plan)
@@ -125,6 +126,10 @@ func (e *Engine) pass(ctx context.Context, t *tenant, service Service, objects [
 	}
 	r.finish()
 	return r.result, nil
+}
+
+func (r *run) planner() planner {
+	return planner{kinds: r.kinds, cluster: r.cfg.ClusterID, service: r.service, permit: r.permit, before: r.before}
 }
 
 // advance brings the service as far as it can go now.
@@ -168,8 +173,8 @@ func (r *run) open(ctx context.Context) error {
 	}
 	r.before, r.next = known, known.clone()
 	n := r.next
-	if n.name != r.service.Name || n.namespace != r.service.Namespace || n.strict != r.service.Strict {
-		n.name, n.namespace, n.strict = r.service.Name, r.service.Namespace, r.service.Strict
+	if n.name != r.service.Name || n.namespace != r.service.Namespace || n.strict != r.service.Strict || n.user != r.permit.User() {
+		n.name, n.namespace, n.strict, n.user = r.service.Name, r.service.Namespace, r.service.Strict, r.permit.User()
 		r.dirty = true
 	}
 	return nil

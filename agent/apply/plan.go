@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
@@ -62,6 +63,8 @@ type planner struct {
 	kinds   *kinds
 	cluster string
 	service Service
+	// permit says what may be planned.
+	permit tenancy.Permit
 	// before is the service's inventory, nil without one.
 	before *inventory
 }
@@ -191,7 +194,7 @@ func (p planner) item(ctx context.Context, object *unstructured.Unstructured) (*
 	if err != nil {
 		return nil, err
 	}
-	if err := p.service.permits(kind, kubeobj.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: namespace, Name: object.GetName()}); err != nil {
+	if err := p.permit.MayWrite(kind, kubeobj.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: namespace, Name: object.GetName()}); err != nil {
 		return nil, err
 	}
 	it := &item{

@@ -131,7 +131,7 @@ func TestDrainDeletesAndDetachLeaves(t *testing.T) {
 			if detach {
 				leave, want = b.engine.Detach, 8
 			}
-			result, err := leave(t.Context(), service)
+			result, err := leave(t.Context(), b.permit(b.engine, service), service)
 			if err != nil || !result.Done {
 				t.Fatalf("%+v %v", result, err)
 			}
@@ -146,7 +146,8 @@ func TestDrainDeletesAndDetachLeaves(t *testing.T) {
 				t.Error("the inventory stays")
 			}
 			// An answer that was lost: asked again, it is done.
-			if again, err := b.restart(nil).Drain(t.Context(), service); err != nil || !again.Done {
+			again := b.restart(nil)
+			if again, err := again.Drain(t.Context(), b.permit(again, service), service); err != nil || !again.Done {
 				t.Errorf("again: %+v %v", again, err)
 			}
 		})

@@ -56,12 +56,12 @@ func TestABurstOfOtherWritesIsOutlasted(t *testing.T) {
 					return busy
 				}
 			})
-			if _, err := engine.Pass(t.Context(), s, objects(t, configMap("one", "v1"))); err != nil {
+			if _, err := engine.Pass(t.Context(), b.permit(engine, s), s, objects(t, configMap("one", "v1"))); err != nil {
 				t.Fatal(err)
 			}
 			other("kubectl-edit", `{"data":{"by-hand":"yes"}}`)
 			busy.left.Store(writes)
-			result, err := engine.Pass(t.Context(), s, objects(t, configMap("one", "v1")))
+			result, err := engine.Pass(t.Context(), b.permit(engine, s), s, objects(t, configMap("one", "v1")))
 			if err != nil {
 				t.Fatal(err)
 			}

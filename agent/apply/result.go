@@ -104,6 +104,8 @@ type State struct {
 	AppliedAt time.Time
 	// SyncRequest is the last one of a person that was taken up.
 	SyncRequest int64
+	// User is whom the last pass acted as, empty for the agent itself.
+	User string
 	// Hooks says which hook of the present revision has not ended well, empty
 	// when there is none.
 	Hooks string

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
@@ -28,10 +29,10 @@ func selects(text string, ref kubeobj.Ref) bool {
 // Select applies only the objects that the service's last request for a sync
 // names (Service.Only), in their order, without hooks and without a prune. The
 // revision is not called applied by it.
-func (e *Engine) Select(ctx context.Context, service Service, objects []*unstructured.Unstructured) (Result, error) {
+func (e *Engine) Select(ctx context.Context, permit tenancy.Permit, service Service, objects []*unstructured.Unstructured) (Result, error) {
 	t := e.begin(service)
 	defer e.end(t)
-	r := &run{Engine: e, service: service, tenant: t, began: time.Now()}
+	r := &run{Engine: e, service: service, permit: permit, tenant: t, began: time.Now()}
 	err := r.selectOnly(ctx, objects)
 	if err != nil {
 		return Result{}, scrubbed(service, err)
@@ -41,14 +42,14 @@ func (e *Engine) Select(ctx context.Context, service Service, objects []*unstruc
 }
 
 func (r *run) selectOnly(ctx context.Context, objects []*unstructured.Unstructured) error {
+	var err error
+	if r.client, err = r.clientOf(r.permit, r.service); err != nil {
+		return err
+	}
 	if err := r.open(ctx); err != nil {
 		return err
 	}
-	var err error
-	if r.client, err = r.clientOf(r.service); err != nil {
-		return err
-	}
-	if r.plan, err = (planner{r.kinds, r.cfg.ClusterID, r.service, r.before}).plan(ctx, objects); err != nil {
+	if r.plan, err = r.planner().plan(ctx, objects); err != nil {
 		return err
 	}
 	r.plan.items = r.chosen()

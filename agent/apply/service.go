@@ -48,17 +48,10 @@ type Service struct {
 	// Partial says why the objects may not be all of them (a skipped file, a
 	// lookup that could not be answered). Then nothing is pruned.
 	Partial string
-	// Tenancy limits what the service may touch.
-	Tenancy Tenancy
-	// reserved is the agent's own namespace.
-	reserved string
 	// Ignore leaves fields to others.
 	Ignore []IgnoreRule
 	// Strict takes back what people's tools wrote, instead of reporting it.
 	Strict bool
-	// ServiceAccount is impersonated for writes: "namespace/name", or a name
-	// in Namespace. Empty is the agent's own account.
-	ServiceAccount string
 	// Unsettled names a service of this cluster that may want objects of this
 	// one and has not been rendered yet since it changed, empty when there is
 	// none. Nil is none.
@@ -101,9 +94,7 @@ func FromSpec(spec *agentv1.ServiceSpec, tarballDigest string) Service {
 		SyncRequest:          spec.GetSyncRequest(),
 		Only:                 spec.GetSyncResources(),
 		Strict:               spec.GetDrift() == "strict",
-		Tenancy:              tenancyOf(spec),
 		Ignore:               ignoreRules(cfg.GetDiffNormalizers()),
-		ServiceAccount:       spec.GetServiceAccount(),
 		Scrub:                scrub.New(secrets),
 	}
 }

@@ -5,12 +5,14 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/axle-cd/axle/agent/tenancy"
 )
 
 // Differs names an object that a pass would write or delete although nobody
 // changed the service, empty for none. It compares with the inventory alone and
 // writes nothing. Hooks run when something changed, so they do not count.
-func (e *Engine) Differs(ctx context.Context, service Service, objects []*unstructured.Unstructured) (string, error) {
+func (e *Engine) Differs(ctx context.Context, permit tenancy.Permit, service Service, objects []*unstructured.Unstructured) (string, error) {
 	e.mu.RLock()
 	var inv *inventory
 	if t := e.services[service.ID]; t != nil && t.inventory != nil {
@@ -20,7 +22,7 @@ func (e *Engine) Differs(ctx context.Context, service Service, objects []*unstru
 	if inv == nil {
 		return "", nil
 	}
-	wanted, err := (planner{e.kinds, e.cfg.ClusterID, service, inv}).plan(ctx, objects)
+	wanted, err := (planner{kinds: e.kinds, cluster: e.cfg.ClusterID, service: service, permit: permit, before: inv}).plan(ctx, objects)
 	if err != nil {
 		return "", err
 	}

@@ -32,7 +32,7 @@ var secretKind = kubeobj.Kind{Version: "v1", Kind: "Secret", Resource: "secrets"
 // with n = 0 is written last and alone says which others count, so a write
 // that is cut off leaves the inventory that was there before.
 type store struct {
-	client    *client
+	client    *sender
 	namespace string
 	cluster   string
 }

@@ -219,7 +219,7 @@ func TestAnswersOfATroubledAPIServer(t *testing.T) {
 			on.Store(true)
 			service.TarballDigest = "d2"
 			docs := []string{configMap("m0", "new"), configMap("m1", "new")}
-			result, err := b.engine.Pass(t.Context(), service, objects(t, docs...))
+			result, err := b.engine.Pass(t.Context(), b.permit(b.engine, service), service, objects(t, docs...))
 			if (err != nil) != test.away || result.Sync != apply.SyncFailed || result.Message == "" || result.Again == 0 {
 				t.Errorf("%+v %v", result, err)
 			}

@@ -66,7 +66,7 @@ func TestSelectAppliesOnlyWhatIsNamed(t *testing.T) {
 	b.pass(service, configMap("a", "old"), configMap("b", "old"), configMap("c", "v"))
 	service.TarballDigest, service.SyncRequest, service.Only = "d2", 1, []string{":ConfigMap:a", ":ConfigMap:" + service.Namespace + "/made", "apps:Deployment:none"}
 	docs := []string{configMap("a", "new"), configMap("b", "new"), configMap("made", "v")}
-	result, err := b.engine.Select(t.Context(), service, objects(t, docs...))
+	result, err := b.engine.Select(t.Context(), b.permit(b.engine, service), service, objects(t, docs...))
 	if err != nil || result.Applied != 2 || !result.Partly || len(result.Problems) != 1 || !strings.Contains(result.Problems[0].Message, "apps:Deployment:none") {
 		t.Errorf("%+v %v", result, err)
 	}

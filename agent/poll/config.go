@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/axle-cd/axle/agent/cache"
+	"github.com/axle-cd/axle/agent/tenancy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
 )
@@ -45,8 +46,10 @@ const (
 
 // Config is what a Loop needs. All interfaces but Tests are required.
 type Config struct {
-	Hub       Hub
-	Cache     *cache.Cache
+	Hub   Hub
+	Cache *cache.Cache
+	// Gate says as whom services act.
+	Gate      *tenancy.Gate
 	Render    Renderer
 	Apply     Applier
 	Inventory Inventory
@@ -89,8 +92,8 @@ type Config struct {
 }
 
 func (c *Config) check() error {
-	if c.Hub == nil || c.Cache == nil || c.Render == nil || c.Apply == nil || c.Inventory == nil || c.Watch == nil || c.Cluster == nil {
-		return errors.New("poll: a hub, a cache, the steps and a cluster are needed")
+	if c.Hub == nil || c.Cache == nil || c.Gate == nil || c.Render == nil || c.Apply == nil || c.Inventory == nil || c.Watch == nil || c.Cluster == nil {
+		return errors.New("poll: a hub, a cache, a gate, the steps and a cluster are needed")
 	}
 	if c.Interval == 0 {
 		c.Interval = DefaultInterval

@@ -4,8 +4,8 @@
 //
 // Which file decides whether a service changed: change.go, and nothing else.
 //
-// A pass is the list of steps in pass.go: specs, dependencies, change, tree,
-// render, apply. The steps themselves live in agent/cache, agent/render,
+// A pass is the list of steps in pass.go: specs, permit, dependencies, change,
+// tree, render, apply. The steps themselves live in agent/cache, agent/render,
 // agent/apply, agent/drift and agent/health; they do not know each other, and
 // only this package knows them. It speaks to the hub through Hub, which the
 // root package agent makes from agent/hubclient.
@@ -22,6 +22,7 @@
 //   - a hint polls at once, but lists that follow each other come no closer than
 //     1 ms for each service that they name (2 s at 2,000; at most 100
 //     services never wait);
+//   - nothing is done for a service that agent/tenancy gives no permit;
 //   - absence never deletes: a service that is missing from the list is held
 //     (no apply, no prune, no heal), only a tombstone makes one leave;
 //   - any answer but a good one changes nothing;

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/agent/tenancy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -18,9 +19,9 @@ import (
 // Errands is what people ask for beside whole syncs; *apply.Engine is one.
 type Errands interface {
 	// Diff says what an apply would change, and changes nothing.
-	Diff(ctx context.Context, service apply.Service, objects []*unstructured.Unstructured) (apply.Comparison, error)
+	Diff(ctx context.Context, permit tenancy.Permit, service apply.Service, objects []*unstructured.Unstructured) (apply.Comparison, error)
 	// Select applies the objects that service.Only names.
-	Select(ctx context.Context, service apply.Service, objects []*unstructured.Unstructured) (apply.Result, error)
+	Select(ctx context.Context, permit tenancy.Permit, service apply.Service, objects []*unstructured.Unstructured) (apply.Result, error)
 }
 
 // Diffs takes what an apply would change to the hub.
@@ -47,13 +48,13 @@ func (s *service) asked() bool {
 
 // errands does what people asked of a service beside a whole sync. again says
 // that something could not be done yet.
-func (l *Loop) errands(ctx context.Context, j *job, service apply.Service, objects []*unstructured.Unstructured) (words string, again bool) {
+func (l *Loop) errands(ctx context.Context, permit tenancy.Permit, j *job, service apply.Service, objects []*unstructured.Unstructured) (words string, again bool) {
 	if l.Errands == nil {
 		return "", false
 	}
 	if l.Diffs != nil && (j.spec.GetDiffRequest() > j.diffed || j.spec.GetDryRun()) {
 		var err error
-		if words, err = l.diff(ctx, j, service, objects); err != nil {
+		if words, err = l.diff(ctx, permit, j, service, objects); err != nil {
 			l.Log.Warn("what an apply would change cannot be told", logkey.Service, j.want.GetName(), logkey.Error, scrubbed(j.spec, errcode.Message(err)))
 			again = true
 		} else {
@@ -65,15 +66,15 @@ func (l *Loop) errands(ctx context.Context, j *job, service apply.Service, objec
 		}
 	}
 	if len(service.Only) > 0 && !j.spec.GetDryRun() {
-		again = l.selectSome(ctx, j, service, objects) || again
+		again = l.selectSome(ctx, permit, j, service, objects) || again
 	}
 	return words, again
 }
 
 // selectSome applies single objects, once for each request.
-func (l *Loop) selectSome(ctx context.Context, j *job, service apply.Service, objects []*unstructured.Unstructured) (again bool) {
+func (l *Loop) selectSome(ctx context.Context, permit tenancy.Permit, j *job, service apply.Service, objects []*unstructured.Unstructured) (again bool) {
 	if state, _ := l.Inventory.State(j.id); state.SyncRequest < service.SyncRequest {
-		result, err := l.Errands.Select(ctx, service, objects)
+		result, err := l.Errands.Select(ctx, permit, service, objects)
 		if err != nil || result.Again > 0 {
 			return true
 		}
@@ -93,13 +94,13 @@ func (l *Loop) selectSome(ctx context.Context, j *job, service apply.Service, ob
 
 // diff works out and sends what an apply would change, and returns it in
 // words.
-func (l *Loop) diff(ctx context.Context, j *job, service apply.Service, objects []*unstructured.Unstructured) (string, error) {
+func (l *Loop) diff(ctx context.Context, permit tenancy.Permit, j *job, service apply.Service, objects []*unstructured.Unstructured) (string, error) {
 	report := &agentv1.ReportDiffRequest{
 		BootId: l.BootID, ServiceId: j.id, Request: j.spec.GetDiffRequest(), Revision: j.spec.GetDisplay().GetRevision(),
 		SourceRevision: j.spec.GetDisplay().GetSourceRevision(), TarballDigest: service.TarballDigest, SpecDigest: service.SpecDigest,
 		MadeAt: clock.Micros(l.Clock.Now()),
 	}
-	found, err := l.Errands.Diff(ctx, service, objects)
+	found, err := l.Errands.Diff(ctx, permit, service, objects)
 	if errcode.Is(err, errcode.Unavailable) {
 		return "", err
 	}

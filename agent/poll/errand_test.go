@@ -12,6 +12,7 @@ import (
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/poll"
 	"github.com/axle-cd/axle/agent/render"
+	"github.com/axle-cd/axle/agent/tenancy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/eventually"
 )
@@ -22,11 +23,11 @@ type clerk struct {
 	diffs []*agentv1.ReportDiffRequest
 }
 
-func (c *clerk) Diff(context.Context, apply.Service, []*unstructured.Unstructured) (apply.Comparison, error) {
+func (c *clerk) Diff(context.Context, tenancy.Permit, apply.Service, []*unstructured.Unstructured) (apply.Comparison, error) {
 	return apply.Comparison{Differences: []apply.Difference{{Action: apply.ActionCreate}}}, nil
 }
 
-func (c *clerk) Select(context.Context, apply.Service, []*unstructured.Unstructured) (apply.Result, error) {
+func (c *clerk) Select(context.Context, tenancy.Permit, apply.Service, []*unstructured.Unstructured) (apply.Result, error) {
 	return apply.Result{}, nil
 }
 

@@ -20,12 +20,14 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/cache"
 	"github.com/axle-cd/axle/agent/drift"
 	"github.com/axle-cd/axle/agent/poll"
 	"github.com/axle-cd/axle/agent/render"
+	"github.com/axle-cd/axle/agent/tenancy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/digest"
@@ -292,7 +294,7 @@ func (c *cluster) Load(context.Context) error {
 	return c.fail
 }
 
-func (c *cluster) Pass(_ context.Context, s apply.Service, objects []*unstructured.Unstructured) (apply.Result, error) {
+func (c *cluster) Pass(_ context.Context, _ tenancy.Permit, s apply.Service, objects []*unstructured.Unstructured) (apply.Result, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.fail != nil {
@@ -327,7 +329,7 @@ func (c *cluster) Pause(id string) {
 	c.paused[id] = true
 }
 
-func (c *cluster) Drain(_ context.Context, s apply.Service) (apply.DrainResult, error) {
+func (c *cluster) Drain(_ context.Context, _ tenancy.Permit, s apply.Service) (apply.DrainResult, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.deleted = append(c.deleted, s.ID)
@@ -335,7 +337,7 @@ func (c *cluster) Drain(_ context.Context, s apply.Service) (apply.DrainResult, 
 	return apply.DrainResult{Done: true}, nil
 }
 
-func (c *cluster) Detach(_ context.Context, s apply.Service) (apply.DrainResult, error) {
+func (c *cluster) Detach(_ context.Context, _ tenancy.Permit, s apply.Service) (apply.DrainResult, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.applied, s.ID)
@@ -401,7 +403,7 @@ func (c *cluster) Capabilities(context.Context) (render.Capabilities, string, er
 	return render.Capabilities{KubernetesVersion: "v1.36.3", APIVersions: c.served}, "", nil
 }
 
-func (c *cluster) Lookup(_ context.Context, key render.LookupKey) ([]byte, error) {
+func (c *cluster) Lookup(_ context.Context, _ tenancy.Permit, key render.LookupKey) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lookups[key.Name]++
@@ -450,7 +452,7 @@ func start(t *testing.T, h *hub, c *cluster, dir string, changes ...func(*poll.C
 		t.Fatal(err)
 	}
 	cfg := poll.Config{
-		Hub: h, Cache: store, Render: c, Apply: c, Inventory: c, Watch: c, Cluster: c,
+		Hub: h, Cache: store, Gate: tenancy.New(&rest.Config{}, "axle-system"), Render: c, Apply: c, Inventory: c, Watch: c, Cluster: c,
 		Remembered: remembered, Fresh: true, BootID: "boot", Interval: 5 * time.Second, Fixed: true, Clock: fast{},
 	}
 	for _, change := range changes {

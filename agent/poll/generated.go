@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/axle-cd/axle/agent/render"
+	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
@@ -39,7 +40,7 @@ type generates struct {
 //     them is not in the cluster, all of them are made anew;
 //   - a checksum in an annotation is made of what the service's Secrets and
 //     ConfigMaps hold in the end, so that it changes when they do.
-func (l *Loop) keepGenerated(ctx context.Context, service, account string, rendered []render.Object, objects []*unstructured.Unstructured) error {
+func (l *Loop) keepGenerated(ctx context.Context, permit tenancy.Permit, rendered []render.Object, objects []*unstructured.Unstructured) error {
 	var places []*place
 	var holders []*generates
 	for i, o := range rendered {
@@ -47,7 +48,7 @@ func (l *Loop) keepGenerated(ctx context.Context, service, account string, rende
 			continue
 		}
 		g := &generates{object: objects[i]}
-		if err := l.readLive(ctx, service, account, g); err != nil {
+		if err := l.readLive(ctx, permit, g); err != nil {
 			return err
 		}
 		holders = append(holders, g)
@@ -80,14 +81,14 @@ func (l *Loop) keepGenerated(ctx context.Context, service, account string, rende
 	return nil
 }
 
-// readLive looks the live object up, as the account that the service has.
-func (l *Loop) readLive(ctx context.Context, service, account string, g *generates) error {
-	o := g.object
-	key := render.LookupKey{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), Account: account}
+// readLive looks the live object up, as the service may.
+func (l *Loop) readLive(ctx context.Context, permit tenancy.Permit, g *generates) error {
+	o, service := g.object, permit.Service()
+	key := render.LookupKey{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
 	if key.Namespace == "" {
 		key.Namespace = l.namespaceOf(service)
 	}
-	text, err := l.Cluster.Lookup(ctx, key)
+	text, err := l.Cluster.Lookup(ctx, permit, key)
 	if err != nil {
 		return errcode.New(errcode.Unavailable, "%s %s has generated values, and the live object cannot be read: %w", key.Kind, key.Name, err)
 	}

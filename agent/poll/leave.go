@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/agent/tenancy"
+	"github.com/axle-cd/axle/internal/errcode"
 )
 
 // leave drains or detaches a service that has a tombstone. It is called again
@@ -17,17 +19,25 @@ func (l *Loop) leave(ctx context.Context, j *job) outcome {
 		return outcome{drain: &apply.DrainResult{Message: fmt.Sprintf("service %q still depends on this one and has to go or change first", j.dependent)}}
 	}
 	service := apply.Service{ID: j.id, Name: j.tombstone.GetName(), Namespace: j.tombstone.GetNamespace(), RequireOwnership: true}
+	request := tenancy.Request{Service: j.id, Namespace: service.Namespace}
+	var permit tenancy.Permit
+	var refused error = errcode.New(errcode.Forbidden, "the service's settings are not known")
 	if j.spec != nil {
-		service = apply.FromSpec(j.spec, "")
+		service, request = apply.FromSpec(j.spec, ""), tenancy.FromSpec(j.spec)
+		permit, refused = l.Gate.Permit(request)
+	}
+	if refused != nil {
+		state, _ := l.Inventory.State(j.id)
+		permit = l.Gate.Leaving(request, state.User, refused)
 	}
 	service.Unsettled = func() string { return l.unsettled(j.id) }
 	leave := l.Apply.Drain
 	if j.tombstone.GetMode() == "detach" {
 		leave = l.Apply.Detach
 	}
-	result, err := leave(ctx, service)
+	result, err := leave(ctx, permit, service)
 	if err != nil {
-		return outcome{trouble: &trouble{sourceApply, err}}
+		return outcome{trouble: &trouble{source: sourceApply, err: err}}
 	}
-	return outcome{drain: &result}
+	return outcome{drain: &result, permit: permit}
 }

@@ -282,7 +282,7 @@ func (l *Loop) specsFailed(ids []string, err error) {
 	defer l.mu.Unlock()
 	for _, id := range ids {
 		if s := l.services[id]; s != nil {
-			s.trouble = &trouble{sourceAgent, err}
+			s.trouble = &trouble{source: sourceAgent, err: err}
 			s.known = true
 			l.hints.touch(id)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/render"
+	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/agent/testrun"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
@@ -27,17 +28,21 @@ const (
 	sourceTests  = "tests"
 )
 
-// pass brings one service through the steps: specs, dependencies, change,
-// tree, render, apply. Each either goes on or says why it does not; what was
-// applied before stays.
+// pass brings one service through the steps: specs, permit, dependencies,
+// change, tree, render, apply. Each either goes on or says why it does not; what
+// was applied before stays. Nothing is done for a service without a permit.
 func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	now := inputsOf(j.want, j.spec, l.Render.RendererVersion())
 	fail := func(source string, err error) outcome {
-		return outcome{inputs: now, trouble: &trouble{source, err}}
+		return outcome{inputs: now, trouble: &trouble{source: source, err: err}}
 	}
-	switch {
-	case j.spec == nil || !j.fits:
+	if j.spec == nil || !j.fits {
 		return fail(sourceAgent, errcode.New(errcode.Unavailable, "the hub has not sent this service's settings yet"))
+	}
+	permit, err := l.Gate.Permit(tenancy.FromSpec(j.spec))
+	switch {
+	case err != nil:
+		return outcome{inputs: now, trouble: &trouble{source: sourceAgent, err: err, refused: true}}
 	case now.TarballDigest == "":
 		return fail(sourceSource, errNoContent)
 	}
@@ -45,7 +50,7 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	if err != nil {
 		return fail(sourceAgent, errcode.New(errcode.Unavailable, "the cluster's API server cannot be read: %w", err))
 	}
-	cause, err := l.changed(ctx, j, &now, caps)
+	cause, err := l.changed(ctx, permit, j, &now, caps)
 	switch {
 	case err != nil:
 		return fail(sourceRender, err)
@@ -68,7 +73,7 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 			return fail(source, err)
 		}
 		defer trees.release()
-		if objects, warnings, err = l.render(ctx, j, trees, caps, &now); err != nil {
+		if objects, warnings, err = l.render(ctx, permit, j, trees, caps, &now); err != nil {
 			return fail(sourceRender, err)
 		}
 	} else {
@@ -79,7 +84,7 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	service.Partial = cmp.Or(j.deletes, partial)
 	service.Unsettled = func() string { return l.unsettled(j.id) }
 	tests, synced := testrun.Split(objects)
-	words, again := l.errands(ctx, j, service, synced)
+	words, again := l.errands(ctx, permit, j, service, synced)
 	switch {
 	case j.held:
 		return outcome{skipped: true, again: again}
@@ -88,7 +93,7 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	case j.gate != "":
 		return outcome{inputs: now, gate: j.gate, again: again}
 	}
-	result, err := l.Apply.Pass(ctx, service, synced)
+	result, err := l.Apply.Pass(ctx, permit, service, synced)
 	if err != nil {
 		return fail(sourceApply, err)
 	}
@@ -98,7 +103,7 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	if len(tests) > 0 {
 		settings = "" // a sync that is asked for runs them again
 	}
-	return outcome{inputs: now, settings: settings, objects: objects, warnings: warnings, result: &result, again: again}
+	return outcome{inputs: now, permit: permit, settings: settings, objects: objects, warnings: warnings, result: &result, again: again}
 }
 
 // confirm answers a sync that a person asks for when nothing else is new: the
@@ -123,7 +128,7 @@ func (l *Loop) confirm(j *job, now Inputs) (outcome, bool) {
 var errNoContent = errcode.New(errcode.Unprocessable, "the hub has not produced this service's content yet; its source's errors say why")
 
 // changed asks change.go, with what only the cluster can tell filled in.
-func (l *Loop) changed(ctx context.Context, j *job, now *Inputs, caps render.Capabilities) (Cause, error) {
+func (l *Loop) changed(ctx context.Context, permit tenancy.Permit, j *job, now *Inputs, caps render.Capabilities) (Cause, error) {
 	now.Kubernetes = caps.KubernetesVersion
 	if j.done != nil {
 		now.Asked, now.APIs = j.done.Asked, APIsOf(j.done.Asked, caps.APIVersions)
@@ -131,7 +136,7 @@ func (l *Loop) changed(ctx context.Context, j *job, now *Inputs, caps render.Cap
 	if j.done != nil && j.readReads {
 		reads := make([]render.Read, 0, len(j.done.Reads))
 		for _, r := range j.done.Reads {
-			object, err := l.Cluster.Lookup(ctx, r.Key)
+			object, err := l.Cluster.Lookup(ctx, permit, r.Key)
 			if err != nil {
 				return Unchanged, fmt.Errorf("look up %s %s again: %w", r.Key.Kind, r.Key.Name, err)
 			}
@@ -148,14 +153,25 @@ func (l *Loop) changed(ctx context.Context, j *job, now *Inputs, caps render.Cap
 	return cause, nil
 }
 
+// lookups answers the lookups of one service.
+type lookups struct {
+	Cluster
+	permit tenancy.Permit
+}
+
+// Lookup is render.Lookup.
+func (l lookups) Lookup(ctx context.Context, key render.LookupKey) ([]byte, error) {
+	return l.Cluster.Lookup(ctx, l.permit, key)
+}
+
 // render makes the objects, and notes in now what the outcome depended on.
-func (l *Loop) render(ctx context.Context, j *job, trees trees, caps render.Capabilities, now *Inputs) ([]*unstructured.Unstructured, []string, error) {
+func (l *Loop) render(ctx context.Context, permit tenancy.Permit, j *job, trees trees, caps render.Capabilities, now *Inputs) ([]*unstructured.Unstructured, []string, error) {
 	p, err := render.FromSpec(j.spec, trees[0].Dir)
 	if err != nil {
 		return nil, nil, err
 	}
 	p.Parts = trees.renderParts(j.want)
-	p.Capabilities, p.Lookup, p.Tests = caps, l.Cluster, l.Tests != nil
+	p.Capabilities, p.Lookup, p.Tests = caps, lookups{l.Cluster, permit}, l.Tests != nil
 	result, err := l.Render.Render(ctx, p)
 	if err != nil {
 		return nil, nil, err
@@ -168,7 +184,7 @@ func (l *Loop) render(ctx context.Context, j *job, trees trees, caps render.Capa
 		}
 		objects = append(objects, object)
 	}
-	if err := l.keepGenerated(ctx, j.id, p.Account, result.Objects, objects); err != nil {
+	if err := l.keepGenerated(ctx, permit, result.Objects, objects); err != nil {
 		return nil, nil, err
 	}
 	now.Renderer = result.RendererVersion

@@ -207,6 +207,13 @@ func (l *Loop) takeOutcome(s *service, j *job, out outcome) {
 	switch {
 	case out.trouble != nil:
 		s.objects = nil
+		if out.trouble.refused {
+			// What it was permitted before is not put back either.
+			l.Apply.Pause(s.id)
+			if l.Tests != nil {
+				l.Tests.Stop(s.id)
+			}
+		}
 		after := max(s.backoff.Next(), s.backoff.Min/2, errcode.RetryAfter(out.trouble.err))
 		s.queue(now.Add(after), Unfinished)
 	case out.gate != "":
@@ -226,7 +233,7 @@ func (l *Loop) takeOutcome(s *service, j *job, out outcome) {
 	case out.drain != nil:
 		l.report.drained(s.tombstone)
 		if l.Tests != nil {
-			l.Tests.Forget(s.id)
+			l.Tests.Forget(out.permit)
 		}
 	case out.result != nil:
 		l.takeResult(s, j, out, now)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/cache"
+	"github.com/axle-cd/axle/agent/tenancy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/scrub"
@@ -82,6 +83,8 @@ type trouble struct {
 	// source is a word of StatusError.
 	source string
 	err    error
+	// refused: the service may not do what it is set to do.
+	refused bool
 }
 
 func newService(id string, a *agenda) *service {
@@ -182,6 +185,7 @@ type outcome struct {
 	again    bool // an errand could not be done yet
 	dry      string
 	inputs   Inputs
+	permit   tenancy.Permit
 	settings string
 	objects  []*unstructured.Unstructured
 	warnings []string

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/agent/tenancy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
@@ -27,7 +28,7 @@ type Shadowed struct {
 type Comparer interface {
 	// Differs names an object that a pass would write or delete, empty for
 	// none.
-	Differs(ctx context.Context, service apply.Service, objects []*unstructured.Unstructured) (string, error)
+	Differs(ctx context.Context, permit tenancy.Permit, service apply.Service, objects []*unstructured.Unstructured) (string, error)
 }
 
 // Shadow polls, reads the inventories and renders every service, and writes
@@ -85,6 +86,10 @@ func (l *Loop) shadow(ctx context.Context, j *job, compare Comparer, found *Shad
 		state.SpecDigest != now.SpecDigest && (state.Settings == "" || state.Settings != settingsOf(j.spec)) {
 		return nil
 	}
+	permit, err := l.Gate.Permit(tenancy.FromSpec(j.spec))
+	if err != nil {
+		return nil // it is refused whoever the agent is
+	}
 	caps, partial, err := l.Cluster.Capabilities(ctx)
 	if err != nil {
 		return err
@@ -98,12 +103,12 @@ func (l *Loop) shadow(ctx context.Context, j *job, compare Comparer, found *Shad
 	}
 	defer trees.release()
 	found.Compared++
-	objects, _, err := l.render(ctx, j, trees, caps, &now)
+	objects, _, err := l.render(ctx, permit, j, trees, caps, &now)
 	first := ""
 	if err != nil {
 		// What is applied was rendered from these very files.
 		first = errcode.Message(err)
-	} else if first, err = compare.Differs(ctx, apply.FromSpec(j.spec, now.TarballDigest), objects); err != nil {
+	} else if first, err = compare.Differs(ctx, permit, apply.FromSpec(j.spec, now.TarballDigest), objects); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {

@@ -32,6 +32,7 @@ const (
 	reasonUnwatched   = "DriftUnknown"
 	reasonAPIServer   = "APIServerAway"
 	reasonApproval    = "ClusterPending"
+	reasonRefused     = "NotPermitted"
 )
 
 // maxErrors bounds the errors of one status.
@@ -126,6 +127,8 @@ func (l *Loop) syncOf(v view) (sync, reason, message string) {
 		return syncFailed, reasonAPIServer, errcode.Message(v.away)
 	case v.trouble != nil && errcode.Is(v.trouble.err, errcode.Unprocessable) && v.trouble.source == sourceSource:
 		return syncPending, "NoContent", errcode.Message(v.trouble.err)
+	case v.trouble != nil && v.trouble.refused:
+		return syncFailed, reasonRefused, errcode.Message(v.trouble.err)
 	case v.trouble != nil:
 		return syncFailed, "", errcode.Message(v.trouble.err)
 	case v.gate != "":

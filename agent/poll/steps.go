@@ -8,6 +8,7 @@ import (
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/drift"
 	"github.com/axle-cd/axle/agent/render"
+	"github.com/axle-cd/axle/agent/tenancy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
@@ -21,13 +22,13 @@ type Renderer interface {
 // Applier writes to the cluster; *apply.Engine is one.
 type Applier interface {
 	Load(ctx context.Context) error
-	Pass(ctx context.Context, service apply.Service, objects []*unstructured.Unstructured) (apply.Result, error)
+	Pass(ctx context.Context, permit tenancy.Permit, service apply.Service, objects []*unstructured.Unstructured) (apply.Result, error)
 	// Confirm says that all is as the last pass left it, without a request; no
 	// when it cannot tell.
 	Confirm(service apply.Service) (apply.Result, bool)
 	Pause(service string)
-	Drain(ctx context.Context, service apply.Service) (apply.DrainResult, error)
-	Detach(ctx context.Context, service apply.Service) (apply.DrainResult, error)
+	Drain(ctx context.Context, permit tenancy.Permit, service apply.Service) (apply.DrainResult, error)
+	Detach(ctx context.Context, permit tenancy.Permit, service apply.Service) (apply.DrainResult, error)
 }
 
 // Inventory says what was applied, from memory; *apply.Engine is one.
@@ -46,7 +47,8 @@ type Watch interface {
 
 // Cluster answers what renders ask about the cluster.
 type Cluster interface {
-	render.Lookup
+	// Lookup is render.Lookup for a service: it sees what the service may.
+	Lookup(ctx context.Context, permit tenancy.Permit, key render.LookupKey) ([]byte, error)
 	// Capabilities returns what charts may ask, from memory once it is known.
 	// partial says why some of it may be missing: then nothing is pruned.
 	Capabilities(ctx context.Context) (caps render.Capabilities, partial string, err error)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/health"
+	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/agent/testrun"
 )
 
@@ -14,8 +15,11 @@ import (
 type Tests interface {
 	// Want says what a service's tests are, after a pass that wrote everything.
 	Want(q testrun.Request)
-	// Forget ends and removes the tests of a service that has none any more.
-	Forget(service string)
+	// Forget ends and removes the tests of a service that has none any more,
+	// acting as it is permitted to.
+	Forget(permit tenancy.Permit)
+	// Stop ends what runs for a service that may not do it any more.
+	Stop(service string)
 	// Gate says what dependents of a service wait for, empty when nothing.
 	Gate(service string) string
 	// Problems says which tests failed.
@@ -32,7 +36,7 @@ func (l *Loop) wantTests(s *service, j *job, out outcome) {
 	l.Tests.Want(testrun.Request{
 		Service: s.id, Name: service.Name, Namespace: service.Namespace, Key: testKey(out.inputs),
 		Revision: s.applied.Revision, SourceRevision: s.applied.SourceRevision, TarballDigest: s.applied.TarballDigest, SpecDigest: s.applied.SpecDigest,
-		Account: service.ServiceAccount, Enforced: service.EnforceNamespace, Scrub: service.Scrub, Tests: tests,
+		Permit: out.permit, Enforced: service.EnforceNamespace, Scrub: service.Scrub, Tests: tests,
 	})
 }
 
@@ -49,11 +53,11 @@ func (l *Loop) ReadyForTests(id string) (ready bool, why string) {
 	l.mu.Lock()
 	s := l.services[id]
 	settled := s != nil && s.done != nil && s.result != nil && (s.result.Phase == apply.PhaseApplied || s.result.Phase == apply.PhasePruneHeld)
-	held := s == nil || s.held
+	held := s == nil || s.held || s.trouble != nil && s.trouble.refused
 	l.mu.Unlock()
 	switch {
 	case held:
-		return false, "tests wait: the service is paused or in no list"
+		return false, "tests wait: the service is paused, refused or in no list"
 	case !settled:
 		return false, "tests wait for the end of the sync"
 	}

@@ -27,13 +27,15 @@ func TestWhoIsWaitedForBeforeADelete(t *testing.T) {
 			s.desire(s.want)
 			s.specFor = s.wantKey
 		}, waited: true},
-		"it waits for a dependency":         {change: func(s *service) { s.gate = "waits" }},
-		"it is paused":                      {change: func(s *service) { s.held = true }},
-		"it is in no list":                  {change: func(s *service) { s.want = nil }},
-		"its settings are not there":        {change: func(s *service) { s.spec = nil }, waited: true},
-		"its settings cannot be had":        {change: func(s *service) { s.spec, s.trouble = nil, &trouble{sourceAgent, errors.New("away")} }},
-		"it is the one that asks for it":    {change: func(s *service) { s.id = "a" }},
-		"it failed, as it is now, to apply": {change: func(s *service) { s.inputs, s.trouble = s.wanted("r1"), &trouble{sourceApply, errors.New("no")} }},
+		"it waits for a dependency":      {change: func(s *service) { s.gate = "waits" }},
+		"it is paused":                   {change: func(s *service) { s.held = true }},
+		"it is in no list":               {change: func(s *service) { s.want = nil }},
+		"its settings are not there":     {change: func(s *service) { s.spec = nil }, waited: true},
+		"its settings cannot be had":     {change: func(s *service) { s.spec, s.trouble = nil, &trouble{source: sourceAgent, err: errors.New("away")} }},
+		"it is the one that asks for it": {change: func(s *service) { s.id = "a" }},
+		"it failed, as it is now, to apply": {change: func(s *service) {
+			s.inputs, s.trouble = s.wanted("r1"), &trouble{source: sourceApply, err: errors.New("no")}
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &Loop{Config: Config{Render: versioned{}}}

@@ -20,18 +20,16 @@ const maxLookups = 1000
 // was found.
 type answers struct {
 	lookup Lookup
-	// account is whose rights the lookups have.
-	account string
-	found   map[LookupKey]*renderv1.LookupAnswer
-	reads   []Read
+	found  map[LookupKey]*renderv1.LookupAnswer
+	reads  []Read
 }
 
-func newAnswers(lookup Lookup, account string) *answers {
-	return &answers{lookup: lookup, account: account, found: map[LookupKey]*renderv1.LookupAnswer{}}
+func newAnswers(lookup Lookup) *answers {
+	return &answers{lookup: lookup, found: map[LookupKey]*renderv1.LookupAnswer{}}
 }
 
 func (a *answers) answer(ctx context.Context, q *renderv1.Lookup) *renderv1.LookupAnswer {
-	key := LookupKey{APIVersion: q.GetApiVersion(), Kind: q.GetKind(), Namespace: q.GetNamespace(), Name: q.GetName(), Account: a.account}
+	key := LookupKey{APIVersion: q.GetApiVersion(), Kind: q.GetKind(), Namespace: q.GetNamespace(), Name: q.GetName()}
 	if known, ok := a.found[key]; ok {
 		return known
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
@@ -22,9 +21,6 @@ type Lookup interface {
 // LookupKey is what a template looked up. An empty name lists.
 type LookupKey struct {
 	APIVersion, Kind, Namespace, Name string
-	// Account is the user in whose name it is asked, empty for the agent's own:
-	// a service with an account sees what the account may see.
-	Account string
 }
 
 // Pass is one render of one service.
@@ -59,10 +55,9 @@ type Pass struct {
 	Now time.Time
 	// Tests gives back charts' tests beside what is applied.
 	Tests bool
-	// Lookup answers lookups; nil finds nothing, as without a cluster.
+	// Lookup answers lookups, in whose name it is for it to know; nil finds
+	// nothing, as without a cluster.
 	Lookup Lookup
-	// Account is whose rights lookups have, see LookupKey.
-	Account string
 }
 
 // Capabilities are what a chart may ask about its cluster.
@@ -101,22 +96,8 @@ func FromSpec(spec *agentv1.ServiceSpec, folder string) (Pass, error) {
 		Plain:         render != nil && render.Templated != nil && !render.GetTemplated(),
 		Configuration: configuration, Cluster: cluster, Service: service,
 		Contexts: json.RawMessage(spec.GetContexts()), Imports: json.RawMessage(spec.GetImports()),
-		Now:     time.UnixMicro(spec.GetDisplay().GetCreatedAt()).UTC(),
-		Account: account(spec),
+		Now: time.UnixMicro(spec.GetDisplay().GetCreatedAt()).UTC(),
 	}, nil
-}
-
-// account is the user of a service's account, which is "namespace/name" or a
-// name in the service's namespace; empty when it has none.
-func account(spec *agentv1.ServiceSpec) string {
-	namespace, name, found := strings.Cut(spec.GetServiceAccount(), "/")
-	switch {
-	case spec.GetServiceAccount() == "":
-		return ""
-	case !found:
-		namespace, name = spec.GetNamespace(), namespace
-	}
-	return "system:serviceaccount:" + namespace + ":" + name
 }
 
 // begin is the frame that starts the pass.

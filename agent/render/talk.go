@@ -65,7 +65,7 @@ func (r *Runner) talk(ctx context.Context, c *child, p Pass) (*renderv1.Result, 
 	if err := c.send(begin); err != nil {
 		return nil, nil, err
 	}
-	answers := newAnswers(p.Lookup, p.Account)
+	answers := newAnswers(p.Lookup)
 	for {
 		var message renderv1.ToParent
 		if err := frame.Read(c.reader, &message); err != nil {

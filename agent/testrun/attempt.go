@@ -97,7 +97,7 @@ func (r *Runner) attempt(ctx context.Context, c *client, one *run, n, attempt in
 	if err != nil {
 		return verdict{message: explain(err)}
 	}
-	path, err := pathOf(t.object, t.namespace)
+	path, err := c.pathOf(t.object, t.namespace)
 	if err != nil {
 		return verdict{message: explain(err)}
 	}
@@ -129,7 +129,7 @@ func explain(err error) string {
 // make makes an object unless it is there already for this very attempt. What
 // an earlier one left goes first; what is nobody's test stays, and is an error.
 func (r *Runner) make(ctx context.Context, c *client, one *run, t test, name string) (*unstructured.Unstructured, error) {
-	path, err := pathOf(t.object, t.namespace)
+	path, err := c.pathOf(t.object, t.namespace)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
@@ -25,25 +26,29 @@ import (
 // requestLimit is the deadline of one request, but for logs.
 const requestLimit = 30 * time.Second
 
-// client sends the few kinds of requests that tests need, acting as somebody.
-type client struct{ rest rest.Interface }
+// client sends the few kinds of requests that tests need. Nothing but a permit
+// makes one.
+type client struct {
+	rest   rest.Interface
+	permit tenancy.Permit
+}
 
-func newClient(cfg *rest.Config, account string) (*client, error) {
-	cfg = rest.CopyConfig(cfg)
+func newClient(permit tenancy.Permit) (*client, error) {
+	cfg, err := permit.REST()
+	if err != nil {
+		return nil, err
+	}
 	cfg.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	cfg.AcceptContentTypes, cfg.ContentType = "application/json", "application/json"
 	cfg.GroupVersion, cfg.APIPath = &schema.GroupVersion{}, "/unused"
 	cfg.QPS = -1
 	// A log stays open; every other request has its own deadline.
 	cfg.Timeout = 0
-	if account != "" {
-		cfg.Impersonate = rest.ImpersonationConfig{UserName: account}
-	}
 	c, err := rest.RESTClientFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("client of the API server: %w", err)
 	}
-	return &client{rest: c}, nil
+	return &client{c, permit}, nil
 }
 
 // resources are the kinds that a test may be made of, by their group and kind.
@@ -61,8 +66,8 @@ var resources = map[schema.GroupKind]string{
 	{Group: "apps", Kind: "Deployment"}:                       "deployments",
 }
 
-// pathOf is where an object lies.
-func pathOf(object *unstructured.Unstructured, namespace string) (string, error) {
+// pathOf is where an object lies, if it may lie there.
+func (c *client) pathOf(object *unstructured.Unstructured, namespace string) (string, error) {
 	gvk := object.GroupVersionKind()
 	resource := resources[gvk.GroupKind()]
 	if resource == "" {
@@ -70,6 +75,10 @@ func pathOf(object *unstructured.Unstructured, namespace string) (string, error)
 	}
 	if object.GetName() == "" {
 		return "", errcode.New(errcode.Invalid, "a %s that is marked as a test has no metadata.name", gvk.Kind)
+	}
+	ref := kubeobj.Ref{Group: gvk.Group, Kind: gvk.Kind, Namespace: namespace, Name: object.GetName()}
+	if err := c.permit.MayWrite(kubeobj.Kind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Resource: resource, Namespaced: true}, ref); err != nil {
+		return "", fmt.Errorf("%s, which is for tests: %w", ref, err)
 	}
 	root := "/apis/" + gvk.Group + "/" + gvk.Version
 	if gvk.Group == "" {

@@ -24,5 +24,5 @@
 // not repeat one that has ended.
 //
 // Callers are agent/poll, after each pass, and agent, which wires it. It writes
-// to the cluster nothing but tests, acting as the service's own account.
+// to the cluster nothing but tests, as the permit of the service says.
 package testrun

@@ -19,7 +19,6 @@ import (
 type record struct {
 	Name      string            `json:"name"`
 	Namespace string            `json:"namespace"`
-	Account   string            `json:"account,omitempty"`
 	Result    json.RawMessage   `json:"result"`
 	Made      map[string]string `json:"made,omitempty"`
 }
@@ -39,7 +38,7 @@ func (r *Runner) storeLocked() {
 		if err != nil {
 			continue
 		}
-		all[id] = record{Name: one.request.Name, Namespace: one.request.Namespace, Account: one.request.Account, Result: text, Made: one.made}
+		all[id] = record{Name: one.request.Name, Namespace: one.request.Namespace, Result: text, Made: one.made}
 	}
 	text, err := json.Marshal(all)
 	if err == nil {
@@ -73,6 +72,6 @@ func (r *Runner) recall() {
 			kept.Made = map[string]string{}
 		}
 		r.runs[id] = &run{resumed: true, result: result, made: kept.Made, unsent: true,
-			request: Request{Service: id, Name: kept.Name, Namespace: kept.Namespace, Account: kept.Account, Key: result.GetKey()}}
+			request: Request{Service: id, Name: kept.Name, Namespace: kept.Namespace, Key: result.GetKey()}}
 	}
 }

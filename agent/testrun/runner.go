@@ -9,8 +9,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 
+	"github.com/axle-cd/axle/agent/tenancy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -43,8 +43,6 @@ type Hub interface {
 
 // Config is what a Runner needs.
 type Config struct {
-	// REST reaches the API server.
-	REST *rest.Config
 	// File keeps the results.
 	File string
 	Hub  Hub
@@ -69,9 +67,8 @@ type Request struct {
 	Key                                       string
 	Revision                                  int64
 	SourceRevision, TarballDigest, SpecDigest string
-	// Account is the service account to act as, "namespace/name" or a name in
-	// Namespace. Empty is the agent's own.
-	Account string
+	// Permit says as whom tests run, and where.
+	Permit tenancy.Permit
 	// Enforced: all objects must lie in Namespace.
 	Enforced bool
 	// Scrub removes the service's secret values from every text.
@@ -115,8 +112,8 @@ type run struct {
 
 // New returns a Runner that knows what an earlier one found.
 func New(cfg Config) (*Runner, error) {
-	if cfg.REST == nil || cfg.File == "" || cfg.Hub == nil || cfg.Ready == nil {
-		return nil, errcode.New(errcode.Invalid, "testrun: REST, File, Hub and Ready are required")
+	if cfg.File == "" || cfg.Hub == nil || cfg.Ready == nil {
+		return nil, errcode.New(errcode.Invalid, "testrun: File, Hub and Ready are required")
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = clock.Real{}
@@ -153,7 +150,7 @@ func (r *Runner) Run(ctx context.Context) error {
 // that have run, or run now, go on; those of another end.
 func (r *Runner) Want(q Request) {
 	if len(q.Tests) == 0 {
-		r.Forget(q.Service)
+		r.Forget(q.Permit)
 		return
 	}
 	r.mu.Lock()
@@ -207,8 +204,9 @@ func sameTests(a, b *agentv1.TestRun) bool {
 }
 
 // Forget ends what is under way for a service that has no tests, or is gone,
-// and removes what its tests left in the cluster.
-func (r *Runner) Forget(service string) {
+// and removes what its tests left in the cluster, as the permit says.
+func (r *Runner) Forget(permit tenancy.Permit) {
+	service := permit.Service()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old := r.runs[service]
@@ -221,9 +219,22 @@ func (r *Runner) Forget(service string) {
 	delete(r.runs, service)
 	if r.ctx != nil && len(old.made) > 0 {
 		ctx := r.ctx
-		r.running.Go(func() { r.clean(ctx, old) })
+		r.running.Go(func() { r.clean(ctx, permit, old) })
 	}
 	r.storeLocked()
+}
+
+// Stop ends what runs for a service that may not do it any more. What it left
+// in the cluster stays until the service's tests are wanted or forgotten.
+func (r *Runner) Stop(service string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if one := r.runs[service]; one != nil {
+		if one.stop != nil {
+			one.stop()
+		}
+		one.resumed = true // the next Want goes on with it
+	}
 }
 
 func (r *Runner) startLocked(one *run) {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
+	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/agent/testrun"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -129,7 +130,7 @@ func newStage(t *testing.T) *stage {
 
 func (s *stage) start() {
 	s.t.Helper()
-	runner, err := testrun.New(testrun.Config{REST: s.Config(), File: s.file, Hub: s.hub, BootID: "b", Ready: func(string) (bool, string) {
+	runner, err := testrun.New(testrun.Config{File: s.file, Hub: s.hub, BootID: "b", Ready: func(string) (bool, string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.ready, "not Healthy"
@@ -195,8 +196,22 @@ func (s *stage) object(text string) *unstructured.Unstructured {
 	return object
 }
 
+// permit is what the stage's service may do.
+func (s *stage) permit(change func(*tenancy.Request)) tenancy.Permit {
+	s.t.Helper()
+	request := tenancy.Request{Service: "svc-" + s.namespace, Namespace: s.namespace}
+	if change != nil {
+		change(&request)
+	}
+	permit, err := tenancy.New(s.Config(), "axle-system").Permit(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return permit
+}
+
 func (s *stage) want(key string, objects ...*unstructured.Unstructured) {
-	s.runner.Want(testrun.Request{Service: "svc-" + s.namespace, Name: "shop", Namespace: s.namespace, Key: key, Revision: 3, SourceRevision: "abc",
+	s.runner.Want(testrun.Request{Service: "svc-" + s.namespace, Name: "shop", Namespace: s.namespace, Permit: s.permit(nil), Key: key, Revision: 3, SourceRevision: "abc",
 		Scrub: scrub.New(map[string]string{"config.password": "hunter22"}), Tests: objects})
 }
 
@@ -345,7 +360,7 @@ func TestFailedTests(t *testing.T) {
 	if jobs := s.jobs(); len(jobs) != 2 {
 		t.Errorf("Jobs: %q", jobs)
 	}
-	s.runner.Forget("svc-" + s.namespace)
+	s.runner.Forget(s.permit(nil))
 	eventually.For(t, within, "everything of the tests is gone", func() error {
 		if jobs := s.jobs(); len(jobs) > 0 {
 			return fmt.Errorf("Jobs: %q", jobs)
@@ -423,5 +438,52 @@ func TestANewerRevisionEndsATest(t *testing.T) {
 	defer s.hub.mu.Unlock()
 	if s.hub.calls > calls+1 {
 		t.Errorf("a run that has ended was reported %d times more", s.hub.calls-calls)
+	}
+}
+
+// TestTestsStayWhereTheServiceMayBe: one test that lies elsewhere, or something
+// for tests of a kind that is not allowed, and nothing is asked of the API
+// server; the zero permit runs nothing.
+func TestTestsStayWhereTheServiceMayBe(t *testing.T) {
+	s := newStage(t)
+	limited := s.permit(func(r *tenancy.Request) {
+		r.Account, r.Limits = "default", tenancy.Limits{Project: "shop", Namespaces: []string{"team-*"}, Kinds: []string{"Job.batch"}}
+	})
+	elsewhere := s.job("out", "true")
+	elsewhere.SetNamespace("kube-system")
+	for name, test := range map[string]struct {
+		permit  tenancy.Permit
+		objects []*unstructured.Unstructured
+		says    string
+	}{
+		"namespace": {limited, []*unstructured.Unstructured{s.job("in", "true"), elsewhere}, "namespace kube-system is the cluster's own, which project shop may not change"},
+		"kind": {limited, []*unstructured.Unstructured{s.job("in", "true"),
+			s.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: out, annotations: {helm.sh/hook: test}}}`)}, "kind ConfigMap is none of those"},
+		"no permit": {tenancy.Permit{}, []*unstructured.Unstructured{s.job("in", "true")}, "nothing was permitted"},
+	} {
+		s.runner.Want(testrun.Request{Service: "svc-" + s.namespace, Name: "shop", Namespace: s.namespace, Permit: test.permit, Key: name, Tests: test.objects})
+		run := s.until("the end", func(r *agentv1.TestRun) bool { return r.GetKey() == name && r.GetState() == "Failed" })
+		if !strings.Contains(run.GetMessage(), test.says) {
+			t.Errorf("%s: %v", name, run)
+		}
+		if jobs := s.jobs(); len(jobs) > 0 {
+			t.Errorf("%s: Jobs: %q", name, jobs)
+		}
+	}
+}
+
+// TestStoppedTestsGoOnWhenTheyAreWantedAgain: a service is refused while its
+// test runs, and permitted again.
+func TestStoppedTestsGoOnWhenTheyAreWantedAgain(t *testing.T) {
+	s := newStage(t)
+	slow := s.job("slow", waitFor("go"))
+	s.want("k1", slow)
+	s.until("it runs", func(r *agentv1.TestRun) bool { return len(s.jobs()) == 1 })
+	s.runner.Stop("svc-" + s.namespace)
+	s.let("go")
+	s.want("k1", slow)
+	run := s.until("the end", func(r *agentv1.TestRun) bool { return r.GetState() == "Passed" })
+	if attempt := run.GetTests()[0].GetAttempt(); attempt != 1 {
+		t.Errorf("attempt %d", attempt)
 	}
 }

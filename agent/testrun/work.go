@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/axle-cd/axle/agent/tenancy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -25,7 +26,7 @@ func (r *Runner) work(ctx context.Context, one *run) {
 	case <-ctx.Done():
 		return
 	}
-	client, err := newClient(r.cfg.REST, one.request.account())
+	client, err := newClient(one.request.Permit)
 	if err == nil {
 		err = r.prepare(ctx, client, one)
 	}
@@ -68,18 +69,6 @@ func (r *Runner) ready(ctx context.Context, one *run) bool {
 	}
 }
 
-// account is the user to act as.
-func (q Request) account() string {
-	account := q.Account
-	if account == "" {
-		return ""
-	}
-	if !strings.Contains(account, "/") {
-		account = q.Namespace + "/" + account
-	}
-	return "system:serviceaccount:" + strings.Replace(account, "/", ":", 1)
-}
-
 // prepare makes what tests need beside themselves, and checks that all lie
 // where they may.
 func (r *Runner) prepare(ctx context.Context, c *client, one *run) error {
@@ -88,7 +77,7 @@ func (r *Runner) prepare(ctx context.Context, c *client, one *run) error {
 		if one.request.Enforced && t.namespace != one.request.Namespace {
 			return errcode.New(errcode.Forbidden, "test %s lies in namespace %s; this service may use %s alone", t.name, t.namespace, one.request.Namespace)
 		}
-		if _, err := pathOf(object, t.namespace); err != nil {
+		if _, err := c.pathOf(object, t.namespace); err != nil {
 			return err
 		}
 	}
@@ -149,9 +138,10 @@ func (r *Runner) finish(one *run, why string) {
 }
 
 // clean removes what a service's tests left.
-func (r *Runner) clean(ctx context.Context, one *run) {
-	c, err := newClient(r.cfg.REST, one.request.account())
+func (r *Runner) clean(ctx context.Context, permit tenancy.Permit, one *run) {
+	c, err := newClient(permit)
 	if err != nil {
+		r.cfg.Log.Warn("what tests left stays", logkey.Service, one.request.Name, logkey.Error, err)
 		return
 	}
 	for path, uid := range one.made {

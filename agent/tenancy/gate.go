@@ -1,0 +1,126 @@
+package tenancy
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
+
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+// Gate decides about the services of one cluster. It is safe for concurrent
+// use.
+type Gate struct {
+	rest     *rest.Config
+	reserved string
+}
+
+// New returns the gate before the API server that cfg reaches as the agent;
+// namespace is the agent's own.
+func New(cfg *rest.Config, namespace string) *Gate { return &Gate{rest: cfg, reserved: namespace} }
+
+// Permit is what a service may do, and the only way to the means for it. The
+// zero value permits nothing.
+type Permit struct {
+	gate    *Gate
+	request Request
+	user    string
+	// refused is why nothing may be written or looked up.
+	refused error
+}
+
+// Permit decides about a service. Forbidden says what to set.
+func (g *Gate) Permit(r Request) (Permit, error) {
+	user, err := r.user()
+	if err != nil {
+		return Permit{}, err
+	}
+	if l := r.Limits; l.limited() {
+		namespace, name := r.account()
+		switch {
+		case r.Account == "" && l.guest():
+			return Permit{}, errcode.New(errcode.Forbidden, "project %s may not act as the agent: set serviceAccount of the service, or of its project, to one that is granted what the service needs", l.Project)
+		case r.Account == "":
+			return Permit{}, errcode.New(errcode.Forbidden, "project %s has limits, and nothing limited acts as the agent: set serviceAccount of the service, or of its project, to one that is granted what the service needs", l.Project)
+		case r.system(namespace, g.reserved) || namespace != r.Namespace && !l.names(namespace):
+			return Permit{}, errcode.New(errcode.Forbidden, "project %s may not use accounts of namespace %s: name a serviceAccount %s of the service's own namespace", l.Project, namespace, name)
+		}
+		if err := r.namespace(r.Namespace, g.reserved); err != nil {
+			return Permit{}, err
+		}
+	}
+	return Permit{gate: g, request: r, user: user}, nil
+}
+
+// user is the name by which Kubernetes knows the account, empty without one.
+func (r Request) user() (string, error) {
+	if r.Account == "" {
+		return "", nil
+	}
+	namespace, name := r.account()
+	if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return "", errcode.New(errcode.Invalid, "serviceAccount %.80q is no account: write NAME, of the service's own namespace, or NAMESPACE/NAME", r.Account)
+	}
+	return strings.Join([]string{"system:serviceaccount", namespace, name}, ":"), nil
+}
+
+// Leaving permits a service to go that may do nothing else any more: what it
+// made is taken away, or let go, as the user who made it. Nothing can be
+// written by it: refused, which Permit returned, says why. The service's
+// inventory says who user is, empty for the agent itself.
+func (g *Gate) Leaving(r Request, user string, refused error) Permit {
+	return Permit{gate: g, request: r, user: user, refused: refused}
+}
+
+// MightWrite reports whether the service could be permitted to write an object
+// once it has an account that may: its limits alone are asked.
+func (g *Gate) MightWrite(r Request, kind kubeobj.Kind, ref kubeobj.Ref) bool {
+	return r.write(kind, ref.Namespace, g.reserved) == nil
+}
+
+// Service is the id of the service that the permit is for, empty for the zero
+// permit.
+func (p Permit) Service() string { return p.request.Service }
+
+// User is whom the service acts as, empty for the agent itself.
+func (p Permit) User() string { return p.user }
+
+// REST returns a configuration that acts as the permit says. Forbidden for the
+// zero permit.
+func (p Permit) REST() (*rest.Config, error) {
+	if p.gate == nil {
+		return nil, errNone
+	}
+	cfg := rest.CopyConfig(p.gate.rest)
+	if p.user != "" {
+		cfg.Impersonate = rest.ImpersonationConfig{UserName: p.user}
+	}
+	return cfg, nil
+}
+
+var errNone = errcode.New(errcode.Forbidden, "nothing was permitted to the service")
+
+// MayWrite returns why the service may not write an object, nil when it may.
+func (p Permit) MayWrite(kind kubeobj.Kind, ref kubeobj.Ref) error {
+	switch {
+	case p.gate == nil:
+		return errNone
+	case p.refused != nil:
+		return p.refused
+	}
+	return p.request.write(kind, ref.Namespace, p.gate.reserved)
+}
+
+// MayRead returns why the service may not look up objects of a namespace, nil
+// when it may; an empty namespace is all of them.
+func (p Permit) MayRead(kind kubeobj.Kind, namespace string) error {
+	switch {
+	case p.gate == nil:
+		return errNone
+	case p.refused != nil:
+		return p.refused
+	}
+	return p.request.read(kind, namespace, p.gate.reserved)
+}

@@ -1,0 +1,136 @@
+package tenancy
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+// adminProject is the project whose services may act as the agent itself.
+const adminProject = "default"
+
+// Limits are what a project allows its services, beside what their accounts are
+// granted. The zero value limits nothing.
+type Limits struct {
+	// Project is named in refusals. Any but the project default needs an account.
+	Project string
+	// Namespaces are all that the service may touch, beside its own, with *
+	// and ?; empty leaves it to the account.
+	Namespaces []string
+	// Kinds are all that it may touch, as Kind or Kind.group, with * and ?;
+	// empty is all.
+	Kinds []string
+	// ClusterScoped allows to write objects of the whole cluster outside of the
+	// project default.
+	ClusterScoped bool
+	// Closed refuses the service's own namespace, too, when it is none of
+	// Namespaces.
+	Closed bool
+}
+
+// Request says which service is to act, and as whom.
+type Request struct {
+	// Service is its id.
+	Service string
+	// Namespace is the service's own.
+	Namespace string
+	// Account is the service account to act as, "namespace/name" or a name in
+	// Namespace; empty is the agent's own.
+	Account string
+	Limits  Limits
+}
+
+// FromSpec reads the hub's spec.
+func FromSpec(spec *agentv1.ServiceSpec) Request {
+	t := spec.GetTenancy()
+	return Request{
+		Service: spec.GetId(), Namespace: spec.GetNamespace(), Account: spec.GetServiceAccount(),
+		Limits: Limits{Project: spec.GetProject(), Namespaces: t.GetNamespaces(), Kinds: t.GetKinds(), ClusterScoped: t.GetClusterScoped(), Closed: t.GetClosed()},
+	}
+}
+
+// guest reports whether the service is none of the administrators'.
+func (l Limits) guest() bool { return l.Project != "" && l.Project != adminProject }
+
+// limited reports whether the service may not act as the agent.
+func (l Limits) limited() bool { return l.guest() || l.Closed || len(l.Namespaces)+len(l.Kinds) > 0 }
+
+func (l Limits) names(namespace string) bool { return matches(l.Namespaces, namespace) }
+
+func matches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		ok, err := path.Match(pattern, name)
+		return ok && err == nil
+	})
+}
+
+// account splits the name of the account.
+func (r Request) account() (namespace, name string) {
+	if namespace, name, found := strings.Cut(r.Account, "/"); found {
+		return namespace, name
+	}
+	return r.Namespace, r.Account
+}
+
+// namespace returns why the service may not touch one, nil when it may.
+func (r Request) namespace(namespace, reserved string) error {
+	l := r.Limits
+	switch {
+	case l.guest() && r.system(namespace, reserved):
+		return errcode.New(errcode.Forbidden, "namespace %s is the cluster's own, which project %s may not change", namespace, l.Project)
+	case len(l.Namespaces) == 0 || namespace == r.Namespace && !l.Closed || l.names(namespace):
+		return nil
+	}
+	allowed := l.Namespaces
+	if !l.Closed {
+		allowed = append([]string{r.Namespace}, allowed...)
+	}
+	return errcode.New(errcode.Forbidden, "namespace %s is none of those that the service may write to (%s), which project %s allows", namespace, strings.Join(allowed, ", "), l.Project)
+}
+
+// kind returns why the service may not touch a kind, nil when it may.
+func (r Request) kind(kind kubeobj.Kind) error {
+	l := r.Limits
+	if len(l.Kinds) == 0 || matches(l.Kinds, kind.Kind) || matches(l.Kinds, strings.TrimSuffix(kind.Kind+"."+kind.Group, ".")) {
+		return nil
+	}
+	return errcode.New(errcode.Forbidden, "kind %s is none of those that the service may write (%s), which project %s allows", kind.Kind, strings.Join(l.Kinds, ", "), l.Project)
+}
+
+// system reports whether a namespace holds what runs the cluster: its accounts
+// may do more than a project should be able to borrow.
+func (r Request) system(namespace, reserved string) bool {
+	return namespace == reserved || strings.HasPrefix(namespace, "kube-") && !slices.Contains(r.Limits.Namespaces, namespace)
+}
+
+// write returns why the service may not write an object, nil when it may.
+func (r Request) write(kind kubeobj.Kind, namespace, reserved string) error {
+	if !kind.Namespaced {
+		if l := r.Limits; l.guest() && !l.ClusterScoped {
+			return errcode.New(errcode.Forbidden, "%s belongs to the whole cluster, which project %s may not change: move it to a service of project %s", kind.Kind, l.Project, adminProject)
+		}
+	} else if err := r.namespace(namespace, reserved); err != nil {
+		return err
+	}
+	return r.kind(kind)
+}
+
+// read returns why the service may not look an object up, nil when it may. An
+// empty namespace is all of them. Objects of the whole cluster are read as the
+// account may.
+func (r Request) read(kind kubeobj.Kind, namespace, reserved string) error {
+	switch l := r.Limits; {
+	case !kind.Namespaced:
+	case namespace == "" && (l.guest() || len(l.Namespaces) > 0):
+		return errcode.New(errcode.Forbidden, "project %s may not look into all namespaces at once: name one", l.Project)
+	case namespace != "":
+		if err := r.namespace(namespace, reserved); err != nil {
+			return err
+		}
+	}
+	return r.kind(kind)
+}
