@@ -171,7 +171,7 @@ func (d *differ) one(ctx context.Context, it *item) (compared, error) {
 	}
 	out.live, out.desired = live, rendered
 	if live != nil {
-		if why := d.foreign(kubeobj.Reduce(it.ref, &unstructured.Unstructured{Object: live})); why != "" {
+		if why := d.foreign(it.ref, kubeobj.Reduce(it.ref, &unstructured.Unstructured{Object: live})); why != "" {
 			out.Action, out.Message = ActionRefuse, why
 			return out, nil
 		}
@@ -203,8 +203,11 @@ func (d *differ) refused(out compared, it *item, err error) (compared, error) {
 }
 
 // foreign says why a live object would not be written.
-func (d *differ) foreign(live kubeobj.Live) string {
+func (d *differ) foreign(ref kubeobj.Ref, live kubeobj.Live) string {
+	had := d.inventory.entries[ref]
 	switch {
+	case had.uid != "" && had.uid == live.UID && (live.Service == "" || !live.Tracked) && d.taker(d.service.ID, ref, live.UID) == "":
+		return ""
 	case live.Owned(d.service.ID), live.CreatedFor, d.service.Adopt, !d.service.RequireOwnership:
 		return ""
 	case live.Tracked && live.Service != "":

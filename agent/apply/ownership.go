@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
@@ -38,8 +39,12 @@ func (e *Engine) judge(service Service, ref kubeobj.Ref, live kubeobj.Live, had 
 		return mayNot, fmt.Sprintf("it belongs to another tool's apply set (label %s): remove it there first", kubeobj.ApplySetLabel)
 	case live.Owned(service.ID):
 		return mayApply, ""
-	case had != nil && had.uid != "" && had.uid == live.UID && live.Service == "":
-		// Somebody removed our marks from the object that we made.
+	case had != nil && had.uid != "" && had.uid == live.UID && (live.Service == "" || !live.Tracked):
+		// It is the very object that we made, and somebody took our marks off it,
+		// or one of them.
+		if other := e.taker(service.ID, ref, live.UID); other != "" {
+			return e.judgeSibling(service, ref, other)
+		}
 		return mayApply, ""
 	case live.Tracked && live.Service != "":
 		return e.judgeSibling(service, ref, live.Service)
@@ -49,6 +54,19 @@ func (e *Engine) judge(service Service, ref kubeobj.Ref, live kubeobj.Live, had 
 		return mayAdopt, ""
 	}
 	return mayNot, "it exists and no service of ours made it: delete it, or let the service adopt what it finds (adopt: true)"
+}
+
+// taker is another service that has the very object in its inventory by now and
+// keeps it; empty for none.
+func (e *Engine) taker(service string, ref kubeobj.Ref, uid types.UID) string {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	for _, id := range e.othersLocked(ref, service) {
+		if has := e.services[id].inventory.entries[ref]; has.uid == uid && !has.leaving {
+			return id
+		}
+	}
+	return ""
 }
 
 // judgeSibling decides about an object that another service of ours made.

@@ -11,6 +11,7 @@ import (
 	"io"
 	"iter"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -276,6 +277,10 @@ type cluster struct {
 	asked      []string
 	served     []string
 	fail       error
+	// refuses fails a render, by what is in the file.
+	refuses func(content string) error
+	// failPass fails the passes of a service.
+	failPass map[string]error
 	// confirms: Confirm says yes, and counts.
 	confirms  bool
 	confirmed map[string]int
@@ -301,6 +306,9 @@ func (c *cluster) Pass(_ context.Context, _ tenancy.Permit, s apply.Service, obj
 		return apply.Result{}, c.fail
 	}
 	c.passes[s.ID]++
+	if err := c.failPass[s.ID]; err != nil {
+		return apply.Result{}, err
+	}
 	c.partial[s.ID] = s.Partial
 	delete(c.paused, s.ID)
 	if r, ok := c.result[s.ID]; ok {
@@ -386,6 +394,15 @@ func (c *cluster) Render(_ context.Context, p render.Pass) (render.Result, error
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.renders[p.ID]++
+	if c.refuses != nil {
+		text, err := os.ReadFile(filepath.Join(p.Folder, "file.yaml"))
+		if err == nil {
+			err = c.refuses(string(text))
+		}
+		if err != nil {
+			return render.Result{}, err
+		}
+	}
 	c.renderedAt[p.ID] = append(c.renderedAt[p.ID], p.Now)
 	c.parts[p.ID] = p.Parts
 	text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": p.Name}})

@@ -339,8 +339,12 @@ func (s *service) queueChanged(now time.Time, renderer string) {
 	case s.held || s.spec == nil || !s.specFits():
 	default:
 		wanted := s.wanted(renderer)
-		if cause := Changed(s.done, wanted); cause != Unchanged && !s.waits(wanted) {
+		cause := Changed(s.done, wanted)
+		switch {
+		case cause != Unchanged && !s.waits(wanted):
 			s.queue(now, cause)
+		case cause == Unchanged && (s.trouble != nil || s.gate != "") && !s.needsSpec():
+			s.queue(now, Unfinished) // what was wanted in between could not be done
 		}
 	}
 }

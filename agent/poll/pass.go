@@ -55,7 +55,7 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	case err != nil:
 		return fail(sourceRender, err)
 	case cause == Unchanged && j.objects == nil:
-		return outcome{skipped: true}
+		return outcome{skipped: true, settled: true}
 	case j.gate != "" && !j.errand:
 		return outcome{inputs: now, gate: j.gate}
 	}

@@ -172,8 +172,11 @@ func (l *Loop) end(ctx context.Context, j *job, out outcome) {
 	if s.held {
 		l.Apply.Pause(s.id) // it was held while the pass ran
 	}
-	if !out.skipped {
+	switch {
+	case !out.skipped:
 		l.takeOutcome(s, j, out)
+	case out.settled:
+		l.settle(s)
 	}
 	if out.again {
 		s.queue(l.Clock.Now().Add(max(s.backoff.Next(), time.Second)), Asked)
@@ -194,6 +197,17 @@ func (l *Loop) end(ctx context.Context, j *job, out outcome) {
 	poke(l.hints.wake)
 }
 
+// settle forgets why a service could not become something else: what is wanted
+// is what is applied, as after the revert of a broken commit.
+func (l *Loop) settle(s *service) {
+	if s.done == nil || s.needsSpec() || s.trouble == nil && s.gate == "" {
+		return
+	}
+	s.trouble, s.gate, s.inputs = nil, "", *s.done
+	l.ungate(s)
+	s.backoff.Reset()
+}
+
 func (l *Loop) takeOutcome(s *service, j *job, out outcome) {
 	now := l.Clock.Now()
 	s.trouble, s.gate, s.drain = out.trouble, out.gate, out.drain
@@ -207,6 +221,10 @@ func (l *Loop) takeOutcome(s *service, j *job, out outcome) {
 	switch {
 	case out.trouble != nil:
 		s.objects = nil
+		if out.trouble.refused || s.done != nil && Changed(s.done, out.inputs) == Unchanged {
+			// It is tried again, whatever was applied before with the same inputs.
+			s.done = nil
+		}
 		if out.trouble.refused {
 			// What it was permitted before is not put back either.
 			l.Apply.Pause(s.id)

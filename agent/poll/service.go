@@ -182,6 +182,7 @@ type outcome struct {
 	trouble  *trouble
 	gate     string
 	skipped  bool // nothing to do
+	settled  bool // because what is wanted is applied
 	again    bool // an errand could not be done yet
 	dry      string
 	inputs   Inputs
