@@ -16,8 +16,9 @@
 //     it is gone, so an agent killed at any point finds all it made;
 //   - only objects of the inventory are deleted, with their uid and version as
 //     preconditions and after their own annotations named this service;
-//   - nothing is deleted before all services of the cluster were rendered as
-//     they are now, for at most 2 minutes: what another one wants is handed over;
+//   - nothing is deleted that another service of the cluster may still name:
+//     what it renders and takes is handed over, for anything else the prune waits,
+//     after 2 minutes as held, until a person releases it;
 //   - an object that did not change is written at most 9 times in 10 minutes;
 //   - fields that are left to others keep the value that the cluster has;
 //   - a pass over unchanged objects sends no request;

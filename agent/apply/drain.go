@@ -22,6 +22,8 @@ type DrainResult struct {
 	Done bool
 	// Remaining counts objects that still wait (for a finalizer, a permission).
 	Remaining int
+	// Awaits: other services may take objects over, and have not been rendered.
+	Awaits bool
 	// Deleted counts objects that this call saw go, Left those that were left
 	// alone because they are not ours any more or are never deleted.
 	Deleted, Left int
@@ -157,8 +159,7 @@ func (d *drain) reverse() []entry {
 }
 
 func (d *drain) deleteAll(ctx context.Context) error {
-	if other := d.othersFirst(d.service); other != "" {
-		d.result.Message = fmt.Sprintf("it waits until service %s has been rendered, which may take objects over", other)
+	if d.othersFirst() {
 		return nil
 	}
 	if done, err := d.bidFarewell(ctx, momentLeaving); err != nil || !done {
@@ -175,6 +176,21 @@ func (d *drain) deleteAll(ctx context.Context) error {
 		return err
 	}
 	return d.deleteNamespace(ctx)
+}
+
+// othersFirst reports whether the drain waits for other services, and says so.
+func (d *drain) othersFirst() bool {
+	awaited := d.awaited(d.service, d.next.sorted())
+	since := d.patient(d.service.ID, awaited)
+	if len(awaited) == 0 || d.service.Released {
+		return false
+	}
+	d.result.Awaits = true
+	d.result.Message = "nothing is deleted yet, for objects may be taken over by " + awaitedWords(awaited)
+	if since > othersQuiet {
+		d.result.Message += ": it goes on when they have been rendered, or at once with `axle services approve-prune`; `axle services delete --detach` leaves the objects"
+	}
+	return true
 }
 
 func (d *drain) deleteWaves(ctx context.Context, all []entry) (gone bool, err error) {
@@ -220,12 +236,12 @@ func (d *drain) deleteWave(ctx context.Context, wave []entry) (gone bool, err er
 }
 
 func (d *drain) deleteOne(ctx context.Context, e entry, first bool) (wait bool, err error) {
+	if heir, _ := d.heir(d.service.ID, e.ref); heir != "" {
+		return false, d.done(e, fateForget, d.handOver(ctx, d.client, d.service.ID, heir, e))
+	}
 	if !prunable(d.next, e) {
 		err := unmark(ctx, d.client, d.service.ID, e)
 		return false, d.done(e, fateForget, err)
-	}
-	if heir := d.heir(d.service.ID, e.ref); heir != "" {
-		return false, d.done(e, fateForget, d.handOver(ctx, d.client, d.service.ID, heir, e))
 	}
 	live, found, synced := d.cfg.Live.Lookup(e.kind, e.ref)
 	if !first {

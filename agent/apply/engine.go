@@ -121,8 +121,11 @@ type tenant struct {
 	has     map[kubeobj.Kind]bool
 	// targets are what the service's autoscalers scale.
 	targets map[kubeobj.Ref]bool
-	// wants are the objects that Engine.wanted has for this service.
-	wants map[kubeobj.Ref]bool
+	// wants are the objects that Engine.wanted has for this service. idle says
+	// why it takes none of them now, unable why it cannot have some.
+	wants  map[kubeobj.Ref]bool
+	idle   string
+	unable map[kubeobj.Ref]string
 	// rendered is what the last pass was asked for, for heals.
 	rendered rendered
 	service  Service

@@ -1,84 +1,259 @@
 package apply
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/axle-cd/axle/agent/tenancy"
+	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
 const (
 	// againOthers is when a prune that waits for other services looks again.
 	againOthers = time.Second
-	// othersLimit bounds that wait: a service that cannot be rendered must not
-	// keep all others from pruning.
-	othersLimit = 2 * time.Minute
+	// othersQuiet is how long such a wait is nothing that a person need know:
+	// the other services are on their way. Then it is held, and says for whom.
+	othersQuiet = 2 * time.Minute
+	// maxAwaited services are named in a message.
+	maxAwaited = 3
 )
 
-// othersFirst names a service that has to be rendered before this one deletes
-// anything: objects often move between services in one commit, and the one
-// that loses them may come first. Empty: nobody is waited for, or it took too
-// long.
-func (e *Engine) othersFirst(service Service) string {
-	other := ""
+// Pending is a service of the cluster whose present files and settings have not
+// become objects yet: nobody knows which ones it wants.
+type Pending struct {
+	// Name is the service's, and Why says why it has none.
+	Name, Why string
+	// Takes reports whether its limits let it have an object; nil is all.
+	Takes func(kind kubeobj.Kind, ref kubeobj.Ref) bool
+}
+
+// awaited names the services that may still take over some of what a service
+// gives up, with the reasons why they have not: those that render it and do not
+// take it now, and those of which nobody knows what they render. Objects often
+// move between services in one commit, and the one that loses them may come
+// first, or the other one be unable to take them.
+func (e *Engine) awaited(service Service, leaving []entry) []string {
+	var pending []Pending
 	if service.Unsettled != nil {
-		other = service.Unsettled()
+		pending = service.Unsettled()
 	}
+	var all []string
+	add := func(name, why string) {
+		if text := fmt.Sprintf("service %s (%s)", name, why); !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	for _, entry := range leaving {
+		if entry.hook.runs {
+			continue
+		}
+		heir, cannot := e.heir(service.ID, entry.ref)
+		switch {
+		case cannot != "":
+			add(e.nameOf(heir), cannot)
+			continue
+		case heir != "":
+			continue
+		}
+		for _, p := range pending {
+			if p.Takes == nil || p.Takes(entry.kind, entry.ref) {
+				add(p.Name, p.Why)
+			}
+		}
+	}
+	return all
+}
+
+// patient reports how long a service has waited for others; nobody is waited
+// for ends the wait.
+func (e *Engine) patient(service string, awaited []string) time.Duration {
 	now := e.cfg.Clock.Now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if other == "" {
-		delete(e.patience, service.ID)
-		return ""
+	if len(awaited) == 0 {
+		delete(e.patience, service)
+		return 0
 	}
-	since, waiting := e.patience[service.ID]
+	since, waiting := e.patience[service]
 	if !waiting {
 		since = now
-		e.patience[service.ID] = now
+		e.patience[service] = now
 	}
-	if now.Sub(since) > othersLimit {
-		return ""
-	}
-	return other
+	return now.Sub(since)
 }
 
-// heir is the other service that renders an object now.
-func (e *Engine) heir(service string, ref kubeobj.Ref) string {
+// awaitedWords puts those that are waited for into one text.
+func awaitedWords(awaited []string) string {
+	text := strings.Join(awaited[:min(len(awaited), maxAwaited)], ", ")
+	if more := len(awaited) - maxAwaited; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// othersFirst reports whether the prune waits for other services. A person may
+// release it once it has said so.
+func (r *run) othersFirst(ctx context.Context, leaving []entry) (waits bool, err error) {
+	awaited := r.awaited(r.service, leaving)
+	since := r.patient(r.service.ID, awaited)
+	if len(awaited) == 0 {
+		return false, nil
+	}
+	r.result.Awaits = true
+	if since <= othersQuiet && r.next.heldFor != heldForOthers {
+		r.next.phase, r.dirty = PhaseWaiting, true
+		r.result.Sync, r.result.Again = SyncApplying, jitter.Around(againOthers, againOthers/4)
+		r.result.Message = "the prune waits for " + awaitedWords(awaited) + ", which may take objects over"
+		return true, r.saveIfDirty(ctx)
+	}
+	if r.released(heldForOthers) {
+		return false, nil
+	}
+	r.result.Again = jitter.Around(againRefused, againRefused/4)
+	return true, r.hold(ctx, leaving, fmt.Sprintf("%d objects are not rendered any more, and may be taken over by %s: nothing is deleted until that has been applied, or it is released with `axle services approve-prune`",
+		len(leaving), awaitedWords(awaited)))
+}
+
+// nameOf is a service's name, or its id when it has no inventory.
+func (e *Engine) nameOf(service string) string {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	heir := e.wanted[ref]
-	if heir == service {
-		return ""
+	t := e.services[service]
+	switch {
+	case t != nil && t.service.Name != "":
+		return t.service.Name
+	case t != nil && t.inventory != nil:
+		return t.inventory.name
 	}
-	return heir
+	return service
+}
+
+// heir is the other service that renders an object now, empty for none. cannot
+// says why it does not take it, empty when it does.
+func (e *Engine) heir(service string, ref kubeobj.Ref) (heir, cannot string) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	heir = e.wanted[ref]
+	t := e.services[heir]
+	if heir == service || t == nil {
+		return "", ""
+	}
+	return heir, cmp.Or(t.unable[ref], t.idle)
+}
+
+// Claim notes what a service renders without applying any of it: prunes of other
+// services leave that alone. why says why it is not applied. NotFound and others
+// as Pass.
+func (e *Engine) Claim(ctx context.Context, permit tenancy.Permit, service Service, objects []*unstructured.Unstructured, why string) error {
+	e.mu.Lock()
+	t := e.tenantLocked(service.ID)
+	inv := &inventory{entries: map[kubeobj.Ref]entry{}}
+	if t.inventory != nil {
+		inv = t.inventory.clone()
+	}
+	e.mu.Unlock()
+	p, err := planner{kinds: e.kinds, cluster: e.cfg.ClusterID, service: service, permit: permit, before: inv}.plan(ctx, objects)
+	if err != nil {
+		return scrubbed(service, err)
+	}
+	e.want(service, inv, p, why)
+	return nil
 }
 
 // want notes what its autoscalers scale, and which objects of other services this one renders from now on,
 // before any of them is written: a wave that fails must not make the objects of
 // later waves look unwanted to the one who gives them up. What is not rendered
 // any more is not wanted any more, or it would be given to somebody who never
-// deletes it.
-func (e *Engine) want(service string, before *inventory, p *plan) {
+// deletes it. idle says why the service takes nothing for now, empty when it
+// does.
+func (e *Engine) want(service Service, before *inventory, p *plan, idle string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	t := e.tenantLocked(service)
-	t.targets = targetsOf(p)
+	id := service.ID
+	t := e.tenantLocked(id)
+	t.targets, t.idle, t.unable = targetsOf(p), idle, unableOf(service, p)
+	if t.service.Name == "" {
+		t.service = service
+	}
+	renders := func(ref kubeobj.Ref) bool { return p.byRef[ref] != nil || t.unable[ref] != "" }
 	for ref := range t.wants {
-		if p.byRef[ref] == nil {
+		if !renders(ref) {
 			e.unwantLocked(ref)
 		}
 	}
-	for ref := range p.byRef {
+	claim := func(ref kubeobj.Ref) {
 		if had, ok := before.entries[ref]; ok && had.hash != 0 {
-			continue
+			return
 		}
-		for _, id := range e.othersLocked(ref, service) {
-			if e.services[id].inventory.entries[ref].hash != 0 {
-				e.wantLocked(ref, service)
+		for _, other := range e.othersLocked(ref, id) {
+			if e.services[other].inventory.entries[ref].hash != 0 {
+				e.wantLocked(ref, id)
 			}
 		}
 	}
+	for ref := range p.byRef {
+		claim(ref)
+	}
+	for ref := range t.unable {
+		claim(ref)
+	}
+}
+
+// unableOf are the objects that a service renders and cannot have, and why not.
+func unableOf(service Service, p *plan) map[kubeobj.Ref]string {
+	var all map[kubeobj.Ref]string
+	for _, problem := range p.problems {
+		if problem.Warning || problem.Ref.Name == "" || p.byRef[problem.Ref] != nil {
+			continue
+		}
+		if all == nil {
+			all = map[kubeobj.Ref]string{}
+		}
+		all[problem.Ref] = problem.Message
+		if inside := problem.Ref; inside.Namespace == "" {
+			inside.Namespace = service.Namespace
+			all[inside] = problem.Message
+		}
+	}
+	return all
+}
+
+// takes notes that a service takes what it renders from now on.
+func (e *Engine) takes(service string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.tenantLocked(service).idle = ""
+}
+
+// idles says why a service takes nothing now, if it does not.
+func (e *Engine) idles(service, why string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if t := e.tenantLocked(service); t.idle != "" && why != "" {
+		t.idle = why
+	}
+}
+
+// Unclaim forgets what a service renders that is not to be on the cluster any
+// more.
+func (e *Engine) Unclaim(service string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t := e.services[service]
+	if t == nil {
+		return
+	}
+	for ref := range t.wants {
+		delete(e.wanted, ref)
+	}
+	t.wants, t.unable = nil, nil
 }
 
 // wantLocked notes that a service renders an object that another one has.

@@ -66,7 +66,12 @@ type inventory struct {
 	waitUntil                 time.Time
 	approval                  int64
 	held                      int
-	strict                    bool
+	// heldFor is what a prune is held for that a person may release, beside the
+	// brake: one of the heldFor words. heldApproval is PruneApproval when that was
+	// said first.
+	heldFor      string
+	heldApproval int64
+	strict       bool
 	// goal is the revision under way, or the last one when the phase is
 	// Applied; reached is the place that the pass has come to.
 	goal    string
@@ -148,6 +153,8 @@ type wireState struct {
 	WaitUntil     int64  `json:"waitUntil,omitempty"`
 	Approval      int64  `json:"approval,omitempty"`
 	Held          int    `json:"held,omitempty"`
+	HeldFor       string `json:"heldFor,omitempty"`
+	HeldApproval  int64  `json:"heldApproval,omitempty"`
 	Strict        bool   `json:"strict,omitempty"`
 	Shards        []int  `json:"shards,omitempty"`
 	Goal          string `json:"goal,omitempty"`
@@ -227,7 +234,7 @@ func (i *inventory) encode(next func(count int) []int) (first []byte, more map[i
 func (i *inventory) wireState() wireState {
 	return wireState{
 		Name: i.name, Namespace: i.namespace, TarballDigest: i.tarballDigest, SpecDigest: i.specDigest, Phase: i.phase,
-		AppliedAt: clock.Micros(i.appliedAt), WaitUntil: clock.Micros(i.waitUntil), Approval: i.approval, Held: i.held, Strict: i.strict,
+		AppliedAt: clock.Micros(i.appliedAt), WaitUntil: clock.Micros(i.waitUntil), Approval: i.approval, Held: i.held, HeldFor: i.heldFor, HeldApproval: i.heldApproval, Strict: i.strict,
 		Goal: i.goal, Stage: i.reached.Stage, Wave: i.reached.Wave, Attempt: i.attempt, RetryAt: clock.Micros(i.retryAt), Why: i.why, FailedSpec: i.failedSpec, SyncRequest: i.syncRequest, Settings: i.settings, User: i.user, Farewell: i.farewell,
 	}
 }
@@ -298,7 +305,7 @@ func decodeBy(unpack func([]byte) (wireShard, error), shards map[int][]byte) (*i
 	i := &inventory{
 		service: first.Service, name: s.Name, namespace: s.Namespace, tarballDigest: s.TarballDigest, specDigest: s.SpecDigest,
 		phase: s.Phase, appliedAt: clock.FromMicros(s.AppliedAt), waitUntil: clock.FromMicros(s.WaitUntil), approval: s.Approval,
-		held: s.Held, strict: s.Strict, shards: s.Shards, entries: map[kubeobj.Ref]entry{},
+		held: s.Held, heldFor: s.HeldFor, heldApproval: s.HeldApproval, strict: s.Strict, shards: s.Shards, entries: map[kubeobj.Ref]entry{},
 		goal: s.Goal, reached: place{s.Stage, s.Wave}, attempt: s.Attempt, retryAt: clock.FromMicros(s.RetryAt), why: s.Why, failedSpec: s.FailedSpec, syncRequest: s.SyncRequest, settings: s.Settings, storedSync: s.SyncRequest, user: s.User, farewell: s.Farewell,
 	}
 	entries := first.Entries

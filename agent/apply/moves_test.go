@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/axle-cd/axle/agent/apply"
-	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
@@ -43,7 +41,7 @@ func TestMovingObjectsAreHandedOverWhoeverComesFirst(t *testing.T) {
 	const wave = `annotations: {axle-cd.github.io/sync-wave: "3"}`
 	for name, move := range map[string]func(from, to apply.Service, one, two string){
 		"the loser first": func(from, to apply.Service, one, two string) {
-			from.Unsettled = func() string { return to.Name }
+			from.Unsettled = func() []apply.Pending { return []apply.Pending{{Name: to.Name, Why: "it is not rendered yet"}} }
 			if result := b.pass(from, configMap("own", "v1")); !strings.Contains(result.Message, to.Name) || result.Pruned+result.Left > 0 || result.Again == 0 {
 				t.Errorf("while the other one is not rendered: %+v", result)
 			}
@@ -101,24 +99,6 @@ func TestServiceThatStoppedWantingAnObjectIsNotGivenIt(t *testing.T) {
 	b.pass(from, configMap("own", "v1"))
 	if b.uidOf(from.Namespace, "one") != "" {
 		t.Error("the object stays with nobody who would delete it")
-	}
-}
-
-func TestPruneWaitsForOthersOnlySoLong(t *testing.T) {
-	now := clock.NewManual(time.Unix(1e9, 0))
-	b := newBed(t, func(c *apply.Config) { c.Clock = now })
-	s := newService("d1")
-	s.Unsettled = func() string { return "never-rendered" }
-	b.pass(s, configMap("own", "v1"), configMap("one", "v1"))
-	s.TarballDigest = "d2"
-	b.pass(s, configMap("own", "v1"))
-	if b.uidOf(s.Namespace, "one") == "" {
-		t.Fatal("it was deleted at once")
-	}
-	now.Advance(3 * time.Minute)
-	b.pass(s, configMap("own", "v1"))
-	if b.uidOf(s.Namespace, "one") != "" {
-		t.Error("a service that is never rendered holds the prunes of all others")
 	}
 }
 

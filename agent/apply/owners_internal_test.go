@@ -96,7 +96,7 @@ func BenchmarkWant(b *testing.B) {
 			for b.Loop() {
 				n = (n + 1) % services
 				id := fmt.Sprint("s", n)
-				e.want(id, e.services[id].inventory, plans[n])
+				e.want(Service{ID: id}, e.services[id].inventory, plans[n], "")
 			}
 		})
 	}

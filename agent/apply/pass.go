@@ -118,13 +118,14 @@ func (e *Engine) pass(ctx context.Context, t *tenant, permit tenancy.Permit, ser
 	if r.plan, err = r.planner().plan(ctx, objects); err != nil {
 		return Result{}, err
 	}
-	e.want(service.ID, r.before, r.plan)
+	e.want(service, r.before, r.plan, "it does not apply its present revision yet")
 	r.result.Problems = append(r.result.Problems, r.plan.problems...)
 	r.result.Missing = r.plan.missing
 	if err := r.advance(ctx); err != nil {
 		return Result{}, err
 	}
 	r.finish()
+	e.idles(service.ID, r.result.Message)
 	return r.result, nil
 }
 
@@ -203,6 +204,7 @@ func (e *Engine) reload(ctx context.Context, t *tenant, service string) (*invent
 // applyAll writes what differs, stage by stage and wave by wave. The inventory
 // names every object before it is made.
 func (r *run) applyAll(ctx context.Context) error {
+	r.takes(r.service.ID)
 	todo := r.claim()
 	r.mu.Lock()
 	r.claimLocked(r.tenant, kindsOf(r.next))

@@ -8,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
@@ -60,11 +59,8 @@ func prunable(i *inventory, e entry) bool {
 // pruneAll removes what the service does not render any more, last waves
 // first, then records the revision as applied.
 func (r *run) pruneAll(ctx context.Context, leaving []entry) error {
-	if other := r.othersFirst(r.service); other != "" {
-		r.next.phase, r.dirty = PhaseWaiting, true
-		r.result.Sync, r.result.Again = SyncApplying, jitter.Around(againOthers, againOthers/4)
-		r.result.Message = fmt.Sprintf("the prune waits until service %s has been rendered, which may take objects over", other)
-		return r.saveIfDirty(ctx)
+	if waits, err := r.othersFirst(ctx, leaving); err != nil || waits {
+		return err
 	}
 	if r.dirty {
 		// What is about to go is on record before it goes.
@@ -95,16 +91,16 @@ func (r *run) pruneAll(ctx context.Context, leaving []entry) error {
 
 func (r *run) pruneOne(ctx context.Context, e entry) error {
 	forget := func() { delete(r.next.entries, e.ref); r.dirty = true }
-	if !r.prunable(e) {
-		if err := unmark(ctx, r.client, r.service.ID, e); err != nil {
+	if heir, _ := r.heir(r.service.ID, e.ref); heir != "" {
+		if err := r.handOver(ctx, r.client, r.service.ID, heir, e); err != nil {
 			return err
 		}
 		r.result.Left++
 		forget()
 		return nil
 	}
-	if heir := r.heir(r.service.ID, e.ref); heir != "" {
-		if err := r.handOver(ctx, r.client, r.service.ID, heir, e); err != nil {
+	if !r.prunable(e) {
+		if err := unmark(ctx, r.client, r.service.ID, e); err != nil {
 			return err
 		}
 		r.result.Left++

@@ -69,6 +69,8 @@ type Result struct {
 	// Again is when to call Pass again although nothing changed; zero is never.
 	// A change of health is a reason to call it sooner while Phase is Waiting.
 	Again time.Duration
+	// Awaits: the prune waits for other services, which may take objects over.
+	Awaits bool
 	// Missing are kinds that the service renders and the cluster does not serve,
 	// as group/version/kind: once it does, Pass should be called again.
 	Missing []string

@@ -52,10 +52,11 @@ type Service struct {
 	Ignore []IgnoreRule
 	// Strict takes back what people's tools wrote, instead of reporting it.
 	Strict bool
-	// Unsettled names a service of this cluster that may want objects of this
-	// one and has not been rendered yet since it changed, empty when there is
-	// none. Nil is none.
-	Unsettled func() string
+	// Unsettled lists the services of this cluster of which nobody knows what
+	// they want by now. Nil is none.
+	Unsettled func() []Pending
+	// Released lets a drain go on that waits for them.
+	Released bool
 	// Scrub removes the service's secret values from every text. Nil changes
 	// nothing.
 	Scrub *scrub.Scrubber

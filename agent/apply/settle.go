@@ -34,7 +34,7 @@ func (r *run) settle(ctx context.Context) error {
 		return r.partial(ctx, len(leaving))
 	}
 	if held := r.brake(leaving); held != "" {
-		return r.hold(ctx, leaving, held)
+		return r.hold(ctx, leaving, held+": nothing is deleted until it is released with `axle services approve-prune`")
 	}
 	if sick := r.unhealthy(stageAfter); len(sick) > 0 {
 		return r.wait(ctx, "waiting before the prune: ", sick)
@@ -71,6 +71,8 @@ func (r *run) applied(ctx context.Context) error {
 	n.phase, n.tarballDigest, n.specDigest, n.settings = PhaseApplied, r.service.TarballDigest, r.service.SpecDigest, r.service.Settings
 	n.syncRequest = max(n.syncRequest, r.service.SyncRequest)
 	n.approval, n.held, n.waitUntil, n.attempt, n.why = max(n.approval, r.service.PruneApproval), 0, time.Time{}, 0, ""
+	n.heldFor, n.heldApproval = "", 0
+	r.patient(r.service.ID, nil)
 	r.calm()
 	r.result.Sync = SyncSynced
 	if r.service.Partial != "" {
@@ -134,13 +136,27 @@ func (r *run) brake(leaving []entry) string {
 	return ""
 }
 
+// What a prune is held for beside the brake, as it is stored.
+const (
+	heldForOthers = "others"
+)
+
+// released reports whether a person let a prune go since it was first said to
+// be held for a reason. What was approved before is no answer to that.
+func (r *run) released(reason string) bool {
+	if n := r.next; n.heldFor != reason {
+		n.heldFor, n.heldApproval, r.dirty = reason, r.service.PruneApproval, true
+	}
+	return r.service.PruneApproval > r.next.heldApproval
+}
+
 func (r *run) hold(ctx context.Context, leaving []entry, why string) error {
 	if r.next.phase != PhasePruneHeld || r.next.held != len(leaving) {
 		r.next.phase, r.next.held = PhasePruneHeld, len(leaving)
 		r.dirty = true
 	}
 	r.result.Sync, r.result.Reason, r.result.Held = SyncHeld, ReasonPruneHeld, len(leaving)
-	r.result.Message = why + ": nothing is deleted until it is released with `axle services approve-prune`"
+	r.result.Message = why
 	r.result.Problems = append(r.result.Problems, Problem{Source: "prune", Message: r.result.Message})
 	return r.saveIfDirty(ctx)
 }

@@ -43,7 +43,7 @@ func (s *service) asked() bool {
 	if s.want == nil || s.spec == nil || !s.specFits() || s.want.GetTarballDigest() == "" && len(s.want.GetParts()) == 0 {
 		return false
 	}
-	return s.spec.GetDiffRequest() > s.diffed || len(s.spec.GetSyncResources()) > 0 && s.spec.GetSyncRequest() > s.selected
+	return s.claiming || s.spec.GetDiffRequest() > s.diffed || len(s.spec.GetSyncResources()) > 0 && s.spec.GetSyncRequest() > s.selected
 }
 
 // errands does what people asked of a service beside a whole sync. again says

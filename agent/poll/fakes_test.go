@@ -284,12 +284,16 @@ type cluster struct {
 	// confirms: Confirm says yes, and counts.
 	confirms  bool
 	confirmed map[string]int
+	// claims say why what a service renders is not applied.
+	claims map[string]string
+	// pending is what a pass of a service that is in it was told to wait for last.
+	pending map[string][]apply.Pending
 }
 
 func newCluster() *cluster {
 	return &cluster{
 		applied: map[string]apply.State{}, passes: map[string]int{}, renders: map[string]int{}, renderedAt: map[string][]time.Time{}, parts: map[string][]render.Part{}, paused: map[string]bool{},
-		partial: map[string]string{}, result: map[string]apply.Result{}, health: map[string]string{}, objects: map[string][]byte{}, lookups: map[string]int{}, served: []string{"v1"}, confirmed: map[string]int{},
+		partial: map[string]string{}, result: map[string]apply.Result{}, health: map[string]string{}, objects: map[string][]byte{}, lookups: map[string]int{}, served: []string{"v1"}, confirmed: map[string]int{}, claims: map[string]string{}, pending: map[string][]apply.Pending{},
 	}
 }
 
@@ -310,6 +314,14 @@ func (c *cluster) Pass(_ context.Context, _ tenancy.Permit, s apply.Service, obj
 		return apply.Result{}, err
 	}
 	c.partial[s.ID] = s.Partial
+	if _, deletes := c.pending[s.ID]; deletes {
+		c.mu.Unlock()
+		pending := s.Unsettled()
+		c.mu.Lock()
+		if c.pending[s.ID] = pending; len(pending) > 0 {
+			return apply.Result{Phase: apply.PhaseWaiting, Sync: apply.SyncApplying, Message: "waits for " + pending[0].Name + ": " + pending[0].Why, Awaits: true, Again: time.Hour}, nil
+		}
+	}
 	delete(c.paused, s.ID)
 	if r, ok := c.result[s.ID]; ok {
 		return r, nil
@@ -335,6 +347,19 @@ func (c *cluster) Pause(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.paused[id] = true
+}
+
+func (c *cluster) Claim(_ context.Context, _ tenancy.Permit, s apply.Service, _ []*unstructured.Unstructured, why string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.claims[s.ID] = why
+	return nil
+}
+
+func (c *cluster) Unclaim(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.claims, id)
 }
 
 func (c *cluster) Drain(_ context.Context, _ tenancy.Permit, s apply.Service) (apply.DrainResult, error) {

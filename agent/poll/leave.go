@@ -9,6 +9,9 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
+// modeReleased is a tombstone's that waits for no other service any more.
+const modeReleased = "drain-released"
+
 // leave drains or detaches a service that has a tombstone. It is called again
 // until nothing of the service is left; then the hub is told.
 func (l *Loop) leave(ctx context.Context, j *job) outcome {
@@ -30,7 +33,7 @@ func (l *Loop) leave(ctx context.Context, j *job) outcome {
 		state, _ := l.Inventory.State(j.id)
 		permit = l.Gate.Leaving(request, state.User, refused)
 	}
-	service.Unsettled = func() string { return l.unsettled(j.id) }
+	service.Unsettled, service.Released = func() []apply.Pending { return l.unsettled(j.id) }, j.tombstone.GetMode() == modeReleased
 	leave := l.Apply.Drain
 	if j.tombstone.GetMode() == "detach" {
 		leave = l.Apply.Detach

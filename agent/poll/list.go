@@ -144,6 +144,9 @@ func (l *Loop) hold(s *service) {
 		s.unqueue()
 		s.known = true
 		l.Apply.Pause(s.id)
+		if s.want == nil {
+			l.Apply.Unclaim(s.id)
+		}
 	case s.held:
 		s.done = nil
 	}

@@ -55,6 +55,8 @@ type Loop struct {
 	// gated are the ids of services that wait for a dependency, by the names of
 	// all that each of them depends on.
 	gated map[string]map[string]bool
+	// awaiting are the services whose deletes wait for others.
+	awaiting map[string]bool
 	// allSettled: with the renderer settledBy no service was unsettled, and
 	// nothing came since that could be.
 	allSettled bool
@@ -91,7 +93,7 @@ func New(cfg Config) (*Loop, error) {
 		return nil, err
 	}
 	l := &Loop{
-		Config: cfg, services: map[string]*service{}, named: map[string]map[string]*service{}, gated: map[string]map[string]bool{},
+		Config: cfg, services: map[string]*service{}, named: map[string]map[string]*service{}, gated: map[string]map[string]bool{}, awaiting: map[string]bool{},
 		pollNow: make(chan struct{}, 1), work: make(chan struct{}, 1), refresh: make(chan struct{}, 1),
 		etag: cfg.Remembered.ETag, deletes: deletesHold(cfg.Remembered.Deletes),
 		hints: hints{touched: map[string]bool{}, news: map[string]bool{}, needPass: map[string]bool{}, wake: make(chan struct{}, 1)},
@@ -360,5 +362,7 @@ func (l *Loop) forget(s *service) {
 	s.unqueue()
 	l.unname(s)
 	l.ungate(s)
+	delete(l.awaiting, s.id)
+	l.Apply.Unclaim(s.id)
 	delete(l.services, s.id)
 }

@@ -54,13 +54,13 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	switch {
 	case err != nil:
 		return fail(sourceRender, err)
-	case cause == Unchanged && j.objects == nil:
+	case cause == Unchanged && j.objects == nil && !j.claim:
 		return outcome{skipped: true, settled: true}
 	case j.gate != "" && !j.errand:
 		return outcome{inputs: now, gate: j.gate}
 	}
 	settings := settingsOf(j.spec)
-	if cause == NewSpec && partial == "" && settings == j.settings {
+	if cause == NewSpec && partial == "" && settings == j.settings && !j.claim {
 		if out, ok := l.confirm(j, now); ok {
 			return out
 		}
@@ -82,16 +82,21 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	service := apply.FromSpec(j.spec, now.TarballDigest)
 	service.Revision, service.Settings = revisionOf(j.spec, now), settings
 	service.Partial = cmp.Or(j.deletes, partial)
-	service.Unsettled = func() string { return l.unsettled(j.id) }
+	service.Unsettled = func() []apply.Pending { return l.unsettled(j.id) }
 	tests, synced := testrun.Split(objects)
 	words, again := l.errands(ctx, permit, j, service, synced)
+	if j.held || j.gate != "" || j.spec.GetDryRun() {
+		if err := l.Apply.Claim(ctx, permit, service, synced, j.idleBecause()); err != nil {
+			return fail(sourceApply, err)
+		}
+	}
 	switch {
 	case j.held:
-		return outcome{skipped: true, again: again}
+		return outcome{inputs: now, skipped: true, again: again, claimed: true}
 	case j.spec.GetDryRun():
-		return outcome{inputs: now, warnings: warnings, again: again, dry: cmp.Or(words, "dry run: what it would change cannot be told yet")}
+		return outcome{inputs: now, warnings: warnings, again: again, claimed: true, dry: cmp.Or(words, "dry run: what it would change cannot be told yet")}
 	case j.gate != "":
-		return outcome{inputs: now, gate: j.gate, again: again}
+		return outcome{inputs: now, gate: j.gate, again: again, claimed: true}
 	}
 	result, err := l.Apply.Pass(ctx, permit, service, synced)
 	if err != nil {

@@ -127,7 +127,7 @@ func (l *Loop) begin(s *service) *job {
 	j := &job{
 		id: s.id, want: s.want, tombstone: s.tombstone, spec: s.spec, done: s.done, inputs: s.inputs, settings: s.settings,
 		objects: s.objects, warnings: s.warnings, cause: s.cause, readReads: s.readReads,
-		deletes: l.deletes.words(), held: s.held, diffed: s.diffed, errand: s.asked(),
+		deletes: l.deletes.words(), held: s.held, diffed: s.diffed, errand: s.asked(), claim: s.claiming,
 	}
 	if s.want != nil {
 		j.fits = s.specFits()
@@ -178,6 +178,7 @@ func (l *Loop) end(ctx context.Context, j *job, out outcome) {
 	case out.settled:
 		l.settle(s)
 	}
+	l.tellAwaiting(s, out)
 	if out.again {
 		s.queue(l.Clock.Now().Add(max(s.backoff.Next(), time.Second)), Asked)
 	}

@@ -40,6 +40,10 @@ type service struct {
 
 	// done is what the last pass depended on that wrote everything.
 	done *Inputs
+	// planned is what the last objects were made of that the engine knows, also
+	// where they were not applied; claiming: somebody waits for that.
+	planned  *Inputs
+	claiming bool
 	// objects are kept while a pass is unfinished for the same inputs.
 	objects  []*unstructured.Unstructured
 	inputs   Inputs
@@ -167,6 +171,8 @@ type job struct {
 	// held: only errands are run.
 	held   bool
 	diffed int64
+	// claim: what is rendered must be told, also when it is not applied.
+	claim bool
 	// errand says that a person waits for more than a sync.
 	errand bool
 	// deletes says what deletes wait for, empty when they do not.
@@ -184,6 +190,7 @@ type outcome struct {
 	skipped  bool // nothing to do
 	settled  bool // because what is wanted is applied
 	again    bool // an errand could not be done yet
+	claimed  bool // it is known what the service wants
 	dry      string
 	inputs   Inputs
 	permit   tenancy.Permit

@@ -27,6 +27,10 @@ type Applier interface {
 	// when it cannot tell.
 	Confirm(service apply.Service) (apply.Result, bool)
 	Pause(service string)
+	// Claim notes what a service renders that is not applied, and why it is not;
+	// Unclaim forgets what one renders that is not to be here any more.
+	Claim(ctx context.Context, permit tenancy.Permit, service apply.Service, objects []*unstructured.Unstructured, why string) error
+	Unclaim(service string)
 	Drain(ctx context.Context, permit tenancy.Permit, service apply.Service) (apply.DrainResult, error)
 	Detach(ctx context.Context, permit tenancy.Permit, service apply.Service) (apply.DrainResult, error)
 }

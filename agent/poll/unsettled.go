@@ -1,39 +1,116 @@
 package poll
 
-// unsettled names a service, other than id, that the list gives something new
-// to do and that has not tried it yet; empty when there is none. Until then
-// nobody knows which objects it wants, and none may be deleted that it could
-// take over. Services that wait for a person or for a dependency, or that
-// tried and failed, are not waited for.
-func (l *Loop) unsettled(id string) string {
+import (
+	"time"
+
+	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/agent/tenancy"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+// unsettled lists the services, other than id, whose present files and settings
+// have not become objects: nobody knows which objects they want, and none may be
+// deleted that they could take over. Those that wait for a person or for a
+// dependency are rendered for that alone, see claim; those that cannot be
+// rendered stay in the list.
+func (l *Loop) unsettled(id string) []apply.Pending {
 	renderer := l.Render.RendererVersion()
+	now := l.Clock.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.allSettled && l.settledBy == renderer {
-		return ""
+		return nil
 	}
-	own := false
+	var all []apply.Pending
+	settled := true
 	for _, s := range l.services {
-		switch {
-		case !l.isUnsettled(s, renderer):
-		case s.id == id:
-			own = true
-		default:
-			return s.name
+		if !l.isUnsettled(s, renderer) {
+			continue
 		}
+		settled = false
+		if s.id == id {
+			continue
+		}
+		all = append(all, apply.Pending{Name: s.name, Why: l.unsettledBecause(s, renderer, now), Takes: l.takes(s)})
 	}
 	// The next one that asks need not look through all, until something is new.
-	l.allSettled, l.settledBy = !own, renderer
-	return ""
+	l.allSettled, l.settledBy = settled, renderer
+	if len(all) > 0 {
+		poke(l.work)
+	}
+	return all
 }
 
+// isUnsettled reports whether nobody knows what a service wants now.
 func (l *Loop) isUnsettled(s *service, renderer string) bool {
+	return s.want != nil && (s.spec == nil || !s.specFits() || Changed(s.planned, s.wanted(renderer)) != Unchanged)
+}
+
+// unsettledBecause says why, and has a service rendered that would not be by
+// itself.
+func (l *Loop) unsettledBecause(s *service, renderer string, now time.Time) string {
+	tarball, _ := contentOf(s.want)
 	switch {
-	case s.want == nil || s.held || s.gate != "":
-		return false
 	case s.spec == nil || !s.specFits():
-		return s.trouble == nil
+		return "its settings are not here yet"
+	case tarball == "":
+		return "its source was never read"
 	}
-	wanted := s.wanted(renderer)
-	return Changed(s.done, wanted) != Unchanged && Changed(&s.inputs, wanted) != Unchanged
+	if s.trouble != nil && Changed(&s.inputs, s.wanted(renderer)) == Unchanged {
+		return s.scrub.String(errcode.Message(s.trouble.err))
+	}
+	if s.held || s.gate != "" {
+		s.claiming = true
+		if s.due.IsZero() || s.gate != "" {
+			s.queue(now, Unfinished)
+		}
+	}
+	return "it has not been rendered since it changed"
+}
+
+// takes says which objects a service could be given, by its limits.
+func (l *Loop) takes(s *service) func(kubeobj.Kind, kubeobj.Ref) bool {
+	if s.spec == nil || !s.specFits() {
+		return nil
+	}
+	request, alone := tenancy.FromSpec(s.spec), s.spec.GetSyncConfig().GetEnforceNamespace()
+	return func(kind kubeobj.Kind, ref kubeobj.Ref) bool {
+		return l.Gate.MightWrite(request, kind, ref) && (!alone || ref.Namespace == request.Namespace)
+	}
+}
+
+// idleBecause says why a service that is rendered is not applied.
+func (j *job) idleBecause() string {
+	switch {
+	case j.held:
+		return "it is paused"
+	case j.gate != "":
+		return "it " + j.gate
+	}
+	return "it is on a dry run"
+}
+
+// tellAwaiting notes what a pass made known of a service, and has those look
+// again whose deletes wait for other services.
+func (l *Loop) tellAwaiting(s *service, out outcome) {
+	awaits := out.result != nil && out.result.Awaits || out.drain != nil && out.drain.Awaits
+	switch {
+	case out.claimed || out.result != nil:
+		s.planned, s.claiming = &out.inputs, false
+	case len(l.awaiting) == 0:
+		s.claiming = false
+	}
+	switch {
+	case awaits:
+		l.awaiting[s.id] = true
+		return
+	case !out.skipped:
+		delete(l.awaiting, s.id)
+	}
+	for id := range l.awaiting {
+		if o := l.services[id]; o != nil && o != s {
+			o.queue(l.Clock.Now().Add(time.Second), Unfinished)
+		}
+	}
 }

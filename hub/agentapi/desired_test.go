@@ -131,6 +131,42 @@ func TestEveryoneReadsTheirWrites(t *testing.T) {
 	}
 }
 
+// A deletion that waits for something is released, or lets its objects go, while
+// it is under way; it does not go back.
+func TestTombstoneMayBeReleasedAndDetached(t *testing.T) {
+	b := newBed(t)
+	a := b.register("edge-1")
+	v := b.declare("edge-1", "web", "web")
+	a.produced(1)
+	fleet := b.Parts().Fleet
+	first := ""
+	for _, step := range []struct {
+		change func() error
+		mode   string
+	}{
+		{func() error { _, err := fleet.DeleteService(t.Context(), admin.Name, v.Ref(), false); return err }, "drain"},
+		{func() error { _, err := fleet.ApprovePrune(t.Context(), admin.Name, v.Ref()); return err }, "drain-released"},
+		{func() error { _, err := fleet.DeleteService(t.Context(), admin.Name, v.Ref(), false); return err }, "drain-released"},
+		{func() error { _, err := fleet.DeleteService(t.Context(), admin.Name, v.Ref(), true); return err }, "detach"},
+		{func() error { _, err := fleet.DeleteService(t.Context(), admin.Name, v.Ref(), false); return err }, "detach"},
+	} {
+		if err := step.change(); err != nil {
+			t.Fatal(err)
+		}
+		list := a.waitFor("the tombstone says "+step.mode, func(list *agentv1.Desired) error {
+			if len(list.GetTombstones()) != 1 || list.GetTombstones()[0].GetMode() != step.mode {
+				return fmt.Errorf("list %v", list)
+			}
+			return nil
+		})
+		if id := list.GetTombstones()[0].GetTombstoneId(); first == "" {
+			first = id
+		} else if id != first {
+			t.Errorf("%s: another tombstone %s", step.mode, id)
+		}
+	}
+}
+
 func TestTombstoneIsRepeatedUntilDrained(t *testing.T) {
 	b := newBed(t)
 	a := b.register("edge-1")

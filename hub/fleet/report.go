@@ -141,7 +141,11 @@ func (f *Fleet) drained(ctx context.Context, cluster Cluster, tombstones []strin
 		if s.TombstoneID == "" || !slices.Contains(tombstones, s.TombstoneID) {
 			continue
 		}
-		if err := f.forgetService(ctx, s.Service, "agent "+cluster.Name, string(s.Deleting)+"ed"); err != nil {
+		message := "drained"
+		if s.Deleting == Detach {
+			message = "detached"
+		}
+		if err := f.forgetService(ctx, s.Service, "agent "+cluster.Name, message); err != nil {
 			return false, err
 		}
 		delete(stored, s.ID)

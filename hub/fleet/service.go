@@ -16,8 +16,11 @@ type Deletion string
 
 // The ways to leave.
 const (
-	Drain  Deletion = "drain"
-	Detach Deletion = "detach"
+	Drain Deletion = "drain"
+	// DrainReleased waits for no other service any more, to be told what it may
+	// take over.
+	DrainReleased Deletion = "drain-released"
+	Detach        Deletion = "detach"
 )
 
 // Service is one deployment on one cluster.

@@ -60,8 +60,16 @@ func (f *Fleet) SyncService(ctx context.Context, by string, ref Ref, resources .
 	})
 }
 
-// ApprovePrune releases a held prune once.
+// ApprovePrune releases a held prune once, or a deletion that waits for services
+// that may take objects over.
 func (f *Fleet) ApprovePrune(ctx context.Context, by string, ref Ref) (ServiceView, error) {
+	s, err := f.serviceFor(ctx, ref)
+	if err != nil {
+		return ServiceView{}, err
+	}
+	if s.Deleting == Drain {
+		return f.leaveBy(ctx, by, ref, DrainReleased)
+	}
 	return f.change(ctx, by, ref, "service.prune_approved", func(ctx context.Context, s *StoredService, c Cluster) (bool, string, error) {
 		s.PruneApproval++
 		return true, "", f.resettle(ctx, s, c)
@@ -147,10 +155,34 @@ func (f *Fleet) rollbackTarget(ctx context.Context, s Service, number int64) (St
 // short shortens a commit for people.
 func short(revision string) string { return revision[:min(len(revision), 12)] }
 
+// leaveBy changes how a service leaves that is being deleted already. Nothing
+// happens to one that is detached, or gone.
+func (f *Fleet) leaveBy(ctx context.Context, by string, ref Ref, how Deletion) (ServiceView, error) {
+	return f.write(ctx, false, func(ctx context.Context) (StoredService, error) {
+		s, err := f.serviceFor(ctx, ref)
+		if err != nil || s.Deleting == "" || s.Deleting == Detach || s.Deleting == how {
+			return s, err
+		}
+		s.Deleting, s.UpdatedAt = how, f.now()
+		if err := f.store.UpdateService(ctx, s); err != nil {
+			return s, err
+		}
+		return s, recordService(ctx, s.Service, "service.deleting", by, string(how))
+	})
+}
+
 // DeleteService makes the service a tombstone, or removes it at once when no
 // agent ever registered for its cluster. Conflict when it is protected.
-// Repeating it changes nothing.
+// Repeating it changes nothing, but that detach lets go what has not been
+// deleted yet.
 func (f *Fleet) DeleteService(ctx context.Context, by string, ref Ref, detach bool) (ServiceView, error) {
+	s, err := f.serviceFor(ctx, ref)
+	if err != nil {
+		return ServiceView{}, err
+	}
+	if s.Deleting != "" && detach {
+		return f.leaveBy(ctx, by, ref, Detach)
+	}
 	return f.write(ctx, false, func(ctx context.Context) (StoredService, error) {
 		s, err := f.serviceFor(ctx, ref)
 		if err != nil || s.Deleting != "" {

@@ -115,7 +115,7 @@ func TestTombstoneStaysUntilDrained(t *testing.T) {
 		web := y.service("edge-1", "web")
 		gone := y.must(y.DeleteService(t.Context(), "ann", web.Ref(), false))
 		again := y.must(y.DeleteService(t.Context(), "ann", web.Ref(), true))
-		if gone.Deleting != fleet.Drain || gone.TombstoneID == "" || again.TombstoneID != gone.TombstoneID || again.Deleting != fleet.Drain {
+		if gone.Deleting != fleet.Drain || gone.TombstoneID == "" || again.TombstoneID != gone.TombstoneID || again.Deleting != fleet.Detach {
 			t.Errorf("tombstone %q %s, then %q %s", gone.TombstoneID, gone.Deleting, again.TombstoneID, again.Deleting)
 		}
 		other := y.cluster("edge-2")

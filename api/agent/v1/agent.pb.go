@@ -1042,7 +1042,8 @@ type Tombstone struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	ServiceId   string                 `protobuf:"bytes,1,opt,name=service_id,json=serviceId,proto3" json:"service_id,omitempty"`
 	TombstoneId string                 `protobuf:"bytes,2,opt,name=tombstone_id,json=tombstoneId,proto3" json:"tombstone_id,omitempty"`
-	// "drain" deletes the objects, "detach" leaves them.
+	// "drain" deletes the objects, "drain-released" does so without waiting for
+	// services that may take some over, "detach" leaves them.
 	Mode          string `protobuf:"bytes,3,opt,name=mode,proto3" json:"mode,omitempty"`
 	Name          string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
 	Namespace     string `protobuf:"bytes,5,opt,name=namespace,proto3" json:"namespace,omitempty"`
