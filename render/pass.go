@@ -305,6 +305,10 @@ func (p *pass) result(objects []manifest.Object) (*renderv1.Result, error) {
 
 func (p *pass) cappedWarnings() []string {
 	var out []string
+	// What was left out decides what may be deleted, so it is never cut off.
+	slices.SortStableFunc(p.warnings, func(a, b string) int {
+		return len(manifest.PartsLeftOut([]string{b})) - len(manifest.PartsLeftOut([]string{a}))
+	})
 	for i, w := range p.warnings {
 		if i == maxWarnings {
 			return append(out, fmt.Sprintf("%d more warnings", len(p.warnings)-maxWarnings))

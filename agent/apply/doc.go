@@ -19,6 +19,7 @@
 //   - nothing is deleted that another service of the cluster may still name:
 //     what it renders and takes is handed over, for anything else the prune waits,
 //     after 2 minutes as held, until a person releases it;
+//   - nothing is deleted by itself while a part of the service was left out;
 //   - an object that did not change is written at most 9 times in 10 minutes;
 //   - fields that are left to others keep the value that the cluster has;
 //   - a pass over unchanged objects sends no request;

@@ -117,7 +117,7 @@ func (r *run) othersFirst(ctx context.Context, leaving []entry) (waits bool, err
 		return false, nil
 	}
 	r.result.Again = jitter.Around(againRefused, againRefused/4)
-	return true, r.hold(ctx, leaving, fmt.Sprintf("%d objects are not rendered any more, and may be taken over by %s: nothing is deleted until that has been applied, or it is released with `axle services approve-prune`",
+	return true, r.hold(ctx, leaving, ReasonPruneHeld, fmt.Sprintf("%d objects are not rendered any more, and may be taken over by %s: nothing is deleted until that has been applied, or it is released with `axle services approve-prune`",
 		len(leaving), awaitedWords(awaited)))
 }
 

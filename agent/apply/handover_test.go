@@ -213,6 +213,39 @@ func TestDrainWaitsUntilItIsReleased(t *testing.T) {
 	}
 }
 
+// TestPartThatIsLeftOutHoldsThePrune: what is not rendered may be in it. Runs of
+// hooks are of a revision and go with it.
+func TestPartThatIsLeftOutHoldsThePrune(t *testing.T) {
+	b := newBed(t, nil)
+	s := newService("d1")
+	own := configMap("own", "v1")
+	b.pass(s, own, configMap("one", "v1"))
+	s.TarballDigest, s.LeftOut = "d2", []string{"web: the folder is a Helm chart", "k: a kustomization"}
+	for range 2 {
+		result := b.pass(s, own)
+		if result.Sync != apply.SyncHeld || result.Reason != apply.ReasonLeftOut || result.Held != 1 || !strings.Contains(result.Message, "web: the folder is a Helm chart (and 1 more)") || b.uidOf(s.Namespace, "one") == "" {
+			t.Fatalf("%+v", result)
+		}
+	}
+	// Nothing leaves: nothing is held.
+	if result := b.pass(s, own, configMap("one", "v1")); result.Phase != apply.PhaseApplied || result.Sync != apply.SyncSynced {
+		t.Errorf("it is rendered again: %+v", result)
+	}
+	s.TarballDigest = "d3"
+	b.pass(s, own)
+	s.PruneApproval++
+	if result := b.pass(s, own); result.Phase != apply.PhaseApplied || result.Pruned != 1 {
+		t.Errorf("released: %+v", result)
+	}
+	s.TarballDigest = "d4"
+	const hook = "annotations: {axle-cd.github.io/hook: PreSync}"
+	b.pass(s, own, configMap("run-1", "v1", hook))
+	s.TarballDigest = "d5"
+	if result := b.pass(s, own, configMap("run-2", "v1", hook)); result.Phase != apply.PhaseApplied || b.uidOf(s.Namespace, "run-1") != "" {
+		t.Errorf("an old run of a hook: %+v", result)
+	}
+}
+
 // closed is a window that is never open.
 func closed(t *testing.T) []syncwindow.Window {
 	t.Helper()

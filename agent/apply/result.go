@@ -36,6 +36,7 @@ const (
 	SyncHeld     = "Held"
 
 	ReasonPruneHeld = "PruneHeld"
+	ReasonLeftOut   = "PartLeftOut"
 	ReasonOwnership = "NotOurs"
 	ReasonHealth    = "HealthTimeout"
 	ReasonAPIServer = "APIServerAway"

@@ -52,6 +52,9 @@ type Service struct {
 	Ignore []IgnoreRule
 	// Strict takes back what people's tools wrote, instead of reporting it.
 	Strict bool
+	// LeftOut says which parts of the service no objects were made of. What is
+	// not rendered may be one of those, so nothing is pruned by itself.
+	LeftOut []string
 	// Unsettled lists the services of this cluster of which nobody knows what
 	// they want by now. Nil is none.
 	Unsettled func() []Pending

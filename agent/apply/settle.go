@@ -33,13 +33,36 @@ func (r *run) settle(ctx context.Context) error {
 	case r.service.Partial != "":
 		return r.partial(ctx, len(leaving))
 	}
+	if parts := r.service.LeftOut; len(parts) > 0 && objectsOf(leaving) > 0 && !r.released(heldForParts) {
+		return r.hold(ctx, leaving, ReasonLeftOut, partsWords(len(leaving), parts))
+	}
 	if held := r.brake(leaving); held != "" {
-		return r.hold(ctx, leaving, held+": nothing is deleted until it is released with `axle services approve-prune`")
+		return r.hold(ctx, leaving, ReasonPruneHeld, held+": nothing is deleted until it is released with `axle services approve-prune`")
 	}
 	if sick := r.unhealthy(stageAfter); len(sick) > 0 {
 		return r.wait(ctx, "waiting before the prune: ", sick)
 	}
 	return r.pruneAll(ctx, leaving)
+}
+
+// objectsOf counts what leaves beside the runs of hooks.
+func objectsOf(leaving []entry) int {
+	count := 0
+	for _, e := range leaving {
+		if !e.hook.runs {
+			count++
+		}
+	}
+	return count
+}
+
+// partsWords says why a prune is held of a service that was rendered in part.
+func partsWords(count int, parts []string) string {
+	text := fmt.Sprintf("%d objects that are not rendered any more stay, for a part of the service was left out: %s", count, parts[0])
+	if more := len(parts) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %d more)", more)
+	}
+	return text + "; they go when it is rendered, or is not there any more, or at once with `axle services approve-prune`"
 }
 
 func (r *run) leaving() []entry {
@@ -139,6 +162,7 @@ func (r *run) brake(leaving []entry) string {
 // What a prune is held for beside the brake, as it is stored.
 const (
 	heldForOthers = "others"
+	heldForParts  = "parts"
 )
 
 // released reports whether a person let a prune go since it was first said to
@@ -150,12 +174,12 @@ func (r *run) released(reason string) bool {
 	return r.service.PruneApproval > r.next.heldApproval
 }
 
-func (r *run) hold(ctx context.Context, leaving []entry, why string) error {
+func (r *run) hold(ctx context.Context, leaving []entry, reason, why string) error {
 	if r.next.phase != PhasePruneHeld || r.next.held != len(leaving) {
 		r.next.phase, r.next.held = PhasePruneHeld, len(leaving)
 		r.dirty = true
 	}
-	r.result.Sync, r.result.Reason, r.result.Held = SyncHeld, ReasonPruneHeld, len(leaving)
+	r.result.Sync, r.result.Reason, r.result.Held = SyncHeld, reason, len(leaving)
 	r.result.Message = why
 	r.result.Problems = append(r.result.Problems, Problem{Source: "prune", Message: r.result.Message})
 	return r.saveIfDirty(ctx)

@@ -14,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/agent/testrun"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/manifest"
 )
 
 // partialRetry is when a pass without the whole of discovery is repeated.
@@ -81,7 +82,7 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	}
 	service := apply.FromSpec(j.spec, now.TarballDigest)
 	service.Revision, service.Settings = revisionOf(j.spec, now), settings
-	service.Partial = cmp.Or(j.deletes, partial)
+	service.Partial, service.LeftOut = cmp.Or(j.deletes, partial), manifest.PartsLeftOut(warnings)
 	service.Unsettled = func() []apply.Pending { return l.unsettled(j.id) }
 	tests, synced := testrun.Split(objects)
 	words, again := l.errands(ctx, permit, j, service, synced)

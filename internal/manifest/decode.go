@@ -98,7 +98,8 @@ func (d *decoder) value(value any, line int) error {
 	case len(data) == 0:
 		return nil
 	case apiVersion == "" && kind == "":
-		d.warn(line, "not a manifest, it has neither apiVersion nor kind; it was left out")
+		place := Error{File: d.source, Line: line, Message: "not a manifest, it has neither apiVersion nor kind"}
+		d.warnings = append(d.warnings, LeftOut("%s", place.Error()))
 		return nil
 	case apiVersion == "" || kind == "":
 		return d.fail(line, "the manifest needs both apiVersion and kind")

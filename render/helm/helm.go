@@ -222,7 +222,7 @@ func (rel *release) take(result *Result, seen map[manifest.Key]int, name string,
 		if object.CRD = crd; !crd {
 			wanted, warning := rel.wants(&object)
 			if warning != "" {
-				result.Warnings = append(result.Warnings, file+": "+warning)
+				result.Warnings = append(result.Warnings, manifest.LeftOut("%s: %s", file, warning))
 			}
 			if !wanted {
 				continue

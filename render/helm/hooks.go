@@ -28,7 +28,7 @@ func (rel *release) wants(object *manifest.Object) (wanted bool, warning string)
 	for hook := range strings.SplitSeq(hooks, ",") {
 		test, known := hookEvents[strings.ToLower(strings.TrimSpace(hook))]
 		if !known {
-			return false, fmt.Sprintf("%s is a hook for %q, which Helm does not know; like Helm, it leaves the object out", object.Key(""), hook)
+			return false, fmt.Sprintf("%s is a hook for %q, which Helm does not know; Helm leaves such an object out too", object.Key(""), hook)
 		}
 		wanted = wanted || !test || rel.Tests
 	}

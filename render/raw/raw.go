@@ -3,7 +3,9 @@
 //
 // Files ending in .liquid are templates when the service is templated. Hidden
 // files and folders, charts and kustomizations inside the folder are left out;
-// the last two with a warning, since they want a renderer of their own. When
+// the last two with a warning, since they want a renderer of their own, and so
+// are documents that are no manifests, but in files that are there for something
+// else by their names. When
 // two documents describe one object, the first counts. The render child calls
 // it; it reads nothing but the tree it is given.
 package raw
@@ -12,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -95,7 +98,7 @@ func (r Request) wants(file string) (take bool, warning string) {
 		}
 	}
 	if dir := r.chartAbove(rel); dir != "" {
-		return false, fmt.Sprintf("%s: the folder is a Helm chart and was left out; give it a HELM renderer", dir)
+		return false, manifest.LeftOut("%s: the folder is a Helm chart; give it a HELM renderer", dir)
 	}
 	name := path.Base(rel)
 	if r.Liquid != nil {
@@ -103,10 +106,14 @@ func (r Request) wants(file string) (take bool, warning string) {
 	}
 	switch name {
 	case "kustomization.yaml", "kustomization.yml":
-		return false, fmt.Sprintf("%s: a kustomization inside raw manifests was left out; give its folder a KUSTOMIZE renderer", file)
+		return false, manifest.LeftOut("%s: a kustomization inside raw manifests; give its folder a KUSTOMIZE renderer", file)
 	}
 	return true, ""
 }
+
+// data are the names of files that lie beside manifests and are none: values of
+// charts, and JSON that is not YAML written so.
+var data = regexp.MustCompile(`(?i)(^|[-_.])values([-_.].*)?\.ya?ml(\.liquid)?$|\.json(\.liquid)?$`)
 
 // below is the prefix of all paths inside a folder.
 func below(dir string) string {
@@ -146,6 +153,9 @@ func (r Request) file(name string) ([]manifest.Object, []string, error) {
 		}
 	}
 	objects, warnings, err := manifest.Decode(name, text)
+	if data.MatchString(path.Base(name)) {
+		warnings = manifest.NoManifests(warnings)
+	}
 	var bad *manifest.Error
 	if templated && errors.As(err, &bad) {
 		bad.Message += " (the line is that of the rendered text)"

@@ -54,7 +54,7 @@ func TestWhichFilesCount(t *testing.T) {
 		},
 		"charts inside": {
 			files: map[string]string{"a.yaml": named("a"), "web/Chart.yaml": "name: x", "web/values.yaml": "a: b", "web/templates/x.yaml": "{{ x }}"},
-			want:  []string{"a"}, warns: []string{"web: the folder is a Helm chart"},
+			want:  []string{"a"}, warns: []string{"left out: web: the folder is a Helm chart"},
 		},
 		"the template of a kustomization inside": {
 			files: map[string]string{"k/a.yaml": named("a"), "k/kustomization.yaml.liquid": "resources: [a.yaml]"},
@@ -62,7 +62,7 @@ func TestWhichFilesCount(t *testing.T) {
 		},
 		"a kustomization inside": {
 			files: map[string]string{"k/a.yaml": named("a"), "k/kustomization.yaml": "resources: [a.yaml]"},
-			want:  []string{"a"}, warns: []string{"k/kustomization.yaml: a kustomization"},
+			want:  []string{"a"}, warns: []string{"left out: k/kustomization.yaml: a kustomization"},
 		},
 		"folders of other renderers": {
 			files:  map[string]string{"a.yaml": named("a"), "more/b.yaml": named("b"), "more-still/c.yaml": named("c")},
@@ -78,6 +78,17 @@ func TestWhichFilesCount(t *testing.T) {
 		},
 		"values are no manifest": {
 			files: map[string]string{"values.yaml": "a: b\n"}, warns: []string{"values.yaml:1: not a manifest"},
+		},
+		"values by other names": {
+			files: map[string]string{"a/values-prod.yml": "a: b\n", "b/web.values.yaml": "a: b\n", "c/prod-values.yaml": "a: b\n"},
+			warns: []string{"a/values-prod.yml:1: not a manifest", "b/web.values.yaml:1: not a manifest", "c/prod-values.yaml:1: not a manifest"},
+		},
+		"JSON that is for something else": {
+			files: map[string]string{"dashboard.json": `{"panels": []}`}, warns: []string{"dashboard.json:1: not a manifest"},
+		},
+		"a document that should be one": {
+			files: map[string]string{"a.yaml": named("a") + "---\nmetadata: {name: b}\ndata: {}\n", "evalues.yaml": "a: b\n"}, want: []string{"a"},
+			warns: []string{"left out: a.yaml:5: not a manifest", "left out: evalues.yaml:1: not a manifest"},
 		},
 		"a template is a manifest by the name before": {
 			files: map[string]string{"a.yaml.liquid": named("{{ color }}"), "b.txt.liquid": "x"},

@@ -84,6 +84,16 @@ func TestObjectsMoveIntoServicesThatCannotTakeThem(t *testing.T) {
 	s.commitFiles("fleet", "reverted", map[string]string{"heir-broken/heir.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: heir-broken-2}\n"})
 	s.state("edge-1", "heir-broken", "Synced")
 
+	// A part of a service that is left out: nothing goes, and it says which.
+	s.commitFiles("fleet", "parts", map[string]string{"parts/one.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n", "parts/sub/two.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: two}\n"})
+	create("parts")
+	s.axle("services", "wait", "edge-1/parts", "--timeout", "90s")
+	two, err := s.get("edge-1", "moves", "two")
+	s.must(err)
+	s.commitFiles("fleet", "a chart in it", map[string]string{"parts/sub/Chart.yaml": "apiVersion: v2\nname: sub\nversion: 1.0.0\n"})
+	s.state("edge-1", "parts", "Held PartLeftOut", "left out: sub: the folder is a Helm chart", "approve-prune")
+	s.same("edge-1", "moves", "two", two.Metadata.UID)
+
 	events, err := s.Cluster("edge-1").Audit()
 	s.must(err)
 	for _, e := range events.ByUser("axle-agent") {
