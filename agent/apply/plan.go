@@ -166,17 +166,9 @@ func flatten(objects []*unstructured.Unstructured) []*unstructured.Unstructured 
 
 func (p planner) item(ctx context.Context, object *unstructured.Unstructured) (*item, error) {
 	gvk := object.GroupVersionKind()
-	if object.GetName() == "" && object.GetGenerateName() != "" && readHook(object, kubeobj.Kind{}, false).runs {
-		// One name for each revision.
-		object = object.DeepCopy()
-		object.SetName(object.GetGenerateName() + suffix(p.service.goal()))
-		object.SetGenerateName("")
-	}
 	switch {
 	case gvk.Kind == "" || gvk.Version == "":
 		return nil, errcode.New(errcode.Invalid, "apiVersion and kind are required")
-	case object.GetName() == "" && object.GetGenerateName() != "":
-		return nil, errcode.New(errcode.Invalid, "metadata.generateName has no stable identity: set metadata.name")
 	case object.GetName() == "":
 		return nil, errcode.New(errcode.Invalid, "metadata.name is required")
 	case object.GetLabels()[kubeobj.ApplySetLabel] != "":
@@ -210,7 +202,12 @@ func (p planner) item(ctx context.Context, object *unstructured.Unstructured) (*
 		return nil, err
 	}
 	sum := fnv.New64a()
-	sum.Write(it.body)
+	if identity := object.GetAnnotations()[kubeobj.IdentityAnnotation]; it.once && identity != "" {
+		// What it was given this time makes it no other run.
+		sum.Write([]byte(identity))
+	} else {
+		sum.Write(it.body)
+	}
 	for _, text := range p.service.ignored(it.ref, object.GetAnnotations()) {
 		if _, err := parsePath(text); err != nil && !strings.HasPrefix(text, managerPrefix) {
 			return nil, err
@@ -235,13 +232,6 @@ func (p planner) keepPlace(it *item) {
 	if had, ok := p.before.entries[it.ref]; ok && had.hook.key == runKey(it, p.service.goal()) {
 		it.place, it.hook.moment = had.place, had.hook.moment
 	}
-}
-
-// suffix makes a short name of a revision.
-func suffix(goal string) string {
-	h := fnv.New32a()
-	h.Write([]byte(goal))
-	return fmt.Sprintf("%08x", h.Sum32())
 }
 
 func (p planner) namespace(object *unstructured.Unstructured, kind kubeobj.Kind) (string, error) {

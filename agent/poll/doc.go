@@ -29,7 +29,7 @@
 //   - while the hub's life is one that may have forgotten something, nothing is
 //     deleted: hold.go;
 //   - what is applied in part is never called applied;
-//   - rendering again changes nothing that a template generates: generated.go;
+//   - rendering again changes nothing that a template generates: agent/generated;
 //   - statuses are sent when they change, within about a second, at most 500 a
 //     report, and all of them every 2 h or when the hub lost some: report.go.
 package poll

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/agent/generated"
 	"github.com/axle-cd/axle/agent/render"
 	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/agent/testrun"
@@ -190,7 +191,8 @@ func (l *Loop) render(ctx context.Context, permit tenancy.Permit, j *job, trees 
 		}
 		objects = append(objects, object)
 	}
-	if err := l.keepGenerated(ctx, permit, result.Objects, objects); err != nil {
+	service := generated.Service{ID: j.id, Namespace: j.spec.GetNamespace(), Revision: revisionOf(j.spec, *now)}
+	if err := generated.Keep(ctx, p.Lookup, service, result.Objects, objects); err != nil {
 		return nil, nil, err
 	}
 	now.Renderer = result.RendererVersion

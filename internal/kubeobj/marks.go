@@ -23,6 +23,9 @@ const (
 	// DeadlineAnnotation says on an object how long it may be Progressing before
 	// it is Degraded, such as "10m", for kinds without a deadline of their own.
 	DeadlineAnnotation = "axle-cd.github.io/progress-deadline"
+	// IdentityAnnotation is on objects that run once a revision and are rendered
+	// other each time: it names what they are without that.
+	IdentityAnnotation = "axle-cd.github.io/run-identity"
 	// ApplySetLabel is on objects that another tool prunes by its own
 	// inventory.
 	ApplySetLabel = "applyset.kubernetes.io/part-of"

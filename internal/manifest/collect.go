@@ -82,7 +82,7 @@ func Once(objects []Object, namespace string) error {
 	for i := range objects {
 		key := objects[i].Key(namespace)
 		first, twice := seen[key]
-		if !twice {
+		if !twice || key.Generated() {
 			seen[key] = i
 			continue
 		}

@@ -113,8 +113,11 @@ func (d *decoder) value(value any, line int) error {
 		return nil
 	}
 	object := Object{Data: data, Source: d.source, Line: line}
-	if object.Key("").Name == "" {
+	switch key := object.Key(""); {
+	case key.Name == "":
 		return d.fail(line, "the %s needs metadata.name", kind)
+	case key.Generated() && !object.Runs():
+		return d.fail(line, "the %s needs metadata.name: metadata.generateName is for hooks, tests, Jobs and Pods, which may be others each time", kind)
 	}
 	d.objects = append(d.objects, object)
 	return nil

@@ -25,6 +25,10 @@ type Key struct {
 	Group, Kind, Namespace, Name string
 }
 
+// Generated reports whether the name is left to the API server: two objects may
+// have such a key.
+func (k Key) Generated() bool { return strings.HasSuffix(k.Name, "*") }
+
 // String is the key as people write it: kind, group, then the name.
 func (k Key) String() string {
 	kind := k.Kind
@@ -38,6 +42,7 @@ func (k Key) String() string {
 }
 
 // Key returns the object's key, with the namespace it gets when it names none.
+// The name of one that leaves it to the API server ends with a star.
 func (o *Object) Key(defaultNamespace string) Key {
 	group, _, found := strings.Cut(o.text("apiVersion"), "/")
 	if !found {
@@ -46,6 +51,9 @@ func (o *Object) Key(defaultNamespace string) Key {
 	metadata, _ := o.Data["metadata"].(map[string]any)
 	namespace, _ := metadata["namespace"].(string)
 	name, _ := metadata["name"].(string)
+	if prefix, _ := metadata["generateName"].(string); name == "" && prefix != "" {
+		name = prefix + "*"
+	}
 	if namespace == "" {
 		namespace = defaultNamespace
 	}

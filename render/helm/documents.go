@@ -72,7 +72,7 @@ func decode(file, text string) (objects []manifest.Object, warnings []string, er
 func (rel *release) add(result *Result, seen map[manifest.Key]int, object manifest.Object) error {
 	key := object.Key(rel.Namespace)
 	at, twice := seen[key]
-	if !twice {
+	if !twice || key.Generated() {
 		seen[key] = len(result.Objects)
 		result.Objects = append(result.Objects, object)
 		return nil

@@ -67,7 +67,7 @@ func (r Request) render() (objects []manifest.Object, warnings []string, err err
 		for _, object := range found {
 			key := object.Key(r.Namespace)
 			place := fmt.Sprintf("%s:%d", file, object.Line)
-			if first, twice := seen[key]; twice {
+			if first, twice := seen[key]; twice && !key.Generated() {
 				warnings = append(warnings, fmt.Sprintf("%s: %s is also in %s; the first counts", place, key, first))
 				continue
 			}

@@ -1,4 +1,4 @@
-package poll
+package generated
 
 import (
 	"context"
@@ -18,39 +18,20 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/axle-cd/axle/agent/render"
-	"github.com/axle-cd/axle/agent/tenancy"
 )
 
 // livingCluster answers lookups by "Kind name".
 type livingCluster struct {
-	Cluster
 	objects map[string]string // YAML
 	err     error
-	asked   []lookedUp
+	asked   []render.LookupKey
 }
 
-// lookedUp is a lookup and in whose name it was.
-type lookedUp struct {
-	render.LookupKey
-	user string
-}
-
-// permitOf is what a gate permits that stands before nothing.
-func permitOf(t *testing.T, r tenancy.Request) tenancy.Permit {
-	t.Helper()
-	permit, err := tenancy.New(&rest.Config{}, "axle-system").Permit(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return permit
-}
-
-func (c *livingCluster) Lookup(_ context.Context, permit tenancy.Permit, key render.LookupKey) ([]byte, error) {
-	c.asked = append(c.asked, lookedUp{key, permit.User()})
+func (c *livingCluster) Lookup(_ context.Context, key render.LookupKey) ([]byte, error) {
+	c.asked = append(c.asked, key)
 	text, ok := c.objects[key.Kind+" "+key.Name]
 	if c.err != nil || !ok {
 		return nil, c.err
@@ -78,9 +59,7 @@ func keep(t *testing.T, c *livingCluster, rendered map[string][]string) map[stri
 		objects = append(objects, object)
 		out[object.GetKind()+" "+object.GetName()] = object.Object
 	}
-	l := &Loop{services: map[string]*service{"s1": {namespace: "shop"}}}
-	l.Cluster = c
-	if err := l.keepGenerated(t.Context(), permitOf(t, tenancy.Request{Service: "s1"}), results, objects); err != nil {
+	if err := Keep(t.Context(), c, Service{ID: "s1", Namespace: "shop"}, results, objects); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -134,15 +113,10 @@ func TestLiveValuesAreKept(t *testing.T) {
 }
 
 func TestAnUnreadableObjectEndsThePass(t *testing.T) {
-	l := &Loop{services: map[string]*service{}}
-	l.Cluster = &livingCluster{err: errors.New("the server is away")}
 	object := &unstructured.Unstructured{Object: map[string]any{"kind": "Secret", "data": map[string]any{"x": "y"}}}
-	err := l.keepGenerated(t.Context(), permitOf(t, tenancy.Request{Service: "s1", Namespace: "shop", Account: "web"}), []render.Object{{Volatile: []string{"/data/x"}}}, []*unstructured.Unstructured{object})
+	err := Keep(t.Context(), &livingCluster{err: errors.New("the server is away")}, Service{ID: "s1"}, []render.Object{{Volatile: []string{"/data/x"}}}, []*unstructured.Unstructured{object})
 	if err == nil || !strings.Contains(err.Error(), "the server is away") {
 		t.Errorf("got %v, want the reason", err)
-	}
-	if asked := l.Cluster.(*livingCluster).asked; asked[0].user != "system:serviceaccount:shop:web" {
-		t.Errorf("asked as %q, want the service's account", asked[0].user)
 	}
 }
 

@@ -1,4 +1,4 @@
-package poll
+package generated
 
 import (
 	"encoding/base64"

@@ -1,4 +1,4 @@
-package poll
+package generated
 
 import (
 	"encoding/base64"
@@ -23,6 +23,10 @@ func newSwaps(places []*place) swaps {
 		fresh, ok := p.fresh.(string)
 		live, isText := p.live.(string)
 		if !p.found || !p.in.own || !ok || !isText {
+			continue
+		}
+		if p.pointer == namePointer {
+			known[fresh] = live
 			continue
 		}
 		learn(known, fresh, live)

@@ -1,12 +1,12 @@
-package poll
+package generated
 
 import (
+	"cmp"
 	"context"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/axle-cd/axle/agent/render"
-	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
@@ -30,9 +30,17 @@ type generates struct {
 	own bool
 }
 
-// keepGenerated makes a render repeatable: where a template generates a value
-// anew each time, an object that exists keeps its own. What depends on such a
-// value follows it:
+// Service is whose objects are looked at.
+type Service struct {
+	ID, Namespace string
+	// Revision names its files and settings: what runs once for each has one name
+	// in it.
+	Revision string
+}
+
+// Keep makes a render repeatable: objects are what was rendered, in the order of
+// rendered, and are changed. Where a template generates a value anew each time,
+// an object that exists keeps its own. What depends on such a value follows it:
 //
 //   - an object that is new and holds the same password, also inside a longer
 //     text or in Base64, gets the one that is in use;
@@ -40,7 +48,14 @@ type generates struct {
 //     them is not in the cluster, all of them are made anew;
 //   - a checksum in an annotation is made of what the service's Secrets and
 //     ConfigMaps hold in the end, so that it changes when they do.
-func (l *Loop) keepGenerated(ctx context.Context, permit tenancy.Permit, rendered []render.Object, objects []*unstructured.Unstructured) error {
+//
+// What runs once a revision gets a name where it has none of its own, see
+// runs.go. Unavailable: an object cannot be looked up.
+func Keep(ctx context.Context, lookup render.Lookup, service Service, rendered []render.Object, objects []*unstructured.Unstructured) error {
+	named, err := nameRuns(service.Revision, rendered, objects)
+	if err != nil {
+		return err
+	}
 	var places []*place
 	var holders []*generates
 	for i, o := range rendered {
@@ -48,7 +63,7 @@ func (l *Loop) keepGenerated(ctx context.Context, permit tenancy.Permit, rendere
 			continue
 		}
 		g := &generates{object: objects[i]}
-		if err := l.readLive(ctx, permit, g); err != nil {
+		if err := g.readLive(ctx, lookup, service); err != nil {
 			return err
 		}
 		holders = append(holders, g)
@@ -56,6 +71,9 @@ func (l *Loop) keepGenerated(ctx context.Context, permit tenancy.Permit, rendere
 			p := &place{in: g, pointer: pointer}
 			p.fresh, _ = at(g.object.Object, pointer)
 			p.live, p.found = g.counterpart(pointer)
+			if was := named[i]; pointer == namePointer && was != "" {
+				*p = place{in: &generates{object: g.object, own: true}, pointer: pointer, fresh: was, live: g.object.GetName(), found: true}
+			}
 			places = append(places, p)
 		}
 	}
@@ -81,14 +99,11 @@ func (l *Loop) keepGenerated(ctx context.Context, permit tenancy.Permit, rendere
 	return nil
 }
 
-// readLive looks the live object up, as the service may.
-func (l *Loop) readLive(ctx context.Context, permit tenancy.Permit, g *generates) error {
-	o, service := g.object, permit.Service()
-	key := render.LookupKey{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
-	if key.Namespace == "" {
-		key.Namespace = l.namespaceOf(service)
-	}
-	text, err := l.Cluster.Lookup(ctx, permit, key)
+// readLive looks the live object up.
+func (g *generates) readLive(ctx context.Context, lookup render.Lookup, service Service) error {
+	o := g.object
+	key := render.LookupKey{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: cmp.Or(o.GetNamespace(), service.Namespace), Name: o.GetName()}
+	text, err := lookup.Lookup(ctx, key)
 	if err != nil {
 		return errcode.New(errcode.Unavailable, "%s %s has generated values, and the live object cannot be read: %w", key.Kind, key.Name, err)
 	}
@@ -99,15 +114,6 @@ func (l *Loop) readLive(ctx context.Context, permit tenancy.Permit, g *generates
 	if err := live.UnmarshalJSON(text); err != nil {
 		return errcode.New(errcode.Unavailable, "%s %s cannot be read: %w", key.Kind, key.Name, err)
 	}
-	g.live, g.own = live.Object, live.GetAnnotations()[kubeobj.ServiceAnnotation] == service
+	g.live, g.own = live.Object, live.GetAnnotations()[kubeobj.ServiceAnnotation] == service.ID
 	return nil
-}
-
-func (l *Loop) namespaceOf(service string) string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s := l.services[service]; s != nil {
-		return s.namespace
-	}
-	return ""
 }
