@@ -13,6 +13,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/drift"
+	"github.com/axle-cd/axle/agent/ignore"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/kube"
@@ -86,7 +87,7 @@ func TestAnHourLeavesAloneWhatOthersOwn(t *testing.T) {
 	now := clock.NewManual(time.Now())
 	p, stop := startAt(t, now, cluster, "agent", "system:masters")
 	s := service("hour")
-	s.Ignore = []apply.IgnoreRule{{Kind: "Deployment", Name: "manual", Paths: []string{"/spec/replicas"}}}
+	s.Ignore = []ignore.Rule{{Kind: "Deployment", Name: "manual", Paths: []string{"/spec/replicas"}}}
 	at := func(image, manual string) string {
 		return strings.Join([]string{deployment("auto", image, two), deployment("manual", image, manual), deployment("plain", image, two), scaler, migration}, "\n---\n")
 	}

@@ -43,8 +43,8 @@ type kube struct {
 	stale  bool
 	// told is what run's caller knows to be served.
 	told render.Capabilities
-	// accounts look up for services, by the user that they act as.
-	accounts map[string]dynamic.Interface
+	// lookups are the clients that look up for services.
+	lookups tenancy.Clients[dynamic.Interface]
 }
 
 // served is what the API server serves.
@@ -63,6 +63,7 @@ func newKube(kubeconfig string, c clock.Clock, log *slog.Logger) (*kube, error) 
 	conf.QPS = -1
 	conf.UserAgent = "axle-agent/" + buildinfo.Version
 	k := &kube{rest: conf, clock: c, log: log}
+	k.lookups.Make = func(cfg *rest.Config) (dynamic.Interface, error) { return dynamic.NewForConfig(cfg) }
 	if k.client, err = kubernetes.NewForConfig(conf); err != nil {
 		return nil, err
 	}
@@ -199,7 +200,7 @@ func (k *kube) Lookup(ctx context.Context, permit tenancy.Permit, key render.Loo
 	if err := permit.MayRead(kind, key.Namespace); err != nil {
 		return nil, fmt.Errorf("look up %s %s: %w", key.Kind, key.Name, err)
 	}
-	as, err := k.as(permit)
+	as, err := k.lookups.For(permit)
 	if err != nil {
 		return nil, err
 	}
@@ -224,28 +225,6 @@ func (k *kube) Lookup(ctx context.Context, permit tenancy.Permit, key render.Loo
 		return nil, kubeError("look up "+key.Kind+" "+key.Name, err)
 	}
 	return object.MarshalJSON()
-}
-
-// as returns a client that asks as a permit says.
-func (k *kube) as(permit tenancy.Permit) (dynamic.Interface, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if client := k.accounts[permit.User()]; client != nil {
-		return client, nil
-	}
-	conf, err := permit.REST()
-	if err != nil {
-		return nil, err
-	}
-	client, err := dynamic.NewForConfig(conf)
-	if err != nil {
-		return nil, fmt.Errorf("ask as %s: %w", permit.User(), err)
-	}
-	if k.accounts == nil {
-		k.accounts = map[string]dynamic.Interface{}
-	}
-	k.accounts[permit.User()] = client
-	return client, nil
 }
 
 // Facts is poll.Cluster.

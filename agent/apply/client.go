@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
@@ -42,21 +41,9 @@ type sender struct {
 	gate *gate
 }
 
-// client is a sender for the objects of a service: nothing but a permit makes
-// one.
+// client is a sender for the objects of a service: Engine.clientOf alone gives
+// one, for a permit.
 type client struct{ *sender }
-
-func newClient(permit tenancy.Permit, g *gate) (*client, error) {
-	cfg, err := permit.REST()
-	if err != nil {
-		return nil, err
-	}
-	s, err := newSender(cfg, g)
-	if err != nil {
-		return nil, err
-	}
-	return &client{s}, nil
-}
 
 func newSender(cfg *rest.Config, g *gate) (*sender, error) {
 	cfg = rest.CopyConfig(cfg)

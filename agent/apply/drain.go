@@ -181,7 +181,7 @@ func (d *drain) deleteAll(ctx context.Context) error {
 // othersFirst reports whether the drain waits for other services, and says so.
 func (d *drain) othersFirst() bool {
 	awaited := d.awaited(d.service, d.next.sorted())
-	since := d.patient(d.service.ID, awaited)
+	since := d.claims.waited(d.service.ID, len(awaited), d.cfg.Clock.Now())
 	if len(awaited) == 0 || d.service.Released {
 		return false
 	}
@@ -236,7 +236,7 @@ func (d *drain) deleteWave(ctx context.Context, wave []entry) (gone bool, err er
 }
 
 func (d *drain) deleteOne(ctx context.Context, e entry, first bool) (wait bool, err error) {
-	if heir, _ := d.heir(d.service.ID, e.ref); heir != "" {
+	if heir, _ := d.claims.heir(d.service.ID, e.ref); heir != "" {
 		return false, d.done(e, fateForget, d.handOver(ctx, d.client, d.service.ID, heir, e))
 	}
 	if !prunable(d.next, e) {
@@ -334,8 +334,6 @@ func (e *Engine) forget(service string) {
 			e.disownLocked(ref, service)
 		}
 	}
-	for ref := range t.wants {
-		delete(e.wanted, ref)
-	}
+	e.claims.forget(service)
 	delete(e.services, service)
 }

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -77,9 +76,10 @@ type Engine struct {
 	gate  *gate
 	kinds *kinds
 	store *store
+	// clients act for services.
+	clients tenancy.Clients[*client]
 
 	mu       sync.RWMutex
-	accounts map[string]*client
 	services map[string]*tenant
 	// owner says which service has an object in its inventory. While an object
 	// moves, the last one to write wins.
@@ -98,10 +98,8 @@ type Engine struct {
 	spaces map[string]string
 	// diffKey hides secret values in diffs.
 	diffKey []byte
-	// wanted holds objects that a service renders but another one has.
-	wanted map[kubeobj.Ref]string
-	// patience holds since when prunes and drains wait for other services.
-	patience map[string]time.Time
+	// claims are what services render and other ones have.
+	claims *claims
 	// rewrites are the times at which objects were put back of late.
 	rewrites map[kubeobj.Ref][]time.Time
 }
@@ -121,11 +119,6 @@ type tenant struct {
 	has     map[kubeobj.Kind]bool
 	// targets are what the service's autoscalers scale.
 	targets map[kubeobj.Ref]bool
-	// wants are the objects that Engine.wanted has for this service. idle says
-	// why it takes none of them now, unable why it cannot have some.
-	wants  map[kubeobj.Ref]bool
-	idle   string
-	unable map[kubeobj.Ref]string
 	// rendered is what the last pass was asked for, for heals.
 	rendered rendered
 	service  Service
@@ -160,9 +153,12 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.NeedPass == nil {
 		cfg.NeedPass = func(string) {}
 	}
-	e := &Engine{cfg: cfg, gate: newGate(cfg.Concurrency), accounts: map[string]*client{}, services: map[string]*tenant{},
-		owner: map[kubeobj.Ref]string{}, shared: map[kubeobj.Ref]map[string]bool{}, inUse: map[kubeobj.Kind]int{}, wanted: map[kubeobj.Ref]string{}, spaces: map[string]string{}, diffKey: newDiffKey(),
-		patience: map[string]time.Time{}}
+	e := &Engine{cfg: cfg, gate: newGate(cfg.Concurrency), services: map[string]*tenant{},
+		owner: map[kubeobj.Ref]string{}, shared: map[kubeobj.Ref]map[string]bool{}, inUse: map[kubeobj.Kind]int{}, claims: newClaims(), spaces: map[string]string{}, diffKey: newDiffKey()}
+	e.clients.Make = func(cfg *rest.Config) (*client, error) {
+		s, err := newSender(cfg, e.gate)
+		return &client{s}, err
+	}
 	own, err := newSender(cfg.REST, e.gate)
 	if err != nil {
 		return nil, err
@@ -483,17 +479,7 @@ func (e *Engine) clientOf(permit tenancy.Permit, service Service) (*client, erro
 	if permit.Service() != service.ID || service.ID == "" {
 		return nil, errcode.New(errcode.Forbidden, "service %s has no permit", service.ID)
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if c := e.accounts[permit.User()]; c != nil {
-		return c, nil
-	}
-	c, err := newClient(permit, e.gate)
-	if err != nil {
-		return nil, fmt.Errorf("act as %s: %w", permit.User(), err)
-	}
-	e.accounts[permit.User()] = c
-	return c, nil
+	return e.clients.For(permit)
 }
 
 // blind is the Live of an engine that has none.

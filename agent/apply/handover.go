@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -45,48 +44,27 @@ func (e *Engine) awaited(service Service, leaving []entry) []string {
 		pending = service.Unsettled()
 	}
 	var all []string
-	add := func(name, why string) {
-		if text := fmt.Sprintf("service %s (%s)", name, why); !slices.Contains(all, text) {
-			all = append(all, text)
-		}
-	}
 	for _, entry := range leaving {
-		if entry.hook.runs {
+		heir, cannot := e.claims.heir(service.ID, entry.ref)
+		if entry.hook.runs || heir != "" && cannot == "" {
 			continue
 		}
-		heir, cannot := e.heir(service.ID, entry.ref)
-		switch {
-		case cannot != "":
-			add(e.nameOf(heir), cannot)
-			continue
-		case heir != "":
-			continue
+		who := []string{cannot}
+		if heir == "" {
+			who = nil
+			for _, p := range pending {
+				if p.Takes == nil || p.Takes(entry.kind, entry.ref) {
+					who = append(who, fmt.Sprintf("service %s (%s)", p.Name, p.Why))
+				}
+			}
 		}
-		for _, p := range pending {
-			if p.Takes == nil || p.Takes(entry.kind, entry.ref) {
-				add(p.Name, p.Why)
+		for _, text := range who {
+			if !slices.Contains(all, text) {
+				all = append(all, text)
 			}
 		}
 	}
 	return all
-}
-
-// patient reports how long a service has waited for others; nobody is waited
-// for ends the wait.
-func (e *Engine) patient(service string, awaited []string) time.Duration {
-	now := e.cfg.Clock.Now()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(awaited) == 0 {
-		delete(e.patience, service)
-		return 0
-	}
-	since, waiting := e.patience[service]
-	if !waiting {
-		since = now
-		e.patience[service] = now
-	}
-	return now.Sub(since)
 }
 
 // awaitedWords puts those that are waited for into one text.
@@ -102,7 +80,7 @@ func awaitedWords(awaited []string) string {
 // release it once it has said so.
 func (r *run) othersFirst(ctx context.Context, leaving []entry) (waits bool, err error) {
 	awaited := r.awaited(r.service, leaving)
-	since := r.patient(r.service.ID, awaited)
+	since := r.claims.waited(r.service.ID, len(awaited), r.cfg.Clock.Now())
 	if len(awaited) == 0 {
 		return false, nil
 	}
@@ -113,39 +91,12 @@ func (r *run) othersFirst(ctx context.Context, leaving []entry) (waits bool, err
 		r.result.Message = "the prune waits for " + awaitedWords(awaited) + ", which may take objects over"
 		return true, r.saveIfDirty(ctx)
 	}
-	if r.released(heldForOthers) {
+	if r.next.released(heldForOthers, r.service.PruneApproval) {
 		return false, nil
 	}
 	r.result.Again = jitter.Around(againRefused, againRefused/4)
 	return true, r.hold(ctx, leaving, ReasonPruneHeld, fmt.Sprintf("%d objects are not rendered any more, and may be taken over by %s: nothing is deleted until that has been applied, or it is released with `axle services approve-prune`",
 		len(leaving), awaitedWords(awaited)))
-}
-
-// nameOf is a service's name, or its id when it has no inventory.
-func (e *Engine) nameOf(service string) string {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	t := e.services[service]
-	switch {
-	case t != nil && t.service.Name != "":
-		return t.service.Name
-	case t != nil && t.inventory != nil:
-		return t.inventory.name
-	}
-	return service
-}
-
-// heir is the other service that renders an object now, empty for none. cannot
-// says why it does not take it, empty when it does.
-func (e *Engine) heir(service string, ref kubeobj.Ref) (heir, cannot string) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	heir = e.wanted[ref]
-	t := e.services[heir]
-	if heir == service || t == nil {
-		return "", ""
-	}
-	return heir, cmp.Or(t.unable[ref], t.idle)
 }
 
 // Claim notes what a service renders without applying any of it: prunes of other
@@ -167,7 +118,7 @@ func (e *Engine) Claim(ctx context.Context, permit tenancy.Permit, service Servi
 	return nil
 }
 
-// want notes what its autoscalers scale, and which objects of other services this one renders from now on,
+// want notes which objects of other services this one renders from now on,
 // before any of them is written: a wave that fails must not make the objects of
 // later waves look unwanted to the one who gives them up. What is not rendered
 // any more is not wanted any more, or it would be given to somebody who never
@@ -176,32 +127,22 @@ func (e *Engine) Claim(ctx context.Context, permit tenancy.Permit, service Servi
 func (e *Engine) want(service Service, before *inventory, p *plan, idle string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	id := service.ID
-	t := e.tenantLocked(id)
-	t.targets, t.idle, t.unable = targetsOf(p), idle, unableOf(service, p)
-	if t.service.Name == "" {
-		t.service = service
-	}
-	renders := func(ref kubeobj.Ref) bool { return p.byRef[ref] != nil || t.unable[ref] != "" }
-	for ref := range t.wants {
-		if !renders(ref) {
-			e.unwantLocked(ref)
-		}
-	}
+	unable := unableOf(service, p)
+	e.claims.renew(service, func(ref kubeobj.Ref) bool { return p.byRef[ref] != nil || unable[ref] != "" }, unable, idle)
 	claim := func(ref kubeobj.Ref) {
 		if had, ok := before.entries[ref]; ok && had.hash != 0 {
 			return
 		}
-		for _, other := range e.othersLocked(ref, id) {
+		for _, other := range e.othersLocked(ref, service.ID) {
 			if e.services[other].inventory.entries[ref].hash != 0 {
-				e.wantLocked(ref, id)
+				e.claims.put(ref, service.ID)
 			}
 		}
 	}
 	for ref := range p.byRef {
 		claim(ref)
 	}
-	for ref := range t.unable {
+	for ref := range unable {
 		claim(ref)
 	}
 }
@@ -225,55 +166,9 @@ func unableOf(service Service, p *plan) map[kubeobj.Ref]string {
 	return all
 }
 
-// takes notes that a service takes what it renders from now on.
-func (e *Engine) takes(service string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.tenantLocked(service).idle = ""
-}
-
-// idles says why a service takes nothing now, if it does not.
-func (e *Engine) idles(service, why string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if t := e.tenantLocked(service); t.idle != "" && why != "" {
-		t.idle = why
-	}
-}
-
 // Unclaim forgets what a service renders that is not to be on the cluster any
 // more.
-func (e *Engine) Unclaim(service string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	t := e.services[service]
-	if t == nil {
-		return
-	}
-	for ref := range t.wants {
-		delete(e.wanted, ref)
-	}
-	t.wants, t.unable = nil, nil
-}
-
-// wantLocked notes that a service renders an object that another one has.
-func (e *Engine) wantLocked(ref kubeobj.Ref, service string) {
-	e.unwantLocked(ref)
-	e.wanted[ref] = service
-	t := e.tenantLocked(service)
-	if t.wants == nil {
-		t.wants = map[kubeobj.Ref]bool{}
-	}
-	t.wants[ref] = true
-}
-
-// unwantLocked forgets it.
-func (e *Engine) unwantLocked(ref kubeobj.Ref) {
-	if t := e.services[e.wanted[ref]]; t != nil {
-		delete(t.wants, ref)
-	}
-	delete(e.wanted, ref)
-}
+func (e *Engine) Unclaim(service string) { e.claims.forget(service) }
 
 // handOver gives an object to another service of ours, which applies it next.
 func (e *Engine) handOver(ctx context.Context, c *client, service, heir string, entry entry) error {

@@ -55,7 +55,7 @@ func (e *Engine) remember(t *tenant, c *client, p *plan) {
 	packed := packer.EncodeAll(raw, nil)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	t.rendered = rendered{packed: packed, client: c}
+	t.rendered, t.targets = rendered{packed: packed, client: c}, targetsOf(p)
 }
 
 func (r rendered) items() (map[kubeobj.Ref]*item, error) {

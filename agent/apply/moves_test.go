@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/agent/ignore"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
@@ -251,7 +252,7 @@ func TestEmptiedManagedFieldsAreTakenBack(t *testing.T) {
 func TestInjectedCertificatesStay(t *testing.T) {
 	b := newBed(t, nil)
 	s := newService("d1")
-	s.Ignore = []apply.IgnoreRule{{Kind: "ValidatingWebhookConfiguration", Paths: []string{".webhooks[].clientConfig.caBundle"}}}
+	s.Ignore = []ignore.Rule{{Kind: "ValidatingWebhookConfiguration", Paths: []string{".webhooks[].clientConfig.caBundle"}}}
 	hook := func(version, bundle string) string {
 		return fmt.Sprintf(`apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration

@@ -96,7 +96,7 @@ func (e *Engine) judgeSibling(service Service, ref kubeobj.Ref, other string) (v
 		}
 		return mayNot, fmt.Sprintf("it belongs to service %s, which is not on this cluster any more: let this service adopt it (adopt: true), or delete it", name)
 	}
-	e.wantLocked(ref, service.ID)
+	e.claims.put(ref, service.ID)
 	return mayNot, fmt.Sprintf("it belongs to service %s: remove it there (it is then handed over), or set syncConfig.requireOwnership to false here", name)
 }
 

@@ -115,7 +115,7 @@ func (e *Engine) pass(ctx context.Context, t *tenant, permit tenancy.Permit, ser
 	if err := r.open(ctx); err != nil {
 		return Result{}, err
 	}
-	if r.plan, err = r.planner().plan(ctx, objects); err != nil {
+	if r.plan, err = (planner{r.kinds, r.cfg.ClusterID, r.service, r.permit, r.before}).plan(ctx, objects); err != nil {
 		return Result{}, err
 	}
 	e.want(service, r.before, r.plan, "it does not apply its present revision yet")
@@ -125,12 +125,10 @@ func (e *Engine) pass(ctx context.Context, t *tenant, permit tenancy.Permit, ser
 		return Result{}, err
 	}
 	r.finish()
-	e.idles(service.ID, r.result.Message)
+	if r.writer == nil && r.result.Message != "" {
+		e.claims.rests(service.ID, r.result.Message)
+	}
 	return r.result, nil
-}
-
-func (r *run) planner() planner {
-	return planner{kinds: r.kinds, cluster: r.cfg.ClusterID, service: r.service, permit: r.permit, before: r.before}
 }
 
 // advance brings the service as far as it can go now.
@@ -204,7 +202,7 @@ func (e *Engine) reload(ctx context.Context, t *tenant, service string) (*invent
 // applyAll writes what differs, stage by stage and wave by wave. The inventory
 // names every object before it is made.
 func (r *run) applyAll(ctx context.Context) error {
-	r.takes(r.service.ID)
+	r.claims.rests(r.service.ID, "")
 	todo := r.claim()
 	r.mu.Lock()
 	r.claimLocked(r.tenant, kindsOf(r.next))
@@ -384,9 +382,7 @@ func (r *run) unchanged(it *item, had entry) bool {
 }
 
 func (r *run) wrote(it *item, written entry) {
-	r.mu.Lock()
-	r.unwantLocked(it.ref)
-	r.mu.Unlock()
+	r.claims.drop(it.ref)
 	r.next.entries[it.ref] = written
 	r.result.Applied++
 	r.changed, r.dirty = true, true

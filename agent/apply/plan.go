@@ -9,12 +9,12 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/axle-cd/axle/agent/ignore"
 	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
@@ -208,8 +208,8 @@ func (p planner) item(ctx context.Context, object *unstructured.Unstructured) (*
 	} else {
 		sum.Write(it.body)
 	}
-	for _, text := range p.service.ignored(it.ref, object.GetAnnotations()) {
-		if _, err := parsePath(text); err != nil && !strings.HasPrefix(text, managerPrefix) {
+	for _, text := range ignore.Paths(p.service.Ignore, it.ref, object.GetAnnotations()) {
+		if err := ignore.Check(text); err != nil {
 			return nil, err
 		}
 		// A rule that came or went is a change: the field gets another owner.

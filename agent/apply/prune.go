@@ -40,8 +40,6 @@ func guard(service string, live kubeobj.Live, found bool) fate {
 }
 
 // prunable reports whether an object of the inventory may be deleted at all.
-func (r *run) prunable(e entry) bool { return prunable(r.next, e) }
-
 func prunable(i *inventory, e entry) bool {
 	switch {
 	case e.prune == pruneAlways:
@@ -91,7 +89,7 @@ func (r *run) pruneAll(ctx context.Context, leaving []entry) error {
 
 func (r *run) pruneOne(ctx context.Context, e entry) error {
 	forget := func() { delete(r.next.entries, e.ref); r.dirty = true }
-	if heir, _ := r.heir(r.service.ID, e.ref); heir != "" {
+	if heir, _ := r.claims.heir(r.service.ID, e.ref); heir != "" {
 		if err := r.handOver(ctx, r.client, r.service.ID, heir, e); err != nil {
 			return err
 		}
@@ -99,7 +97,7 @@ func (r *run) pruneOne(ctx context.Context, e entry) error {
 		forget()
 		return nil
 	}
-	if !r.prunable(e) {
+	if !prunable(r.next, e) {
 		if err := unmark(ctx, r.client, r.service.ID, e); err != nil {
 			return err
 		}

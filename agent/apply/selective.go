@@ -49,7 +49,7 @@ func (r *run) selectOnly(ctx context.Context, objects []*unstructured.Unstructur
 	if err := r.open(ctx); err != nil {
 		return err
 	}
-	if r.plan, err = r.planner().plan(ctx, objects); err != nil {
+	if r.plan, err = (planner{r.kinds, r.cfg.ClusterID, r.service, r.permit, r.before}).plan(ctx, objects); err != nil {
 		return err
 	}
 	r.plan.items = r.chosen()

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"github.com/axle-cd/axle/agent/ignore"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/scrub"
 	"github.com/axle-cd/axle/internal/syncwindow"
@@ -49,7 +50,7 @@ type Service struct {
 	// lookup that could not be answered). Then nothing is pruned.
 	Partial string
 	// Ignore leaves fields to others.
-	Ignore []IgnoreRule
+	Ignore []ignore.Rule
 	// Strict takes back what people's tools wrote, instead of reporting it.
 	Strict bool
 	// LeftOut says which parts of the service no objects were made of. What is
@@ -98,7 +99,7 @@ func FromSpec(spec *agentv1.ServiceSpec, tarballDigest string) Service {
 		SyncRequest:          spec.GetSyncRequest(),
 		Only:                 spec.GetSyncResources(),
 		Strict:               spec.GetDrift() == "strict",
-		Ignore:               ignoreRules(cfg.GetDiffNormalizers()),
+		Ignore:               ignore.FromSpec(cfg.GetDiffNormalizers()),
 		Scrub:                scrub.New(secrets),
 	}
 }

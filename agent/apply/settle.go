@@ -33,7 +33,7 @@ func (r *run) settle(ctx context.Context) error {
 	case r.service.Partial != "":
 		return r.partial(ctx, len(leaving))
 	}
-	if parts := r.service.LeftOut; len(parts) > 0 && objectsOf(leaving) > 0 && !r.released(heldForParts) {
+	if parts := r.service.LeftOut; len(parts) > 0 && objectsOf(leaving) > 0 && !r.next.released(heldForParts, r.service.PruneApproval) {
 		return r.hold(ctx, leaving, ReasonLeftOut, partsWords(len(leaving), parts))
 	}
 	if held := r.brake(leaving); held != "" {
@@ -95,7 +95,7 @@ func (r *run) applied(ctx context.Context) error {
 	n.syncRequest = max(n.syncRequest, r.service.SyncRequest)
 	n.approval, n.held, n.waitUntil, n.attempt, n.why = max(n.approval, r.service.PruneApproval), 0, time.Time{}, 0, ""
 	n.heldFor, n.heldApproval = "", 0
-	r.patient(r.service.ID, nil)
+	r.claims.waited(r.service.ID, 0, time.Time{})
 	r.calm()
 	r.result.Sync = SyncSynced
 	if r.service.Partial != "" {
@@ -144,7 +144,7 @@ const (
 func (r *run) brake(leaving []entry) string {
 	count := 0
 	for _, e := range leaving {
-		if r.prunable(e) {
+		if prunable(r.next, e) {
 			count++
 		}
 	}
@@ -167,15 +167,15 @@ const (
 
 // released reports whether a person let a prune go since it was first said to
 // be held for a reason. What was approved before is no answer to that.
-func (r *run) released(reason string) bool {
-	if n := r.next; n.heldFor != reason {
-		n.heldFor, n.heldApproval, r.dirty = reason, r.service.PruneApproval, true
+func (i *inventory) released(reason string, approval int64) bool {
+	if i.heldFor != reason {
+		i.heldFor, i.heldApproval = reason, approval
 	}
-	return r.service.PruneApproval > r.next.heldApproval
+	return approval > i.heldApproval
 }
 
 func (r *run) hold(ctx context.Context, leaving []entry, reason, why string) error {
-	if r.next.phase != PhasePruneHeld || r.next.held != len(leaving) {
+	if r.next.phase != PhasePruneHeld || r.next.held != len(leaving) || r.next.heldFor != r.before.heldFor {
 		r.next.phase, r.next.held = PhasePruneHeld, len(leaving)
 		r.dirty = true
 	}

@@ -52,6 +52,7 @@ type Config struct {
 	Gate      *tenancy.Gate
 	Render    Renderer
 	Apply     Applier
+	Claims    Claims
 	Inventory Inventory
 	Watch     Watch
 	Cluster   Cluster
@@ -92,7 +93,7 @@ type Config struct {
 }
 
 func (c *Config) check() error {
-	if c.Hub == nil || c.Cache == nil || c.Gate == nil || c.Render == nil || c.Apply == nil || c.Inventory == nil || c.Watch == nil || c.Cluster == nil {
+	if c.Hub == nil || c.Cache == nil || c.Gate == nil || c.Render == nil || c.Apply == nil || c.Claims == nil || c.Inventory == nil || c.Watch == nil || c.Cluster == nil {
 		return errors.New("poll: a hub, a cache, a gate, the steps and a cluster are needed")
 	}
 	if c.Interval == 0 {

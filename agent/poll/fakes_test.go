@@ -6,12 +6,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,21 +18,16 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/cache"
-	"github.com/axle-cd/axle/agent/drift"
 	"github.com/axle-cd/axle/agent/poll"
-	"github.com/axle-cd/axle/agent/render"
 	"github.com/axle-cd/axle/agent/tenancy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
-	"github.com/axle-cd/axle/internal/kubeobj"
 	"github.com/axle-cd/axle/internal/seal"
 	"github.com/axle-cd/axle/internal/tarball"
 )
@@ -256,217 +249,6 @@ func (h *hub) polled(n int) {
 	})
 }
 
-// cluster plays the steps: it renders a file to one ConfigMap, and remembers
-// what was applied and deleted.
-type cluster struct {
-	mu      sync.Mutex
-	applied map[string]apply.State
-	passes  map[string]int
-	renders map[string]int
-	// renderedAt are the times that templates were told.
-	renderedAt map[string][]time.Time
-	parts      map[string][]render.Part
-	deleted    []string
-	paused     map[string]bool
-	partial    map[string]string
-	result     map[string]apply.Result
-	health     map[string]string
-	reads      []render.Read
-	objects    map[string][]byte
-	lookups    map[string]int
-	asked      []string
-	served     []string
-	fail       error
-	// refuses fails a render, by what is in the file.
-	refuses func(content string) error
-	// failPass fails the passes of a service.
-	failPass map[string]error
-	// confirms: Confirm says yes, and counts.
-	confirms  bool
-	confirmed map[string]int
-	// claims say why what a service renders is not applied.
-	claims map[string]string
-	// pending is what a pass of a service that is in it was told to wait for last.
-	pending map[string][]apply.Pending
-}
-
-func newCluster() *cluster {
-	return &cluster{
-		applied: map[string]apply.State{}, passes: map[string]int{}, renders: map[string]int{}, renderedAt: map[string][]time.Time{}, parts: map[string][]render.Part{}, paused: map[string]bool{},
-		partial: map[string]string{}, result: map[string]apply.Result{}, health: map[string]string{}, objects: map[string][]byte{}, lookups: map[string]int{}, served: []string{"v1"}, confirmed: map[string]int{}, claims: map[string]string{}, pending: map[string][]apply.Pending{},
-	}
-}
-
-func (c *cluster) Load(context.Context) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.fail
-}
-
-func (c *cluster) Pass(_ context.Context, _ tenancy.Permit, s apply.Service, objects []*unstructured.Unstructured) (apply.Result, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.fail != nil {
-		return apply.Result{}, c.fail
-	}
-	c.passes[s.ID]++
-	if err := c.failPass[s.ID]; err != nil {
-		return apply.Result{}, err
-	}
-	c.partial[s.ID] = s.Partial
-	if _, deletes := c.pending[s.ID]; deletes {
-		c.mu.Unlock()
-		pending := s.Unsettled()
-		c.mu.Lock()
-		if c.pending[s.ID] = pending; len(pending) > 0 {
-			return apply.Result{Phase: apply.PhaseWaiting, Sync: apply.SyncApplying, Message: "waits for " + pending[0].Name + ": " + pending[0].Why, Awaits: true, Again: time.Hour}, nil
-		}
-	}
-	delete(c.paused, s.ID)
-	if r, ok := c.result[s.ID]; ok {
-		return r, nil
-	}
-	c.applied[s.ID] = apply.State{ServiceID: s.ID, Name: s.Name, Namespace: s.Namespace, TarballDigest: s.TarballDigest, SpecDigest: s.SpecDigest, Phase: apply.PhaseApplied, Objects: len(objects)}
-	return apply.Result{Phase: apply.PhaseApplied, Sync: apply.SyncSynced, Applied: len(objects)}, nil
-}
-
-func (c *cluster) Confirm(s apply.Service) (apply.Result, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	state, ok := c.applied[s.ID]
-	if !ok || !c.confirms {
-		return apply.Result{}, false
-	}
-	state.SpecDigest = s.SpecDigest
-	c.applied[s.ID] = state
-	c.confirmed[s.ID]++
-	return apply.Result{Phase: apply.PhaseApplied, Sync: apply.SyncSynced}, true
-}
-
-func (c *cluster) Pause(id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.paused[id] = true
-}
-
-func (c *cluster) Claim(_ context.Context, _ tenancy.Permit, s apply.Service, _ []*unstructured.Unstructured, why string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.claims[s.ID] = why
-	return nil
-}
-
-func (c *cluster) Unclaim(id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.claims, id)
-}
-
-func (c *cluster) Drain(_ context.Context, _ tenancy.Permit, s apply.Service) (apply.DrainResult, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.deleted = append(c.deleted, s.ID)
-	delete(c.applied, s.ID)
-	return apply.DrainResult{Done: true}, nil
-}
-
-func (c *cluster) Detach(_ context.Context, _ tenancy.Permit, s apply.Service) (apply.DrainResult, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.applied, s.ID)
-	return apply.DrainResult{Done: true}, nil
-}
-
-func (c *cluster) Services() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Sorted(maps.Keys(c.applied))
-}
-
-func (c *cluster) State(id string) (apply.State, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s, ok := c.applied[id]
-	return s, ok
-}
-
-func (c *cluster) Objects(id string) []kubeobj.Expected {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, ok := c.applied[id]; !ok {
-		return nil
-	}
-	return []kubeobj.Expected{{Ref: kubeobj.Ref{Kind: "ConfigMap", Name: id}, Service: id}}
-}
-
-func (c *cluster) Findings(string) []drift.Finding { return nil }
-
-func (c *cluster) Components(objects []kubeobj.Expected) []*agentv1.Component {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var all []*agentv1.Component
-	for _, o := range objects {
-		state := c.health[o.Service]
-		if state == "" {
-			state = "Healthy"
-		}
-		all = append(all, &agentv1.Component{Kind: o.Ref.Kind, Name: o.Ref.Name, Health: state, Synced: true})
-	}
-	return all
-}
-
-func (c *cluster) Render(_ context.Context, p render.Pass) (render.Result, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.renders[p.ID]++
-	if c.refuses != nil {
-		text, err := os.ReadFile(filepath.Join(p.Folder, "file.yaml"))
-		if err == nil {
-			err = c.refuses(string(text))
-		}
-		if err != nil {
-			return render.Result{}, err
-		}
-	}
-	c.renderedAt[p.ID] = append(c.renderedAt[p.ID], p.Now)
-	c.parts[p.ID] = p.Parts
-	text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": p.Name}})
-	if err != nil {
-		return render.Result{}, err
-	}
-	return render.Result{Objects: []render.Object{{JSON: text}}, Reads: c.reads, APIVersionsAsked: c.asked, RendererVersion: "r1"}, nil
-}
-
-func (c *cluster) RendererVersion() string { return "r1" }
-
-func (c *cluster) Capabilities(context.Context) (render.Capabilities, string, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return render.Capabilities{KubernetesVersion: "v1.36.3", APIVersions: c.served}, "", nil
-}
-
-func (c *cluster) Lookup(_ context.Context, _ tenancy.Permit, key render.LookupKey) ([]byte, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lookups[key.Name]++
-	return c.objects[key.Name], nil
-}
-
-func (c *cluster) Facts(context.Context) (poll.Facts, error) { return poll.Facts{Nodes: 3}, nil }
-
-func (c *cluster) count(what map[string]int, id string) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return what[id]
-}
-
-// set changes the cluster under its lock.
-func (c *cluster) set(edit func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	edit()
-}
-
 // fast is the machine's clock with its waits shortened, so that minutes of the
 // loop pass in moments.
 type fast struct{ clock.Real }
@@ -494,7 +276,7 @@ func start(t *testing.T, h *hub, c *cluster, dir string, changes ...func(*poll.C
 		t.Fatal(err)
 	}
 	cfg := poll.Config{
-		Hub: h, Cache: store, Gate: tenancy.New(&rest.Config{}, "axle-system"), Render: c, Apply: c, Inventory: c, Watch: c, Cluster: c,
+		Hub: h, Cache: store, Gate: tenancy.New(&rest.Config{}, "axle-system"), Render: c, Apply: c, Claims: c, Inventory: c, Watch: c, Cluster: c,
 		Remembered: remembered, Fresh: true, BootID: "boot", Interval: 5 * time.Second, Fixed: true, Clock: fast{},
 	}
 	for _, change := range changes {

@@ -145,7 +145,7 @@ func (l *Loop) hold(s *service) {
 		s.known = true
 		l.Apply.Pause(s.id)
 		if s.want == nil {
-			l.Apply.Unclaim(s.id)
+			l.Claims.Unclaim(s.id)
 		}
 	case s.held:
 		s.done = nil

@@ -363,6 +363,6 @@ func (l *Loop) forget(s *service) {
 	l.unname(s)
 	l.ungate(s)
 	delete(l.awaiting, s.id)
-	l.Apply.Unclaim(s.id)
+	l.Claims.Unclaim(s.id)
 	delete(l.services, s.id)
 }

@@ -38,11 +38,10 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	fail := func(source string, err error) outcome {
 		return outcome{inputs: now, trouble: &trouble{source: source, err: err}}
 	}
-	if j.spec == nil || !j.fits {
-		return fail(sourceAgent, errcode.New(errcode.Unavailable, "the hub has not sent this service's settings yet"))
-	}
 	permit, err := l.Gate.Permit(tenancy.FromSpec(j.spec))
 	switch {
+	case j.spec == nil || !j.fits:
+		return fail(sourceAgent, errcode.New(errcode.Unavailable, "the hub has not sent this service's settings yet"))
 	case err != nil:
 		return outcome{inputs: now, trouble: &trouble{source: sourceAgent, err: err, refused: true}}
 	case now.TarballDigest == "":
@@ -88,17 +87,9 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	tests, synced := testrun.Split(objects)
 	words, again := l.errands(ctx, permit, j, service, synced)
 	if j.held || j.gate != "" || j.spec.GetDryRun() {
-		if err := l.Apply.Claim(ctx, permit, service, synced, j.idleBecause()); err != nil {
-			return fail(sourceApply, err)
-		}
-	}
-	switch {
-	case j.held:
-		return outcome{inputs: now, skipped: true, again: again, claimed: true}
-	case j.spec.GetDryRun():
-		return outcome{inputs: now, warnings: warnings, again: again, claimed: true, dry: cmp.Or(words, "dry run: what it would change cannot be told yet")}
-	case j.gate != "":
-		return outcome{inputs: now, gate: j.gate, again: again, claimed: true}
+		out := l.setAside(ctx, permit, j, service, synced)
+		out.inputs, out.warnings, out.again, out.words = now, warnings, again, words
+		return out
 	}
 	result, err := l.Apply.Pass(ctx, permit, service, synced)
 	if err != nil {
@@ -111,6 +102,18 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 		settings = "" // a sync that is asked for runs them again
 	}
 	return outcome{inputs: now, permit: permit, settings: settings, objects: objects, warnings: warnings, result: &result, again: again}
+}
+
+// setAside notes what a service renders that is not applied.
+func (l *Loop) setAside(ctx context.Context, permit tenancy.Permit, j *job, service apply.Service, objects []*unstructured.Unstructured) outcome {
+	out := outcome{claimed: true, skipped: j.held, dry: !j.held && j.spec.GetDryRun()}
+	if !j.held && !out.dry {
+		out.gate = j.gate
+	}
+	if err := l.Claims.Claim(ctx, permit, service, objects, j.idleBecause()); err != nil {
+		return outcome{trouble: &trouble{source: sourceApply, err: err}}
+	}
+	return out
 }
 
 // confirm answers a sync that a person asks for when nothing else is new: the

@@ -1,6 +1,7 @@
 package poll
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -243,9 +244,9 @@ func (l *Loop) takeOutcome(s *service, j *job, out outcome) {
 			wait = 0
 		}
 		s.queue(now.Add(wait), Unfinished)
-	case out.dry != "":
+	case out.dry:
 		s.done, s.objects, s.warnings = &out.inputs, nil, out.warnings
-		s.result = &apply.Result{Sync: syncDryRun, Reason: reasonDryRun, Message: out.dry, Partly: true}
+		s.result = &apply.Result{Sync: syncDryRun, Reason: reasonDryRun, Message: cmp.Or(out.words, "dry run: what it would change cannot be told yet"), Partly: true}
 		l.Apply.Pause(s.id)
 	case out.drain != nil && !out.drain.Done:
 		s.queue(now.Add(max(s.backoff.Next(), time.Second)), Unfinished)

@@ -187,11 +187,12 @@ type job struct {
 type outcome struct {
 	trouble  *trouble
 	gate     string
-	skipped  bool // nothing to do
-	settled  bool // because what is wanted is applied
-	again    bool // an errand could not be done yet
-	claimed  bool // it is known what the service wants
-	dry      string
+	skipped  bool   // nothing to do
+	settled  bool   // because what is wanted is applied
+	again    bool   // an errand could not be done yet
+	claimed  bool   // it is known what the service wants
+	dry      bool   // nothing is written of it
+	words    string // what a dry run would change
 	inputs   Inputs
 	permit   tenancy.Permit
 	settings string

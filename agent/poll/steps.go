@@ -27,12 +27,17 @@ type Applier interface {
 	// when it cannot tell.
 	Confirm(service apply.Service) (apply.Result, bool)
 	Pause(service string)
-	// Claim notes what a service renders that is not applied, and why it is not;
-	// Unclaim forgets what one renders that is not to be here any more.
-	Claim(ctx context.Context, permit tenancy.Permit, service apply.Service, objects []*unstructured.Unstructured, why string) error
-	Unclaim(service string)
 	Drain(ctx context.Context, permit tenancy.Permit, service apply.Service) (apply.DrainResult, error)
 	Detach(ctx context.Context, permit tenancy.Permit, service apply.Service) (apply.DrainResult, error)
+}
+
+// Claims knows what services render while other ones have it; *apply.Engine is
+// one.
+type Claims interface {
+	// Claim notes what a service renders that is not applied, and why it is not.
+	Claim(ctx context.Context, permit tenancy.Permit, service apply.Service, objects []*unstructured.Unstructured, why string) error
+	// Unclaim forgets what one renders that is not to be here any more.
+	Unclaim(service string)
 }
 
 // Inventory says what was applied, from memory; *apply.Engine is one.

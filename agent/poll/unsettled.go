@@ -32,7 +32,7 @@ func (l *Loop) unsettled(id string) []apply.Pending {
 		if s.id == id {
 			continue
 		}
-		all = append(all, apply.Pending{Name: s.name, Why: l.unsettledBecause(s, renderer, now), Takes: l.takes(s)})
+		all = append(all, apply.Pending{Name: s.name, Why: s.unsettledBecause(renderer, now), Takes: takes(l.Gate, s)})
 	}
 	// The next one that asks need not look through all, until something is new.
 	l.allSettled, l.settledBy = settled, renderer
@@ -49,7 +49,7 @@ func (l *Loop) isUnsettled(s *service, renderer string) bool {
 
 // unsettledBecause says why, and has a service rendered that would not be by
 // itself.
-func (l *Loop) unsettledBecause(s *service, renderer string, now time.Time) string {
+func (s *service) unsettledBecause(renderer string, now time.Time) string {
 	tarball, _ := contentOf(s.want)
 	switch {
 	case s.spec == nil || !s.specFits():
@@ -70,13 +70,13 @@ func (l *Loop) unsettledBecause(s *service, renderer string, now time.Time) stri
 }
 
 // takes says which objects a service could be given, by its limits.
-func (l *Loop) takes(s *service) func(kubeobj.Kind, kubeobj.Ref) bool {
+func takes(gate *tenancy.Gate, s *service) func(kubeobj.Kind, kubeobj.Ref) bool {
 	if s.spec == nil || !s.specFits() {
 		return nil
 	}
 	request, alone := tenancy.FromSpec(s.spec), s.spec.GetSyncConfig().GetEnforceNamespace()
 	return func(kind kubeobj.Kind, ref kubeobj.Ref) bool {
-		return l.Gate.MightWrite(request, kind, ref) && (!alone || ref.Namespace == request.Namespace)
+		return gate.MightWrite(request, kind, ref) && (!alone || ref.Namespace == request.Namespace)
 	}
 }
 
@@ -95,18 +95,20 @@ func (j *job) idleBecause() string {
 // again whose deletes wait for other services.
 func (l *Loop) tellAwaiting(s *service, out outcome) {
 	awaits := out.result != nil && out.result.Awaits || out.drain != nil && out.drain.Awaits
-	switch {
-	case out.claimed || out.result != nil:
+	if out.claimed || out.result != nil {
 		s.planned, s.claiming = &out.inputs, false
-	case len(l.awaiting) == 0:
-		s.claiming = false
 	}
 	switch {
 	case awaits:
 		l.awaiting[s.id] = true
 		return
-	case !out.skipped:
-		delete(l.awaiting, s.id)
+	case !out.skipped && l.awaiting[s.id]:
+		if delete(l.awaiting, s.id); len(l.awaiting) == 0 {
+			// Nobody asks any more: what cannot be rendered is not tried for that.
+			for _, o := range l.services {
+				o.claiming = false
+			}
+		}
 	}
 	for id := range l.awaiting {
 		if o := l.services[id]; o != nil && o != s {

@@ -71,7 +71,7 @@ func TestWhoIsWaitedForBeforeADelete(t *testing.T) {
 
 // A service whose limits do not let it have an object is not waited for with it.
 func TestLimitsSayWhoMayTakeAnObject(t *testing.T) {
-	l := &Loop{Config: Config{Gate: tenancy.New(&rest.Config{}, "axle-system")}}
+	gate, all := tenancy.New(&rest.Config{}, "axle-system"), &agenda{}
 	kind, ref := kubeobj.Kind{Version: "v1", Kind: "ConfigMap", Namespaced: true}, kubeobj.Ref{Kind: "ConfigMap", Namespace: "shop", Name: "a"}
 	enforced := true
 	for name, test := range map[string]struct {
@@ -85,11 +85,11 @@ func TestLimitsSayWhoMayTakeAnObject(t *testing.T) {
 		"its own namespace alone":          {&agentv1.ServiceSpec{Namespace: "web", SyncConfig: &agentv1.SyncConfig{EnforceNamespace: enforced}}, false},
 		"its own namespace, which this is": {&agentv1.ServiceSpec{Namespace: "shop", SyncConfig: &agentv1.SyncConfig{EnforceNamespace: enforced}}, true},
 	} {
-		s := newService("b", &l.agenda)
+		s := newService("b", all)
 		s.specify(test.spec)
 		s.desire(&agentv1.DesiredService{Id: "b", TarballDigest: "t1"})
 		s.specFor = s.wantKey
-		if got := l.takes(s)(kind, ref); got != test.want {
+		if got := takes(gate, s)(kind, ref); got != test.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

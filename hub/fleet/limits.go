@@ -34,8 +34,7 @@ type Limits struct {
 }
 
 const (
-	// maxPatterns and maxPattern bound each list of a project's limits, which
-	// travel with each spec.
+	// maxPatterns and maxPattern bound each list, which travels with each spec.
 	maxPatterns = 100
 	maxPattern  = 250
 )
@@ -172,15 +171,13 @@ func (p Project) deliver(hub []SyncWindow) Limits {
 // each transaction, and so ends what a killed process began. It is called when
 // a project changed and now and then.
 func (f *Fleet) SettleLimits(ctx context.Context) error {
-	for after := ""; ; {
-		last, err := f.settleLimits(ctx, after)
+	for last, err := f.settleLimits(ctx, ""); ; last, err = f.settleLimits(ctx, last) {
 		if err != nil {
 			return fmt.Errorf("limit services to what their projects may do: %w", err)
 		}
 		if last == "" {
 			return nil
 		}
-		after = last
 	}
 }
 
@@ -229,11 +226,10 @@ func (f *Fleet) settleLimits(ctx context.Context, after string) (last string, er
 func (f *Fleet) limitsOf(ctx context.Context, services []StoredService) (map[string]Limits, error) {
 	var ids []string
 	for _, s := range services {
-		if !slices.Contains(ids, s.ProjectID) {
-			ids = append(ids, s.ProjectID)
-		}
+		ids = append(ids, s.ProjectID)
 	}
-	projects, err := f.store.ProjectsByID(ctx, ids)
+	slices.Sort(ids)
+	projects, err := f.store.ProjectsByID(ctx, slices.Compact(ids))
 	limits := map[string]Limits{}
 	for _, p := range projects {
 		limits[p.ID] = p.Delivered

@@ -141,11 +141,7 @@ func (f *Fleet) drained(ctx context.Context, cluster Cluster, tombstones []strin
 		if s.TombstoneID == "" || !slices.Contains(tombstones, s.TombstoneID) {
 			continue
 		}
-		message := "drained"
-		if s.Deleting == Detach {
-			message = "detached"
-		}
-		if err := f.forgetService(ctx, s.Service, "agent "+cluster.Name, message); err != nil {
+		if err := f.forgetService(ctx, s.Service, "agent "+cluster.Name, "it left by "+string(s.Deleting)); err != nil {
 			return false, err
 		}
 		delete(stored, s.ID)

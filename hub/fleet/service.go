@@ -14,11 +14,9 @@ func (r Ref) String() string { return r.Cluster + "/" + r.Name }
 // Deletion says how a service leaves its cluster; empty is not at all.
 type Deletion string
 
-// The ways to leave.
+// The ways to leave: Drain waits for services that may take objects over.
 const (
-	Drain Deletion = "drain"
-	// DrainReleased waits for no other service any more, to be told what it may
-	// take over.
+	Drain         Deletion = "drain"
 	DrainReleased Deletion = "drain-released"
 	Detach        Deletion = "detach"
 )

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -8,7 +9,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// change applies a change to a service that is not being deleted. fn reports
+// change applies a change to a service that is not being deleted, or approves a prune. fn reports
 // whether it changed anything, and fills the message of the event.
 func (f *Fleet) change(ctx context.Context, by string, ref Ref, kind string, fn func(ctx context.Context, s *StoredService, cluster Cluster) (changed bool, message string, err error)) (ServiceView, error) {
 	return f.write(ctx, false, func(ctx context.Context) (StoredService, error) {
@@ -16,7 +17,7 @@ func (f *Fleet) change(ctx context.Context, by string, ref Ref, kind string, fn 
 		if err != nil {
 			return s, err
 		}
-		if s.Deleting != "" {
+		if s.Deleting != "" && (s.Deleting != Drain || kind != "service.prune_approved") {
 			return s, errcode.New(errcode.Conflict, "service %s is being deleted", ref)
 		}
 		cluster, err := f.store.ClusterByID(ctx, s.ClusterID)
@@ -60,19 +61,13 @@ func (f *Fleet) SyncService(ctx context.Context, by string, ref Ref, resources .
 	})
 }
 
-// ApprovePrune releases a held prune once, or a deletion that waits for services
-// that may take objects over.
+// ApprovePrune releases a held prune once, or a deletion that waits for others.
 func (f *Fleet) ApprovePrune(ctx context.Context, by string, ref Ref) (ServiceView, error) {
-	s, err := f.serviceFor(ctx, ref)
-	if err != nil {
-		return ServiceView{}, err
-	}
-	if s.Deleting == Drain {
-		return f.leaveBy(ctx, by, ref, DrainReleased)
-	}
 	return f.change(ctx, by, ref, "service.prune_approved", func(ctx context.Context, s *StoredService, c Cluster) (bool, string, error) {
-		s.PruneApproval++
-		return true, "", f.resettle(ctx, s, c)
+		if s.PruneApproval++; s.Deleting != "" {
+			s.Deleting = DrainReleased
+		}
+		return true, string(s.Deleting), f.resettle(ctx, s, c)
 	})
 }
 
@@ -155,47 +150,23 @@ func (f *Fleet) rollbackTarget(ctx context.Context, s Service, number int64) (St
 // short shortens a commit for people.
 func short(revision string) string { return revision[:min(len(revision), 12)] }
 
-// leaveBy changes how a service leaves that is being deleted already. Nothing
-// happens to one that is detached, or gone.
-func (f *Fleet) leaveBy(ctx context.Context, by string, ref Ref, how Deletion) (ServiceView, error) {
-	return f.write(ctx, false, func(ctx context.Context) (StoredService, error) {
-		s, err := f.serviceFor(ctx, ref)
-		if err != nil || s.Deleting == "" || s.Deleting == Detach || s.Deleting == how {
-			return s, err
-		}
-		s.Deleting, s.UpdatedAt = how, f.now()
-		if err := f.store.UpdateService(ctx, s); err != nil {
-			return s, err
-		}
-		return s, recordService(ctx, s.Service, "service.deleting", by, string(how))
-	})
-}
-
 // DeleteService makes the service a tombstone, or removes it at once when no
 // agent ever registered for its cluster. Conflict when it is protected.
-// Repeating it changes nothing, but that detach lets go what has not been
-// deleted yet.
+// Repeated with detach it lets go what is left, otherwise it changes nothing.
 func (f *Fleet) DeleteService(ctx context.Context, by string, ref Ref, detach bool) (ServiceView, error) {
-	s, err := f.serviceFor(ctx, ref)
-	if err != nil {
-		return ServiceView{}, err
-	}
-	if s.Deleting != "" && detach {
-		return f.leaveBy(ctx, by, ref, Detach)
-	}
 	return f.write(ctx, false, func(ctx context.Context) (StoredService, error) {
 		s, err := f.serviceFor(ctx, ref)
-		if err != nil || s.Deleting != "" {
+		if err != nil || s.Deleting == Detach || s.Deleting != "" && !detach {
 			return s, err
 		}
-		if s.Spec.Protect {
+		if s.Spec.Protect && s.Deleting == "" {
 			return s, errcode.New(errcode.Conflict, "service %s is protected; set protect to false first", ref)
 		}
 		cluster, err := f.store.ClusterByID(ctx, s.ClusterID)
 		if err != nil {
 			return s, err
 		}
-		s.Deleting, s.TombstoneID, s.UpdatedAt = Drain, newID("tmb_"), f.now()
+		s.Deleting, s.TombstoneID, s.UpdatedAt = Drain, cmp.Or(s.TombstoneID, newID("tmb_")), f.now()
 		if detach || s.Spec.Detach {
 			s.Deleting = Detach
 		}

@@ -1,4 +1,4 @@
-package apply
+package ignore
 
 import (
 	"encoding/json"
@@ -67,7 +67,7 @@ func TestIgnoredFieldsAreFilledFromTheCluster(t *testing.T) {
 				return m
 			}
 			got := read(test.desired)
-			if err := fill(got, read(test.live), test.managers, test.paths); err != nil {
+			if err := Fill(got, read(test.live), test.managers, test.paths); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(read(test.want), got); diff != "" {
@@ -79,8 +79,8 @@ func TestIgnoredFieldsAreFilledFromTheCluster(t *testing.T) {
 
 func TestIgnoredFieldsThatAreNoPathsAreRefused(t *testing.T) {
 	for _, text := range []string{"spec.replicas", ".spec | map(.x)", ".spec.a[] | select(.n > 1)", "..", ".a | select(.b == \"c\")"} {
-		if steps, err := parsePath(text); err == nil {
-			t.Errorf("%s is read as %+v", text, steps)
+		if err := Check(text); err == nil {
+			t.Errorf("%s is a path", text)
 		}
 	}
 }
@@ -88,24 +88,24 @@ func TestIgnoredFieldsThatAreNoPathsAreRefused(t *testing.T) {
 func TestRulesChooseObjects(t *testing.T) {
 	ref := kubeobj.Ref{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	for name, test := range map[string]struct {
-		rule IgnoreRule
+		rule Rule
 		want int
 	}{
-		"all":            {IgnoreRule{}, 1},
-		"its kind":       {IgnoreRule{Kind: "Deployment", Name: "we*", Namespace: "shop"}, 1},
-		"another kind":   {IgnoreRule{Kind: "StatefulSet"}, 0},
-		"another space":  {IgnoreRule{Namespace: "prod"}, 0},
-		"a broken glob":  {IgnoreRule{Name: "[w"}, 0},
-		"another object": {IgnoreRule{Name: "db"}, 0},
+		"all":            {Rule{}, 1},
+		"its kind":       {Rule{Kind: "Deployment", Name: "we*", Namespace: "shop"}, 1},
+		"another kind":   {Rule{Kind: "StatefulSet"}, 0},
+		"another space":  {Rule{Namespace: "prod"}, 0},
+		"a broken glob":  {Rule{Name: "[w"}, 0},
+		"another object": {Rule{Name: "db"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.rule.Paths = []string{"/x"}
-			if got := (Service{Ignore: []IgnoreRule{test.rule}}).ignored(ref, nil); len(got) != test.want {
+			if got := Paths([]Rule{test.rule}, ref, nil); len(got) != test.want {
 				t.Errorf("%v", got)
 			}
 		})
 	}
-	got := Service{}.ignored(ref, map[string]string{"deployments.plural.sh/ignore-fields": "/a, /b\n.c"})
+	got := Paths(nil, ref, map[string]string{"deployments.plural.sh/ignore-fields": "/a, /b\n.c"})
 	if diff := cmp.Diff([]string{"/a", "/b", ".c"}, got); diff != "" {
 		t.Error(diff)
 	}

@@ -1,4 +1,4 @@
-package apply
+package ignore
 
 import (
 	"fmt"
@@ -16,9 +16,9 @@ import (
 // paths, with commas or line breaks between them.
 var ignoreAnnotations = []string{"axle-cd.github.io/ignore-fields", "deployments.plural.sh/ignore-fields", "deployments.plural.sh/backfill-fields"}
 
-// IgnoreRule names fields of some objects that are left to others. The live
+// Rule names fields of some objects that are left to others. The live
 // value of such a field is applied again, until another manager owns it too.
-type IgnoreRule struct {
+type Rule struct {
 	// Name, Kind and Namespace choose objects; empty is any. They may hold the
 	// wildcards * ? [a-z].
 	Name, Kind, Namespace string
@@ -28,15 +28,16 @@ type IgnoreRule struct {
 	Paths []string
 }
 
-func ignoreRules(all []*agentv1.DiffNormalizer) []IgnoreRule {
-	var rules []IgnoreRule
+// FromSpec reads the rules of a service.
+func FromSpec(all []*agentv1.DiffNormalizer) []Rule {
+	var rules []Rule
 	for _, n := range all {
-		rules = append(rules, IgnoreRule{Name: n.GetName(), Kind: n.GetKind(), Namespace: n.GetNamespace(), Paths: n.GetJsonPointers()})
+		rules = append(rules, Rule{Name: n.GetName(), Kind: n.GetKind(), Namespace: n.GetNamespace(), Paths: n.GetJsonPointers()})
 	}
 	return rules
 }
 
-func (r IgnoreRule) matches(ref kubeobj.Ref) bool {
+func (r Rule) matches(ref kubeobj.Ref) bool {
 	return like(r.Name, ref.Name) && like(r.Kind, ref.Kind) && like(r.Namespace, ref.Namespace)
 }
 
@@ -45,10 +46,11 @@ func like(pattern, text string) bool {
 	return pattern == "" || ok && err == nil
 }
 
-// ignored lists the paths that are left to others in one object.
-func (s Service) ignored(ref kubeobj.Ref, annotations map[string]string) []string {
+// Paths lists the paths that are left to others in one object, by rules and by
+// its own annotations.
+func Paths(rules []Rule, ref kubeobj.Ref, annotations map[string]string) []string {
 	var all []string
-	for _, r := range s.Ignore {
+	for _, r := range rules {
 		if r.matches(ref) {
 			all = append(all, r.Paths...)
 		}
@@ -74,6 +76,15 @@ type step struct {
 
 // managerPrefix begins a path that names a manager.
 const managerPrefix = "manager:"
+
+// Check returns an Invalid error about a path that is none.
+func Check(text string) error {
+	if strings.HasPrefix(text, managerPrefix) {
+		return nil
+	}
+	_, err := parsePath(text)
+	return err
+}
 
 // parsePath reads a JSON pointer or the part of jq that names fields.
 func parsePath(text string) ([]step, error) {
