@@ -1,7 +1,6 @@
 package agent_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -87,16 +86,6 @@ func newLookups(t *testing.T) *lookups {
 	return l
 }
 
-// permitted looks up as a permit says.
-type permitted struct {
-	poll.Cluster
-	permit tenancy.Permit
-}
-
-func (p permitted) Lookup(ctx context.Context, key render.LookupKey) ([]byte, error) {
-	return p.Cluster.Lookup(ctx, p.permit, key)
-}
-
 // of renders what a template makes of a lookup.
 func (l *lookups) of(account, template string) (string, []render.Read, error) {
 	l.t.Helper()
@@ -112,7 +101,7 @@ func (l *lookups) of(account, template string) (string, []render.Read, error) {
 	needs(l.t, err)
 	permit, err := l.gate.Permit(tenancy.Request{Service: "s", Namespace: lookupNamespace, Account: account})
 	needs(l.t, err)
-	result, err := l.runner.Render(l.t.Context(), render.Pass{ID: "s", Name: "look", Namespace: lookupNamespace, Folder: dir, Capabilities: caps, Lookup: permitted{l.kube, permit}})
+	result, err := l.runner.Render(l.t.Context(), render.Pass{ID: "s", Name: "look", Namespace: lookupNamespace, Folder: dir, Capabilities: caps, Lookup: poll.Lookups{Cluster: l.kube, Permit: permit}})
 	if err != nil {
 		return "", nil, err
 	}

@@ -20,7 +20,9 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
 
+	"github.com/axle-cd/axle/agent/poll"
 	"github.com/axle-cd/axle/agent/render"
+	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -133,7 +135,12 @@ func (r RenderRequest) ask(ctx context.Context, p *render.Pass) error {
 		if err != nil {
 			return err
 		}
-		p.Lookup, p.Capabilities = cluster, served.caps
+		// Whoever renders asks as themselves.
+		permit, err := tenancy.New(cluster.rest, "").Permit(tenancy.Request{Service: p.ID, Namespace: p.Namespace})
+		if err != nil {
+			return err
+		}
+		p.Lookup, p.Capabilities = poll.Lookups{Cluster: cluster, Permit: permit}, served.caps
 	}
 	p.Capabilities.APIVersions = slices.Concat(p.Capabilities.APIVersions, r.APIVersions)
 	if r.KubernetesVersion != "" {

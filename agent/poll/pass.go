@@ -163,15 +163,15 @@ func (l *Loop) changed(ctx context.Context, permit tenancy.Permit, j *job, now *
 	return cause, nil
 }
 
-// lookups answers the lookups of one service.
-type lookups struct {
-	Cluster
-	permit tenancy.Permit
+// Lookups answers what the templates of one service ask.
+type Lookups struct {
+	Cluster Cluster
+	Permit  tenancy.Permit
 }
 
 // Lookup is render.Lookup.
-func (l lookups) Lookup(ctx context.Context, key render.LookupKey) ([]byte, error) {
-	return l.Cluster.Lookup(ctx, l.permit, key)
+func (l Lookups) Lookup(ctx context.Context, key render.LookupKey) ([]byte, error) {
+	return l.Cluster.Lookup(ctx, l.Permit, key)
 }
 
 // render makes the objects, and notes in now what the outcome depended on.
@@ -181,7 +181,7 @@ func (l *Loop) render(ctx context.Context, permit tenancy.Permit, j *job, trees 
 		return nil, nil, err
 	}
 	p.Parts = trees.renderParts(j.want)
-	p.Capabilities, p.Lookup, p.Tests = caps, lookups{l.Cluster, permit}, l.Tests != nil
+	p.Capabilities, p.Lookup, p.Tests = caps, Lookups{l.Cluster, permit}, l.Tests != nil
 	result, err := l.Render.Render(ctx, p)
 	if err != nil {
 		return nil, nil, err
