@@ -58,7 +58,7 @@ func TestWhichFilesCount(t *testing.T) {
 		},
 		"the template of a kustomization inside": {
 			files: map[string]string{"k/a.yaml": named("a"), "k/kustomization.yaml.liquid": "resources: [a.yaml]"},
-			want:  []string{"a"}, warns: []string{"k/kustomization.yaml.liquid: a kustomization"},
+			want:  []string{"a"}, warns: []string{"left out: k/kustomization.yaml.liquid: a kustomization"},
 		},
 		"a kustomization inside": {
 			files: map[string]string{"k/a.yaml": named("a"), "k/kustomization.yaml": "resources: [a.yaml]"},
