@@ -20,6 +20,7 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/fleet/follow"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/login"
@@ -144,10 +145,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	if h.values, err = h.newValues(); err != nil {
 		return err
 	}
-	h.fleet, err = fleet.New(fleet.Config{
-		Store: h.store, Writer: h.store, Sources: sources{h.cache}, Sealer: h.store.Sealer(), Configuration: h.values, DigestKey: key, Clock: c.Clock, Log: c.Log,
-	})
-	if err != nil {
+	if err := makeFleet(h, key); err != nil {
 		return err
 	}
 	issuers, err := h.newIssuers()
@@ -166,8 +164,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	if h.desired, err = desired.New(desired.Config{Fleet: h.fleet, Feed: h.feed, Log: c.Log}); err != nil {
 		return err
 	}
-	h.heads = newHeads(h.fleet, h.cache.Changed, h.cache.LookAgain, c.Clock, c.Log)
-	registerProcess(h.registry, h.feed, h.desired, h.heads.size)
+	registerProcess(h.registry, h.feed, h.desired, h.heads.waiting)
 	if h.agents, err = h.newAgents(); err != nil {
 		return err
 	}
@@ -184,6 +181,20 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	for _, s := range []event.Subscriber{h.identity, h.fleet, h.desired, h.heads, h.values, h.setup, h.tunnels} {
 		h.feed.Subscribe(s)
 	}
+	return nil
+}
+
+// makeFleet makes what runs where, and what takes services to moved heads.
+func makeFleet(h *Hub, key []byte) (err error) {
+	c, from := h.config, sources{h.cache, h.store}
+	h.fleet, err = fleet.New(fleet.Config{
+		Store: h.store, Moves: h.store, Writer: h.store, Sources: from, Sealer: h.store.Sealer(), Configuration: h.values, DigestKey: key, Clock: c.Clock, Log: c.Log,
+	})
+	if err != nil {
+		return err
+	}
+	follower := &follow.Follower{Fleet: h.fleet, Moves: h.store, Writer: h.store, Sources: from, Clock: c.Clock}
+	h.heads = newHeads(h.cache.Changed, h.cache.LookAgain, c.Clock, c.Log, h.fleet.SettleLimits, follower.FollowHeads)
 	return nil
 }
 

@@ -59,7 +59,6 @@ func (h *Hub) Run(ctx context.Context) (err error) {
 // elsewhere and for the agents' upgrades; whoever begins looks at everything once.
 func (h *Hub) followHeads(ctx context.Context) error {
 	return h.replicas.lead(ctx, func(ctx context.Context) error {
-		h.heads.add(nil, true, true)
 		return lifecycle.Run(ctx,
 			lifecycle.Part{Name: "heads", Run: h.heads.Run},
 			lifecycle.Part{Name: "values", Run: func(ctx context.Context) error { return h.values.Lead(ctx, h.fleet) }},

@@ -12,12 +12,16 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
 // sources is how services see the git cache; neither knows the other.
-type sources struct{ cache *gitcache.Cache }
+type sources struct {
+	cache *gitcache.Cache
+	store *store.Store
+}
 
 var _ fleet.Sources = sources{}
 
@@ -152,6 +156,16 @@ func sourceOf(r gitcache.Repository, want fleet.SourceWant) (gitcache.Source, er
 
 // newestVersion is the range that every version is in.
 const newestVersion = "*"
+
+// Moved implements fleet.Sources.
+func (s sources) Moved(ctx context.Context, after string, limit int) ([]string, error) {
+	return s.store.MovedSources(ctx, after, limit)
+}
+
+// Followed implements fleet.Sources.
+func (s sources) Followed(ctx context.Context, sourceIDs []string) error {
+	return s.store.FollowedSources(ctx, sourceIDs)
+}
 
 // Heads implements fleet.Sources.
 func (s sources) Heads(ctx context.Context, sourceIDs []string) (map[string]fleet.Head, error) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -64,7 +65,7 @@ type indexSize interface {
 	Size() (clusters, services int)
 }
 
-func registerProcess(r prometheus.Registerer, feed *event.Feed, index indexSize, waiting func() int) {
+func registerProcess(r prometheus.Registerer, feed *event.Feed, index indexSize, waiting func() time.Duration) {
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
 	}
@@ -77,7 +78,7 @@ func registerProcess(r prometheus.Registerer, feed *event.Feed, index indexSize,
 		}, func() float64 { return 1 }),
 		gauge("axle_feed_sequence", "Place in the change feed that this replica's indexes are at.", func() float64 { return float64(feed.Position().Sequence) }),
 		gauge("axle_feed_lag_seconds", "How long ago this replica's indexes held every change there was; above 2 s polls that have seen more are told to come again.", func() float64 { return feed.Age().Seconds() }),
-		gauge("axle_hub_heads_waiting", "Moved sources whose services wait for a revision, on the replica that makes them; -1 means that all are looked at.", func() float64 { return float64(waiting()) }),
+		gauge("axle_hub_heads_waiting_seconds", "For how long moved heads or changed limits wait for the replica that makes revisions of them; 0 on the others.", func() float64 { return waiting().Seconds() }),
 		gauge("axle_desired_clusters", "Clusters whose lists this replica holds.", func() float64 {
 			clusters, _ := index.Size()
 			return float64(clusters)

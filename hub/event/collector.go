@@ -2,6 +2,7 @@ package event
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"github.com/axle-cd/axle/internal/errcode"
@@ -13,18 +14,23 @@ type Kind string
 
 // The kinds of feed rows.
 const (
-	KindProject     Kind = "project"
-	KindCluster     Kind = "cluster"
-	KindRepository  Kind = "repository"
-	KindSource      Kind = "source"
-	KindHead        Kind = "head"
-	KindService     Kind = "service"
-	KindReport      Kind = "report"
+	KindProject    Kind = "project"
+	KindCluster    Kind = "cluster"
+	KindRepository Kind = "repository"
+	KindSource     Kind = "source"
+	KindHead       Kind = "head"
+	KindService    Kind = "service"
+	KindReport     Kind = "report"
+	// KindStatus is the status of a service or, without a key, those of a
+	// cluster.
+	KindStatus      Kind = "status"
 	KindToken       Kind = "token"
 	KindSigningKey  Kind = "signing_key"
 	KindIncarnation Kind = "incarnation"
 	KindContext     Kind = "context"
 	KindOutputs     Kind = "outputs"
+	// KindFollowers stands for many services of one source; see Followers.
+	KindFollowers Kind = "followers"
 	// KindProjectMember says that something came to the project of the key.
 	KindProjectMember Kind = "project_member"
 	// KindUser is a user or service account with his groups and bindings,
@@ -41,6 +47,23 @@ type Change struct {
 	Key string
 	// Cluster is the cluster it belongs to, empty when to none.
 	Cluster string
+}
+
+// Followers is the change of the services that follow a source and whose ids
+// are after one and not after another. Subscribers see it, and beside it each of
+// the services as a change of its own.
+func Followers(sourceID, after, last string) Change {
+	return Change{Kind: KindFollowers, Key: sourceID + " " + after + " " + last}
+}
+
+// Followers returns what Followers was made of; ok is false for any other
+// change.
+func (c Change) Followers() (sourceID, after, last string, ok bool) {
+	words := strings.Split(c.Key, " ")
+	if c.Kind != KindFollowers || len(words) != 3 {
+		return "", "", "", false
+	}
+	return words[0], words[1], words[2], true
 }
 
 // Row is a Change with its place.

@@ -139,7 +139,7 @@ func (f *Fleet) Builtins(ctx context.Context, name string) ([]BuiltinState, erro
 				continue
 			}
 			state := BuiltinState{Cluster: c, Service: at[c.ID]}
-			f.liveness.setInterval(c.ID, c.PollInterval)
+			f.liveness.SetInterval(c.ID, c.PollInterval)
 			state.Freshness, state.PolledAt = f.Freshness(c.ID)
 			stored := statuses[state.Service.ID]
 			state.Status, state.ReportedAt = stored.Status, stored.ReportedAt

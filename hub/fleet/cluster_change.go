@@ -200,7 +200,7 @@ func kubernetesMinor(version string) string {
 // Ping stores what an agent knows of its cluster, and the spec digests of its
 // services when their data changed.
 func (f *Fleet) Ping(ctx context.Context, clusterID string, p ClusterPing) error {
-	f.liveness.setInterval(clusterID, p.PollInterval)
+	f.liveness.SetInterval(clusterID, p.PollInterval)
 	return f.writer.WriteBatched(ctx, func(ctx context.Context) error {
 		before, err := f.store.ClusterByID(ctx, clusterID)
 		if err != nil {
@@ -297,7 +297,7 @@ func (f *Fleet) DeleteCluster(ctx context.Context, by, name string, detach bool)
 		if err := relyOnServices(ctx, c); err != nil {
 			return err
 		}
-		services, err := f.store.ServicesOfCluster(ctx, c.ID)
+		services, err := f.store.ServicesOfCluster(ctx, c.ID, nil)
 		if err != nil {
 			return err
 		}
@@ -320,7 +320,7 @@ func (f *Fleet) DeleteCluster(ctx context.Context, by, name string, detach bool)
 	if err != nil {
 		return err
 	}
-	f.liveness.forget(id)
-	f.hashes.forget(id)
+	f.liveness.Forget(id)
+	f.hashes.Forget(id)
 	return nil
 }

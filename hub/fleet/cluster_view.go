@@ -83,7 +83,7 @@ func (c Cluster) has(tags map[string]string) bool {
 // clusterView adds what is known now. What a cluster said that is Stale is not
 // believed to be healthy any more.
 func (f *Fleet) clusterView(c Cluster, t Tally) ClusterView {
-	f.liveness.setInterval(c.ID, c.PollInterval)
+	f.liveness.SetInterval(c.ID, c.PollInterval)
 	view := ClusterView{Cluster: c, Freshness: Unknown, Services: t.Services, ServicesHealthy: t.Healthy, ServicesFailed: t.Failed}
 	if c.Registered() {
 		view.Freshness, view.PolledAt = f.Freshness(c.ID)

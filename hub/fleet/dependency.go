@@ -13,7 +13,7 @@ func (f *Fleet) checkCycles(ctx context.Context, cluster Cluster, name string, s
 	if len(local) == 0 {
 		return nil
 	}
-	services, err := f.store.ServicesOfCluster(ctx, cluster.ID)
+	services, err := f.store.ServicesOfCluster(ctx, cluster.ID, nil)
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,16 @@
 package fleet
 
 import (
+	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fleet/liveness"
+	"github.com/axle-cd/axle/hub/fleet/reported"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/clock"
 )
@@ -14,6 +19,7 @@ import (
 // required.
 type Config struct {
 	Store   Store
+	Moves   MoveStore
 	Writer  Writer
 	Sources Sources
 	Sealer  Sealer
@@ -32,6 +38,7 @@ type Config struct {
 // Fleet is what runs where.
 type Fleet struct {
 	store   Store
+	moves   MoveStore
 	writer  Writer
 	sources Sources
 	sealer  Sealer
@@ -43,13 +50,13 @@ type Fleet struct {
 	clock    clock.Clock
 	log      *slog.Logger
 
-	liveness liveness
-	hashes   statusHashes
+	liveness *liveness.Polls
+	hashes   *reported.Clusters
 }
 
 // New returns a Fleet whose freshness starts Unknown.
 func New(c Config) (*Fleet, error) {
-	if c.Store == nil || c.Writer == nil || c.Sources == nil || c.Sealer == nil || c.Configuration == nil || len(c.DigestKey) < 32 {
+	if c.Store == nil || c.Moves == nil || c.Writer == nil || c.Sources == nil || c.Sealer == nil || c.Configuration == nil || len(c.DigestKey) < 32 {
 		return nil, errors.New("fleet: a store, a writer, sources, a sealer, a configuration and a digest key of 32 bytes are needed")
 	}
 	if c.PollInterval == 0 {
@@ -62,10 +69,10 @@ func New(c Config) (*Fleet, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	f := &Fleet{
-		store: c.Store, writer: c.Writer, sources: c.Sources, sealer: c.Sealer, configuration: c.Configuration,
+		store: c.Store, moves: c.Moves, writer: c.Writer, sources: c.Sources, sealer: c.Sealer, configuration: c.Configuration,
 		key: c.DigestKey, interval: c.PollInterval, clock: c.Clock, log: c.Log,
 	}
-	f.liveness.start(f.now(), f.interval)
+	f.liveness, f.hashes = liveness.New(f.now(), f.interval), reported.New()
 	return f, nil
 }
 
@@ -73,5 +80,49 @@ var (
 	_ event.Subscriber  = (*Fleet)(nil)
 	_ identity.Clusters = (*Fleet)(nil)
 )
+
+// Seen notes an authenticated poll of a cluster's agent, in memory alone. The
+// time may come from another replica.
+func (f *Fleet) Seen(clusterID string, at time.Time) { f.liveness.Seen(clusterID, at.UnixMicro()) }
+
+// Freshness says how old the last poll of a cluster is, and when it was in
+// microseconds, 0 when this replica knows of none.
+func (f *Fleet) Freshness(clusterID string) (Freshness, int64) {
+	return f.liveness.Freshness(clusterID, f.now())
+}
+
+// StatusHash returns the hash over a cluster's stored statuses, from memory;
+// see hub/fleet/reported. Empty when nothing is stored.
+func (f *Fleet) StatusHash(clusterID string) string { return f.hashes.Hash(clusterID) }
+
+// Rebuild loads the hashes of all clusters; see event.Subscriber.
+func (f *Fleet) Rebuild(ctx context.Context) error {
+	sums, err := f.store.StatusSums(ctx, nil)
+	if err != nil {
+		return err
+	}
+	f.hashes.Load(sums)
+	return nil
+}
+
+// Apply reads the hashes of clusters with reports again; see event.Subscriber.
+func (f *Fleet) Apply(ctx context.Context, rows []event.Row) error {
+	changed := map[string]bool{}
+	for _, row := range rows {
+		if row.Kind == event.KindReport {
+			changed[row.Cluster] = true
+		}
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	ids := slices.Sorted(maps.Keys(changed))
+	sums, err := f.store.StatusSums(ctx, ids)
+	if err != nil {
+		return err
+	}
+	f.hashes.Set(ids, sums)
+	return nil
+}
 
 func (f *Fleet) now() int64 { return clock.Micros(f.clock.Now()) }

@@ -126,7 +126,8 @@ func (f *Fleet) SyncWindows(ctx context.Context) ([]SyncWindow, error) {
 
 // SetSyncWindows replaces the windows of the hub as a whole. Services take
 // them within moments (SettleLimits), the hub's own ones never: a closed window
-// must not keep the agents that obey it from being mended.
+// must not keep the agents that obey it from being mended. The same windows in
+// another order change nothing.
 func (f *Fleet) SetSyncWindows(ctx context.Context, by string, windows []SyncWindow) error {
 	if err := checkWindowList("syncWindows", windows); err != nil {
 		return err
@@ -137,7 +138,7 @@ func (f *Fleet) SetSyncWindows(ctx context.Context, by string, windows []SyncWin
 			return err
 		}
 		before, err := f.store.HubWindows(ctx)
-		if err != nil || slices.Equal(before, windows) {
+		if err != nil || slices.Equal(ordered(before), ordered(windows)) {
 			return err
 		}
 		if err := f.store.SetHubWindows(ctx, windows); err != nil {
@@ -160,18 +161,52 @@ func (f *Fleet) SetSyncWindows(ctx context.Context, by string, windows []SyncWin
 	})
 }
 
-// deliver is what services of the project are given.
+// deliver is what services of the project are given: each list in one order,
+// whatever the order in which people wrote it.
 func (p Project) deliver(hub []SyncWindow) Limits {
 	l := p.Limits
 	l.HubWindows = hub
+	return l.ordered()
+}
+
+func (l Limits) ordered() Limits {
+	l.Namespaces, l.Kinds = sorted(l.Namespaces), sorted(l.Kinds)
+	l.SyncWindows, l.HubWindows = ordered(l.SyncWindows), ordered(l.HubWindows)
+	return l
+}
+
+// sorted returns each text once, nil for none.
+func sorted(texts []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(texts)))
+}
+
+// ordered returns each window once, nil for none.
+func ordered(windows []SyncWindow) []SyncWindow {
+	return slices.Compact(slices.SortedFunc(slices.Values(windows), func(a, b SyncWindow) int {
+		return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
+	}))
+}
+
+// reaching is what of a project's limits reaches a service that is declared
+// so: an account of its own stands in place of the project's.
+func (l Limits) reaching(s Spec) Limits {
+	if s.ServiceAccount != "" {
+		l.ServiceAccount = ""
+	}
 	return l
 }
 
 // SettleLimits gives every service what its project is limited to now, some in
 // each transaction, and so ends what a killed process began. It is called when
-// a project changed and now and then.
+// a project changed and now and then, when no project did and it finds nothing
+// to look at. A service that the change does not reach is not told of it.
 func (f *Fleet) SettleLimits(ctx context.Context) error {
-	for last, err := f.settleLimits(ctx, ""); ; last, err = f.settleLimits(ctx, last) {
+	for after := ""; ; {
+		var last string
+		err := f.writer.Write(ctx, func(ctx context.Context) (err error) {
+			last, err = f.settleLimits(ctx, after)
+			return err
+		})
 		if err != nil {
 			return fmt.Errorf("limit services to what their projects may do: %w", err)
 		}
@@ -184,42 +219,59 @@ func (f *Fleet) SettleLimits(ctx context.Context) error {
 // settleLimits looks at the services after an id, and returns the last of them
 // while there are more.
 func (f *Fleet) settleLimits(ctx context.Context, after string) (last string, err error) {
-	err = f.writer.Write(ctx, func(ctx context.Context) error {
-		last = ""
-		services, err := f.store.ServicesToLimit(ctx, after, headBatch)
-		if err != nil || len(services) == 0 {
+	services, err := f.moves.ServicesToLimit(ctx, after, readBatch)
+	if err != nil {
+		return "", err
+	}
+	if len(services) == 0 {
+		return "", f.store.ProjectsSettled(ctx)
+	}
+	limits, err := f.limitsOf(ctx, services)
+	if err != nil {
+		return "", err
+	}
+	for i := range services {
+		services[i].Limits = limits[services[i].ProjectID]
+	}
+	clusters, err := f.ClustersOf(ctx, services)
+	if err != nil {
+		return "", err
+	}
+	return services[len(services)-1].ID, f.resettleAll(ctx, services, clusters)
+}
+
+// resettleAll computes the spec digests of services after something that they
+// are given changed, and tells of those whose digest is another one.
+func (f *Fleet) resettleAll(ctx context.Context, services []StoredService, clusters map[string]Cluster) error {
+	ids := make([]string, len(services))
+	for i, s := range services {
+		ids[i] = s.ID
+	}
+	present, err := f.store.PresentRevisions(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for i := range services {
+		s := &services[i]
+		cluster, known := clusters[s.ClusterID]
+		if !known {
+			continue
+		}
+		spec, sealed, before := s.Spec, s.Secrets, s.SpecDigest
+		if r, ok := present[s.ID]; ok {
+			spec, sealed = r.Spec, r.Secrets
+		}
+		if err := f.settle(s, spec, sealed, cluster); err != nil {
 			return err
 		}
-		clusters, err := f.clustersOf(ctx, services)
-		if err != nil {
+		if s.SpecDigest == before {
+			continue
+		}
+		if err := appendService(ctx, s.Service); err != nil {
 			return err
 		}
-		limits, err := f.limitsOf(ctx, services)
-		if err != nil {
-			return err
-		}
-		for _, s := range services {
-			cluster, known := clusters[s.ClusterID]
-			if !known {
-				continue
-			}
-			s.Limits = limits[s.ProjectID]
-			if err := f.resettle(ctx, &s, cluster); err != nil {
-				return err
-			}
-			if err := f.store.UpdateService(ctx, s); err != nil {
-				return err
-			}
-			if err := appendService(ctx, s.Service); err != nil {
-				return err
-			}
-		}
-		if len(services) == headBatch {
-			last = services[headBatch-1].ID
-		}
-		return nil
-	})
-	return last, err
+	}
+	return f.moves.Settle(ctx, services)
 }
 
 // limitsOf returns what services are to be given, by project.

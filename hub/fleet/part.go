@@ -121,19 +121,6 @@ func sameFiles(a, b []Part) bool {
 	return true
 }
 
-// moved returns the first part of after whose files differ from before's.
-func moved(before, after []Part) Part {
-	for i, p := range after {
-		if i >= len(before) || !sameFiles(before[i:i+1], after[i:i+1]) {
-			return p
-		}
-	}
-	if len(after) > 0 {
-		return after[0]
-	}
-	return Part{}
-}
-
 // declared is one source as a spec names it.
 type declared struct {
 	// at names the field for people: "git", "sources[1]", "helm".

@@ -103,7 +103,11 @@ func (f *Fleet) UpdateProject(ctx context.Context, by, name string, change Proje
 			p.Description = *change.Description
 		}
 		if change.Limits != nil {
-			if p.Limits = *change.Limits; !slices.Equal(p.Limits.Namespaces, before.Limits.Namespaces) {
+			p.Limits = *change.Limits
+			if reflect.DeepEqual(p.Limits.ordered(), before.Limits.ordered()) {
+				p.Limits = before.Limits
+			}
+			if !slices.Equal(p.Limits.Namespaces, before.Limits.Namespaces) {
 				if err := f.fits(ctx, p); err != nil {
 					return err
 				}

@@ -2,9 +2,11 @@ package fleet
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fleet/reported"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -12,142 +14,178 @@ import (
 // services than a cluster has.
 const maxReports = 10000
 
+// maxTold is how many statuses one report names in the feed; of more the whole
+// cluster is named.
+const maxTold = 100
+
 // StoreReports stores an agent's statuses and ends drained tombstones. When it
 // returns, they are committed. A report whose base is not what is stored is
-// left out and named in Resync, one that is stored already is fine.
+// left out and named in Resync, one that is stored already is fine. It costs
+// what the report says, however many services the cluster has.
 func (f *Fleet) StoreReports(ctx context.Context, b ReportBatch) (ReportResult, error) {
 	if len(b.Reports) > maxReports || len(b.Drained) > maxReports {
 		return ReportResult{}, errcode.New(errcode.Invalid, "a report holds at most %d services", maxReports)
 	}
-	var result ReportResult
-	err := f.writer.WriteBatched(ctx, func(ctx context.Context) error {
-		result = ReportResult{}
-		cluster, err := f.store.ClusterByID(ctx, b.ClusterID)
-		if err != nil {
-			return err
-		}
-		stored, err := f.store.StatusHashes(ctx, b.ClusterID)
-		if err != nil {
-			return err
-		}
-		changed, err := f.takeReports(ctx, cluster, b, stored, &result)
-		if err != nil {
-			return err
-		}
-		dropped, err := f.dropUnlisted(ctx, b, stored)
-		if err != nil {
-			return err
-		}
-		drained, err := f.drained(ctx, cluster, b.Drained, stored)
-		if err != nil {
-			return err
-		}
-		result.StatusHash = hashStatuses(stored)
-		if !changed && !dropped && !drained {
-			return nil
-		}
-		return event.Append(ctx, event.Change{Kind: event.KindReport, Key: b.ClusterID, Cluster: b.ClusterID})
+	var r *reporting
+	err := f.writer.WriteBatched(ctx, func(ctx context.Context) (err error) {
+		r = &reporting{Fleet: f, batch: b, changes: map[string]string{}}
+		return r.run(ctx)
 	})
 	if err != nil {
 		return ReportResult{}, err
 	}
-	// The hash in memory follows by the feed, like every replica's: here the
-	// transaction may be a part of the caller's and not be committed yet.
-	return result, nil
+	// The hash that polls are answered with follows by the feed, like every
+	// replica's: here the transaction may be a part of the caller's.
+	if r.now != nil {
+		f.hashes.Keep(b.ClusterID, r.now)
+	}
+	return r.result, nil
 }
 
-// takeReports stores what fits and brings stored up to date.
-func (f *Fleet) takeReports(ctx context.Context, cluster Cluster, b ReportBatch, stored map[string]string, result *ReportResult) (changed bool, err error) {
-	var ids []string
-	for _, r := range b.Reports {
-		if stored[r.ServiceID] != r.NewHash {
-			ids = append(ids, r.ServiceID)
+// reporting is the work of one StoreReports.
+type reporting struct {
+	*Fleet
+	batch   ReportBatch
+	cluster Cluster
+	sum     reported.Sum
+	result  ReportResult
+	// changes are the new hashes by service, empty for those that go.
+	changes map[string]string
+	// now is what is stored afterwards, nil when that is what was.
+	now *reported.Statuses
+}
+
+func (r *reporting) run(ctx context.Context) (err error) {
+	if r.cluster, err = r.store.ClusterByID(ctx, r.batch.ClusterID); err != nil {
+		return err
+	}
+	sums, err := r.store.StatusSums(ctx, []string{r.cluster.ID})
+	if err != nil {
+		return err
+	}
+	r.sum = sums[r.cluster.ID]
+	puts, err := r.take(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.dropUnlisted(ctx); err != nil {
+		return err
+	}
+	if err := r.drained(ctx); err != nil {
+		return err
+	}
+	if r.result.StatusHash = r.sum.Hash; len(r.changes) == 0 {
+		return nil
+	}
+	stored := r.hashes.At(r.cluster.ID, r.sum.Edition)
+	if stored == nil {
+		all, err := r.store.StatusHashes(ctx, r.cluster.ID)
+		if err != nil {
+			return err
+		}
+		stored = reported.Of(all)
+	}
+	r.now = stored.With(r.changes)
+	r.result.StatusHash = r.now.Hash
+	if err := r.store.PutStatuses(ctx, r.cluster.ID, puts, r.now.Sum); err != nil {
+		return err
+	}
+	return r.tell(ctx)
+}
+
+// tell appends what changed: the cluster, and the services when they are few.
+func (r *reporting) tell(ctx context.Context) error {
+	if err := event.Append(ctx, event.Change{Kind: event.KindReport, Key: r.cluster.ID, Cluster: r.cluster.ID}); err != nil {
+		return err
+	}
+	if len(r.changes) > maxTold {
+		return event.Append(ctx, event.Change{Kind: event.KindStatus, Cluster: r.cluster.ID})
+	}
+	for id := range r.changes {
+		if err := event.Append(ctx, event.Change{Kind: event.KindStatus, Key: id, Cluster: r.cluster.ID}); err != nil {
+			return err
 		}
 	}
-	known, err := f.store.RowsByID(ctx, ids)
+	return nil
+}
+
+// take returns what is to be stored.
+func (r *reporting) take(ctx context.Context) (puts []StoredStatus, err error) {
+	var ids []string
+	for _, one := range r.batch.Reports {
+		ids = append(ids, one.ServiceID)
+	}
+	known, err := r.store.RowsByID(ctx, ids)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	rows := make(map[string]Row, len(known))
 	for _, row := range known {
 		rows[row.ID] = row
 	}
-	before, err := f.store.StatusesByID(ctx, ids)
+	before, err := r.store.StatusesByID(ctx, ids)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	for _, r := range b.Reports {
-		row, exists := rows[r.ServiceID]
-		if exists && row.ClusterID != b.ClusterID {
+	for _, one := range r.batch.Reports {
+		row, exists := rows[one.ServiceID]
+		was, had := before[one.ServiceID]
+		if exists && row.ClusterID != r.cluster.ID || had && was.ClusterID != r.cluster.ID {
 			continue // another cluster's: not this agent's to say
 		}
-		if _, had := stored[r.ServiceID]; !had && len(stored) >= maxReports {
+		switch {
+		case !had && r.sum.Count+len(puts) >= maxReports, was.Hash == one.NewHash:
+			continue
+		case one.BaseHash != "" && one.BaseHash != was.Hash:
+			r.result.Resync = append(r.result.Resync, one.ServiceID)
 			continue
 		}
-		switch hash := stored[r.ServiceID]; {
-		case hash == r.NewHash:
-			continue
-		case r.BaseHash != "" && r.BaseHash != hash:
-			result.Resync = append(result.Resync, r.ServiceID)
-			continue
-		}
-		err := f.store.PutStatus(ctx, StoredStatus{
-			ServiceID: r.ServiceID, ClusterID: b.ClusterID, Hash: r.NewHash, ReportedAt: f.now(), Status: r.Status,
-		})
-		if err != nil {
-			return false, err
-		}
-		stored[r.ServiceID], changed = r.NewHash, true
+		now := StoredStatus{ServiceID: one.ServiceID, ClusterID: r.cluster.ID, Hash: one.NewHash, ReportedAt: r.Fleet.now(), Status: one.Status}
+		puts = append(puts, now)
+		before[one.ServiceID], r.changes[one.ServiceID] = now, now.Hash
 		if exists {
-			if err := recordReport(ctx, cluster, row, before[r.ServiceID].Status, r.Status); err != nil {
-				return false, err
+			if err := recordReport(ctx, r.cluster, row, was.Status, one.Status); err != nil {
+				return nil, err
 			}
 		}
 	}
-	return changed, nil
+	return puts, nil
 }
 
 // dropUnlisted removes what a whole report does not list.
-func (f *Fleet) dropUnlisted(ctx context.Context, b ReportBatch, stored map[string]string) (bool, error) {
-	if !b.Whole {
-		return false, nil
+func (r *reporting) dropUnlisted(ctx context.Context) error {
+	if !r.batch.Whole {
+		return nil
 	}
-	listed := make(map[string]bool, len(b.Reports))
-	for _, r := range b.Reports {
-		listed[r.ServiceID] = true
+	stored, err := r.store.StatusHashes(ctx, r.cluster.ID)
+	if err != nil {
+		return err
 	}
-	var gone []string
+	for _, one := range r.batch.Reports {
+		delete(stored, one.ServiceID)
+	}
 	for id := range stored {
-		if !listed[id] {
-			gone = append(gone, id)
-			delete(stored, id)
-		}
+		r.changes[id] = ""
 	}
-	slices.Sort(gone)
-	return len(gone) > 0, f.store.DeleteStatuses(ctx, gone)
+	return r.store.DeleteStatuses(ctx, slices.Sorted(maps.Keys(stored)))
 }
 
 // drained removes the services whose tombstones the agent has worked off.
-func (f *Fleet) drained(ctx context.Context, cluster Cluster, tombstones []string, stored map[string]string) (bool, error) {
-	if len(tombstones) == 0 {
-		return false, nil
+func (r *reporting) drained(ctx context.Context) error {
+	if len(r.batch.Drained) == 0 {
+		return nil
 	}
-	services, err := f.store.ServicesOfCluster(ctx, cluster.ID)
+	services, err := r.store.ServicesOfCluster(ctx, r.cluster.ID, r.batch.Drained)
 	if err != nil {
-		return false, err
+		return err
 	}
-	any := false
 	for _, s := range services {
-		if s.TombstoneID == "" || !slices.Contains(tombstones, s.TombstoneID) {
-			continue
+		if err := r.forgetService(ctx, s.Service, "agent "+r.cluster.Name, "it left by "+string(s.Deleting)); err != nil {
+			return err
 		}
-		if err := f.forgetService(ctx, s.Service, "agent "+cluster.Name, "it left by "+string(s.Deleting)); err != nil {
-			return false, err
-		}
-		delete(stored, s.ID)
-		any = true
+		r.changes[s.ID] = ""
 	}
-	return any, nil
+	return nil
 }
 
 // recordReport tells people what they would want to hear of: a revision that
@@ -162,7 +200,7 @@ func recordReport(ctx context.Context, cluster Cluster, row Row, before, now Sta
 		entry.Kind = "service.failed"
 	case !now.bad() && before.bad():
 		entry.Kind = "service.recovered"
-	case now.Sync == Synced && (before.TarballDigest != now.TarballDigest || before.SpecDigest != now.SpecDigest):
+	case now.Sync == Synced && before.differs(now):
 		entry.Kind, entry.Message = "service.applied", "revision "+short(now.SourceRevision)
 	default:
 		return nil
@@ -172,3 +210,11 @@ func recordReport(ctx context.Context, cluster Cluster, row Row, before, now Sta
 
 // bad reports what people call failed.
 func (s Status) bad() bool { return s.Sync == Failed || s.Health == Degraded }
+
+// differs reports whether people would say that something else is applied:
+// other files, or settings that made a revision or changed an object. Settings
+// of the hub or of the project that change nothing for the service are no news.
+func (s Status) differs(now Status) bool {
+	return s.TarballDigest != now.TarballDigest ||
+		s.SpecDigest != now.SpecDigest && (s.Revision != now.Revision || s.AppliedAt != now.AppliedAt)
+}

@@ -6,8 +6,8 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 )
 
-// keptRevisions is how many a service keeps to go back to.
-const keptRevisions = 20
+// KeptRevisions is how many a service keeps to go back to.
+const KeptRevisions = 20
 
 // delivered returns the spec and the sealed secrets that the cluster gets: of
 // the present revision, or what is declared while there is none. The two
@@ -47,17 +47,13 @@ func (f *Fleet) settle(s *StoredService, spec Spec, sealed string, cluster Clust
 func (f *Fleet) addRevision(ctx context.Context, s *StoredService, spec Spec, sealed string, cause Cause, by string) error {
 	s.Revision++
 	s.RevisedAt = f.now()
-	err := f.store.InsertRevision(ctx, StoredRevision{
+	return f.store.InsertRevision(ctx, StoredRevision{
 		Revision: Revision{
 			ServiceID: s.ID, Number: s.Revision, Content: s.Desired, Parts: s.Parts, SpecDigest: s.SpecDigest,
 			Cause: cause, By: by, CreatedAt: s.RevisedAt, Spec: spec,
 		},
 		Secrets: sealed,
-	})
-	if err != nil {
-		return err
-	}
-	return f.store.TrimRevisions(ctx, s.ID, keptRevisions, s.Revision)
+	}, KeptRevisions)
 }
 
 // redigestCluster computes the spec digests of a cluster's services anew,
@@ -67,30 +63,11 @@ func (f *Fleet) redigestCluster(ctx context.Context, c Cluster) error {
 	if err := relyOnServices(ctx, c); err != nil {
 		return err
 	}
-	services, err := f.store.ServicesOfCluster(ctx, c.ID)
+	services, err := f.store.ServicesOfCluster(ctx, c.ID, nil)
 	if err != nil {
 		return err
 	}
-	for _, s := range services {
-		spec, sealed, err := f.delivered(ctx, s)
-		if err != nil {
-			return err
-		}
-		before := s.SpecDigest
-		if err := f.settle(&s, spec, sealed, c); err != nil {
-			return err
-		}
-		if s.SpecDigest == before {
-			continue
-		}
-		if err := f.store.UpdateService(ctx, s); err != nil {
-			return err
-		}
-		if err := appendService(ctx, s.Service); err != nil {
-			return err
-		}
-	}
-	return nil
+	return f.resettleAll(ctx, services, map[string]Cluster{c.ID: c})
 }
 
 // relyOnServices makes the transaction run again when a service came to the

@@ -70,6 +70,8 @@ type Service struct {
 	DiffRequest   int64
 	PruneApproval int64
 	ParentID      string
+	// DeclaredBy is who declared it last.
+	DeclaredBy string
 	// RevisedAt is when the present revision was made.
 	RevisedAt int64
 	CreatedAt int64
@@ -120,8 +122,9 @@ type Revision struct {
 	Parts      []Part
 	SpecDigest string
 	Cause      Cause
-	By         string
-	CreatedAt  int64
+	// By is who made it: of a commit its author.
+	By        string
+	CreatedAt int64
 	// Current is filled by reads.
 	Current bool
 	// Spec is as it was, its secrets' values gone from here.

@@ -127,7 +127,7 @@ func (f *Fleet) create(ctx context.Context, by string, r ServiceRequest) (Stored
 		// With a dash: the id is part of names of Kubernetes objects.
 		ID: newID("svc-"), ClusterID: cluster.ID, Cluster: cluster.Name, Name: r.Ref.Name,
 		ProjectID: cluster.ProjectID, Project: cluster.Project, Spec: r.Spec, ParentID: r.ParentID,
-		CreatedAt: f.now(), UpdatedAt: f.now(),
+		DeclaredBy: by, CreatedAt: f.now(), UpdatedAt: f.now(),
 	}}
 	if err := f.declare(ctx, &s, Service{}, r.Project, cluster); err != nil {
 		return StoredService{}, err
@@ -180,7 +180,7 @@ func (f *Fleet) update(ctx context.Context, by string, before StoredService, r S
 	if reflect.DeepEqual(s, before) {
 		return before, false, nil
 	}
-	s.UpdatedAt = f.now()
+	s.UpdatedAt, s.DeclaredBy = f.now(), by
 	if s.PinnedRevision == 0 {
 		if err := f.redeliver(ctx, &s, before, cluster, CauseUpdate, by); err != nil {
 			return before, false, err
@@ -225,8 +225,12 @@ func (f *Fleet) redeliver(ctx context.Context, s *StoredService, before StoredSe
 	if err := f.settle(s, s.Spec, s.Secrets, cluster); err != nil {
 		return err
 	}
-	same := s.SpecDigest == before.SpecDigest && s.Desired.Digest == before.Desired.Digest
-	if same || s.Desired.Digest == "" {
+	if s.Desired.Digest == "" {
+		return nil
+	}
+	if s.SpecDigest == before.SpecDigest && s.Desired.Digest == before.Desired.Digest {
+		// The same files from another commit are no revision.
+		s.Desired, s.Parts = before.Desired, before.Parts
 		return nil
 	}
 	return f.addRevision(ctx, s, s.Spec, s.Secrets, cause, by)

@@ -142,13 +142,16 @@ func (f *Fleet) rollbackTarget(ctx context.Context, s Service, number int64) (St
 	}
 	r, err := f.store.Revision(ctx, s.ID, number)
 	if errcode.Is(err, errcode.NotFound) {
-		return r, errcode.New(errcode.NotFound, "service %s has no revision %d; axle services revisions shows the last %d", s.Ref(), number, keptRevisions)
+		return r, errcode.New(errcode.NotFound, "service %s has no revision %d; axle services revisions shows the last %d", s.Ref(), number, KeptRevisions)
 	}
 	return r, err
 }
 
 // short shortens a commit for people.
 func short(revision string) string { return revision[:min(len(revision), 12)] }
+
+// Title names content for people: the commit and what it says.
+func (c Content) Title() string { return short(c.SourceRevision) + " " + c.Message }
 
 // DeleteService makes the service a tombstone, or removes it at once when no
 // agent ever registered for its cluster. Conflict when it is protected.

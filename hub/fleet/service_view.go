@@ -145,7 +145,7 @@ func (f *Fleet) view(s Service, c Cluster, status StoredStatus, known upstreams)
 		v.Status.Health = HealthUnknown
 	}
 	if c.Registered() {
-		f.liveness.setInterval(c.ID, c.PollInterval)
+		f.liveness.SetInterval(c.ID, c.PollInterval)
 		v.Freshness, v.PolledAt = f.Freshness(c.ID)
 	}
 	v.Sync, v.Reason, v.Message = effective(s, c, status)

@@ -71,6 +71,13 @@ type Sources interface {
 	Follow(ctx context.Context, want SourceWant) (sourceID, repositoryID string, err error)
 	// Heads returns the heads that exist of some sources, by source id.
 	Heads(ctx context.Context, sourceIDs []string) (map[string]Head, error)
+	// Moved returns up to limit sources after an id, in order of id, whose
+	// heads moved since Followed was last called for them.
+	Moved(ctx context.Context, after string, limit int) ([]string, error)
+	// Followed notes, in the transaction of the context, that no service is
+	// behind the sources. A head that moves meanwhile makes the transaction
+	// run again.
+	Followed(ctx context.Context, sourceIDs []string) error
 	// Upstreams returns those of the repositories that exist, by id.
 	Upstreams(ctx context.Context, repositoryIDs []string) (map[string]Upstream, error)
 }

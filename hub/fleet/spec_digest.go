@@ -59,8 +59,8 @@ func specDigest(key []byte, in specInputs) (string, error) {
 			fields[at+pathPart(name)] = text(id)
 		}
 	}
-	if !in.service.Limits.Zero() {
-		if err := flatten(fields, "limits", in.service.Limits); err != nil {
+	if limits := in.service.Limits.reaching(in.spec); !limits.Zero() {
+		if err := flatten(fields, "limits", limits); err != nil {
 			return "", err
 		}
 	}

@@ -1,5 +1,7 @@
 package fleet
 
+import "github.com/axle-cd/axle/hub/fleet/liveness"
+
 // Sync says how far a service is from what is declared.
 type Sync string
 
@@ -28,13 +30,13 @@ const (
 )
 
 // Freshness says how much what is shown can be trusted.
-type Freshness string
+type Freshness = liveness.Freshness
 
 // The closed list.
 const (
-	Fresh   Freshness = "Fresh"
-	Stale   Freshness = "Stale"
-	Unknown Freshness = "Unknown"
+	Fresh   = liveness.Fresh
+	Stale   = liveness.Stale
+	Unknown = liveness.Unknown
 )
 
 // Status is what an agent last said of a service.

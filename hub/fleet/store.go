@@ -1,6 +1,10 @@
 package fleet
 
-import "context"
+import (
+	"context"
+
+	"github.com/axle-cd/axle/hub/fleet/reported"
+)
 
 // Store keeps the fleet. Methods that change run in the transaction of the
 // context; reads do where there is one. NotFound where one thing is asked for
@@ -43,10 +47,10 @@ type LimitStore interface {
 	// NamespacesOfProject returns where its services are, each with one of
 	// them, but the hub's own.
 	NamespacesOfProject(ctx context.Context, projectID string) (map[string]Ref, error)
-	// ServicesToLimit returns up to limit services after an id, in order of
-	// id, whose limits are not what their project delivers; never the hub's
-	// own.
-	ServicesToLimit(ctx context.Context, after string, limit int) ([]StoredService, error)
+	// ProjectsSettled notes, in the transaction of the context, that every
+	// service has what its project delivers. A project that changes meanwhile
+	// makes the transaction run again.
+	ProjectsSettled(ctx context.Context) error
 }
 
 // ClusterStore keeps clusters.
@@ -102,20 +106,13 @@ type ServiceReader interface {
 	ServiceByRef(ctx context.Context, ref Ref) (StoredService, error)
 	// ServicesByID returns those of the ids that exist, in order of id.
 	ServicesByID(ctx context.Context, ids []string) ([]StoredService, error)
-	// ServicesOfCluster returns a cluster's services, deleting ones too.
-	ServicesOfCluster(ctx context.Context, clusterID string) ([]StoredService, error)
-	// ServicesBehind returns up to limit services after an id, in order of id,
-	// that follow the source, are neither pinned nor deleting, and whose
-	// content may not be what the heads say: of those with one source, those
-	// whose content is not the head's or who are undelivered; of those with
-	// several, all.
-	ServicesBehind(ctx context.Context, head Head, after string, limit int) ([]StoredService, error)
+	// ServicesOfCluster returns a cluster's services, deleting ones too; with
+	// tombstones only those that have one of them.
+	ServicesOfCluster(ctx context.Context, clusterID string, tombstones []string) ([]StoredService, error)
 	// ListServices returns a page after (cluster name, service name).
 	ListServices(ctx context.Context, f ServiceFilter, after Ref, limit int) ([]Service, error)
 	// ServicesNamed returns the services of that name on all clusters.
 	ServicesNamed(ctx context.Context, name string) ([]Service, error)
-	// SourceIDs returns the sources that services follow, in order.
-	SourceIDs(ctx context.Context) ([]string, error)
 	// EachRow streams all services.
 	EachRow(ctx context.Context, fn func(Row) error) error
 	// RowsByID returns those of the ids that exist.
@@ -130,7 +127,8 @@ type StoredRevision struct {
 
 // RevisionStore keeps revisions.
 type RevisionStore interface {
-	InsertRevision(ctx context.Context, r StoredRevision) error
+	// InsertRevision removes all but the newest keep of the service's.
+	InsertRevision(ctx context.Context, r StoredRevision, keep int) error
 	// Revision returns one, or NotFound.
 	Revision(ctx context.Context, serviceID string, number int64) (StoredRevision, error)
 	// PresentRevisions returns the present revisions of services, by service
@@ -138,8 +136,50 @@ type RevisionStore interface {
 	PresentRevisions(ctx context.Context, serviceIDs []string) (map[string]StoredRevision, error)
 	// Revisions returns all that are kept, newest first.
 	Revisions(ctx context.Context, serviceID string) ([]Revision, error)
-	// TrimRevisions removes all but the newest keep and the given number.
-	TrimRevisions(ctx context.Context, serviceID string, keep int, except int64) error
+}
+
+// Made is what a revision is made of: its content, and the parts where
+// Service.Parts would list them.
+type Made struct {
+	Content Content `json:"content"`
+	Parts   []Part  `json:"parts,omitempty"`
+}
+
+// Revised is the next revision of one service.
+type Revised struct {
+	ServiceID  string
+	SpecDigest string
+	Namespace  string
+	Cause      Cause
+	Made
+}
+
+// MoveStore gives many services revisions in few statements. No statement is of
+// one service, and none writes more of one than a narrow row.
+type MoveStore interface {
+	// ServicesToAdvance returns up to limit services after an id, in order of
+	// id, for which nothing but their content changes: they have one of the
+	// sources alone, at their root, a present revision with the head's entry
+	// and other content, and are neither pinned, deleting nor undelivered. Of
+	// each it fills the ids, the names, the source, the spec digest and the
+	// revision.
+	ServicesToAdvance(ctx context.Context, heads []Head, after string, limit int) ([]Service, error)
+	// ServicesBehind returns up to limit services after an id, in order of id,
+	// that follow one of the sources, are neither pinned nor deleting, and
+	// whose content may not be what the heads say: of those with one source,
+	// those whose content is not the head's or who are undelivered; of those
+	// with several, all.
+	ServicesBehind(ctx context.Context, heads []Head, after string, limit int) ([]StoredService, error)
+	// Revise makes the next revision of each, by whoever declared it last or,
+	// when the cause is a commit, by nobody, and keeps that many of each.
+	Revise(ctx context.Context, all []Revised, at int64, keep int) error
+	// ServicesToLimit returns up to limit services after an id, in order of
+	// id, of projects that were changed since ProjectsSettled, whose limits are
+	// not what their project delivers; never the hub's own.
+	ServicesToLimit(ctx context.Context, after string, limit int) ([]StoredService, error)
+	// Settle writes what follows from what services are given beside their own
+	// declarations.
+	Settle(ctx context.Context, all []StoredService) error
 }
 
 // StoredStatus is the last report of a service.
@@ -153,7 +193,8 @@ type StoredStatus struct {
 
 // StatusStore keeps what agents report.
 type StatusStore interface {
-	PutStatus(ctx context.Context, s StoredStatus) error
+	// PutStatuses stores statuses of a cluster, and what is stored of it then.
+	PutStatuses(ctx context.Context, clusterID string, all []StoredStatus, sum reported.Sum) error
 	DeleteStatuses(ctx context.Context, serviceIDs []string) error
 	// StatusesByID returns those that exist, by service id, without
 	// components.
@@ -162,6 +203,6 @@ type StatusStore interface {
 	Components(ctx context.Context, serviceID string) ([]byte, error)
 	// StatusHashes returns the hashes stored for a cluster, by service id.
 	StatusHashes(ctx context.Context, clusterID string) (map[string]string, error)
-	// EachStatusHash streams cluster, service and hash in order of cluster.
-	EachStatusHash(ctx context.Context, fn func(clusterID, serviceID, hash string) error) error
+	// StatusSums returns what is stored of clusters, of all when ids is nil.
+	StatusSums(ctx context.Context, clusterIDs []string) (map[string]reported.Sum, error)
 }

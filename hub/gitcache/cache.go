@@ -229,7 +229,7 @@ func (c *Cache) LookAgain() { c.each(agent.Kick) }
 // sweep evicts tarballs and drops what nobody follows.
 func (c *Cache) sweep(ctx context.Context) error {
 	for {
-		pinned, err := c.store.PinnedDigests(ctx)
+		pinned, err := c.store.Pinned(ctx, c.node.Digests())
 		if err == nil {
 			c.node.SetPinned(pinned)
 			c.node.Evict(c.cacheBytes())

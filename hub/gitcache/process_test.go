@@ -220,8 +220,8 @@ func (s *remoteStore) Pins(_ context.Context, id string) ([]gitcache.Pin, error)
 	return call[[]gitcache.Pin](s, "Pins", id)
 }
 
-func (s *remoteStore) PinnedDigests(context.Context) ([]digest.Digest, error) {
-	return call[[]digest.Digest](s, "PinnedDigests")
+func (s *remoteStore) Pinned(_ context.Context, of []digest.Digest) ([]digest.Digest, error) {
+	return call[[]digest.Digest](s, "Pinned", of)
 }
 
 func (s *remoteStore) DropSources(context.Context, time.Time) (int, error) { return 0, nil }

@@ -92,6 +92,6 @@ type Store interface {
 	// Artifact returns the recipe of a digest. errcode.NotFound.
 	Artifact(ctx context.Context, d digest.Digest) (Artifact, error)
 
-	// PinnedDigests returns all digests that no cache may evict, sorted.
-	PinnedDigests(ctx context.Context) ([]digest.Digest, error)
+	// Pinned returns those of some digests that no cache may evict, sorted.
+	Pinned(ctx context.Context, of []digest.Digest) ([]digest.Digest, error)
 }

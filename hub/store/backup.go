@@ -84,7 +84,7 @@ func openForBackup(c Config) (*Store, error) {
 	if c.Clock != nil {
 		s.clock = c.Clock
 	}
-	s.batch.store = s
+	s.furnish()
 	if c.DatabaseURL != "" {
 		return s, s.connectPostgres()
 	}

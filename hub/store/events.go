@@ -6,21 +6,22 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store/query"
 )
 
 // insertEvents writes events after the last id, which the feed's lock keeps.
 func (s *Store) insertEvents(ctx context.Context, entries []event.Entry, last, now int64) error {
+	var rows query.Values
 	for i, e := range entries {
 		if e.At == 0 {
 			e.At = now
 		}
-		_, err := s.exec(ctx, `INSERT INTO events (id, at, kind, object, actor, message, cluster, service)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, last+int64(i)+1, e.At, e.Kind, e.Object, e.By, e.Message, e.Cluster, e.Service)
-		if err != nil {
-			return err
-		}
+		rows.Add(last+int64(i)+1, e.At, e.Kind, e.Object, e.By, e.Message, e.Cluster, e.Service)
 	}
-	return nil
+	return rows.Each(func(list string, args []any) error {
+		_, err := s.exec(ctx, "INSERT INTO events (id, at, kind, object, actor, message, cluster, service) VALUES "+list, args...)
+		return err
+	})
 }
 
 // EventFilter narrows Events. The zero value asks for the newest hundred.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"log/slog"
 
@@ -12,7 +13,7 @@ import (
 // key nor a life.
 func MakeSchema(ctx context.Context, c Config) error {
 	s := &Store{clock: clock.Real{}, log: slog.New(slog.DiscardHandler), url: c.DatabaseURL, announce: make(chan struct{}, 1), release: func() error { return nil }}
-	s.batch.store = s
+	s.furnish()
 	open := s.openSQLite
 	if c.DatabaseURL != "" {
 		open = s.openPostgres
@@ -22,4 +23,13 @@ func MakeSchema(ctx context.Context, c Config) error {
 		err = s.migrate(ctx)
 	}
 	return errors.Join(err, s.Close())
+}
+
+// Disconnect ends the connections that are not in use; the next statements
+// make new ones.
+func (s *Store) Disconnect() {
+	for _, pool := range []*sql.DB{s.write, s.read, s.head} {
+		pool.SetMaxIdleConns(0)
+		pool.SetMaxIdleConns(poolReaders)
+	}
 }

@@ -148,9 +148,32 @@ func (s *Store) ChangesAfter(ctx context.Context, sequence int64, limit int) ([]
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, more...)
+		for _, row := range more {
+			rows = append(rows, row)
+			if rows, err = s.followers(ctx, rows, row); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return rows, nil
+}
+
+// followers adds each service that a change stands for: those that follow the
+// source now, since any that left it were changed by that, and told.
+func (s *Store) followers(ctx context.Context, rows []event.Row, change event.Row) ([]event.Row, error) {
+	source, after, last, ok := change.Followers()
+	if !ok {
+		return rows, nil
+	}
+	err := s.each(ctx, `SELECT id, cluster_id FROM services WHERE source_id = $1 AND id > $2 AND id <= $3
+		UNION SELECT s.id, s.cluster_id FROM service_sources f JOIN services s ON s.id = f.service_id
+			WHERE f.source_id = $1 AND f.service_id > $2 AND f.service_id <= $3 ORDER BY 1`, []any{source, after, last}, func(row scan) error {
+		one := event.Row{Change: event.Change{Kind: event.KindService}, Sequence: change.Sequence, At: change.At}
+		err := row(&one.Key, &one.Cluster)
+		rows = append(rows, one)
+		return err
+	})
+	return rows, err
 }
 
 func (r outboxRow) rows() ([]event.Row, error) {

@@ -10,9 +10,7 @@ import (
 var _ fleet.Store = (*Store)(nil)
 
 // Others read these rows too: the git cache's sources are those that
-// services.source_id names, and its pins are what services (content_repository,
-// source_revision, digest) and revisions (repository_id, source_revision,
-// digest) name.
+// services.source_id names, and its pins are the contents of revisions.
 
 const projectColumns = `SELECT p.id, p.name, p.description, p.created_at, p.limits, p.delivered,
 	(SELECT count(*) FROM clusters c WHERE c.project_id = p.id),

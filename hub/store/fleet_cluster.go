@@ -94,7 +94,7 @@ func (s *Store) TouchCluster(ctx context.Context, id string, at int64) error {
 
 // DeleteCluster is fleet.Store.
 func (s *Store) DeleteCluster(ctx context.Context, id string) error {
-	if _, err := s.exec(ctx, "DELETE FROM statuses WHERE cluster_id = $1", id); err != nil {
+	if err := s.ForgetCluster(ctx, id); err != nil {
 		return err
 	}
 	_, err := s.exec(ctx, "DELETE FROM clusters WHERE id = $1", id)
@@ -149,10 +149,10 @@ func (s *Store) Clusters(ctx context.Context, projectID string) ([]fleet.Cluster
 // ClusterTallies is fleet.Store.
 func (s *Store) ClusterTallies(ctx context.Context, clusterID string) (map[string]fleet.Tally, error) {
 	query := `SELECT s.cluster_id, count(*),
-		COALESCE(SUM(CASE WHEN t.sync = 'Synced' AND t.health = 'Healthy' AND t.tarball_digest = s.digest
+		COALESCE(SUM(CASE WHEN t.sync = 'Synced' AND t.health = 'Healthy' AND t.tarball_digest = o.digest
 			AND t.spec_digest = s.spec_digest THEN 1 ELSE 0 END), 0),
 		COALESCE(SUM(CASE WHEN t.sync = 'Failed' OR t.health = 'Degraded' THEN 1 ELSE 0 END), 0)
-		FROM services s LEFT JOIN statuses t ON t.service_id = s.id `
+		FROM services s LEFT JOIN statuses t ON t.service_id = s.id LEFT JOIN contents o ON o.id = s.content_id `
 	var args []any
 	if clusterID != "" {
 		query, args = query+"WHERE s.cluster_id = $1 ", []any{clusterID}

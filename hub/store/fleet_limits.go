@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -47,7 +48,8 @@ func (s *Store) UpdateProject(ctx context.Context, p fleet.Project) error {
 	if err != nil {
 		return err
 	}
-	changed, err := s.execOne(ctx, "UPDATE projects SET description = $2, limits = $3, delivered = $4 WHERE id = $1", p.ID, p.Description, limits, delivered)
+	changed, err := s.execOne(ctx, `UPDATE projects SET description = $2, limits = $3,
+		unsettled = CASE WHEN delivered = $4 THEN unsettled ELSE 1 END, delivered = $4 WHERE id = $1`, p.ID, p.Description, limits, delivered)
 	if err == nil && !changed {
 		return errcode.New(errcode.NotFound, "project %s does not exist any more", p.Name)
 	}
@@ -81,8 +83,32 @@ func (s *Store) NamespacesOfProject(ctx context.Context, projectID string) (map[
 	})
 }
 
-// ServicesToLimit is fleet.LimitStore.
+// ServicesToLimit is fleet.MoveStore.
 func (s *Store) ServicesToLimit(ctx context.Context, after string, limit int) ([]fleet.StoredService, error) {
-	return rowsOf(ctx, s, scanService, serviceColumns+`WHERE s.id > $1 AND s.limits <> COALESCE(p.delivered, '')
-		AND NOT (s.parent_id = 'hub' AND s.source_id = '') ORDER BY s.id LIMIT $2`, after, limit)
+	return rowsOf(ctx, s, scanService, serviceColumns+`WHERE s.project_id IN (SELECT id FROM projects WHERE unsettled = 1)
+		AND s.id > $1 AND s.limits <> COALESCE(p.delivered, '') AND NOT (s.parent_id = 'hub' AND s.source_id = '') ORDER BY s.id LIMIT $2`, after, limit)
+}
+
+// ProjectsSettled is fleet.LimitStore.
+func (s *Store) ProjectsSettled(ctx context.Context) error {
+	_, err := s.exec(ctx, "UPDATE projects SET unsettled = 0 WHERE unsettled = 1")
+	return err
+}
+
+// Settle is fleet.MoveStore.
+func (s *Store) Settle(ctx context.Context, all []fleet.StoredService) error {
+	var rows query.Values
+	for _, v := range all {
+		limits, err := limitsText(v.Limits)
+		if err != nil {
+			return err
+		}
+		rows.Add(v.ID, v.SpecDigest, v.Namespace, limits)
+	}
+	return rows.Each(func(list string, args []any) error {
+		_, err := s.exec(ctx, "WITH v(id, spec_digest, namespace, limits) AS (VALUES "+list+`)
+			UPDATE services SET spec_digest = v.spec_digest, namespace = v.namespace, limits = v.limits FROM v WHERE services.id = v.id
+			AND (services.spec_digest <> v.spec_digest OR services.namespace <> v.namespace OR services.limits <> v.limits)`, args...)
+		return err
+	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/fanout"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -75,7 +76,7 @@ func TestLimitsOfAProjectReachItsServices(t *testing.T) {
 		}
 		y.settle()
 		limited := y.told("edge-1", "web")
-		want := fleet.Limits{Namespaces: []string{"web", "shop-*"}, ServiceAccount: "deployer", SyncWindows: []fleet.SyncWindow{night}, HubWindows: []fleet.SyncWindow{holiday}}
+		want := fleet.Limits{Namespaces: []string{"shop-*", "web"}, ServiceAccount: "deployer", SyncWindows: []fleet.SyncWindow{night}, HubWindows: []fleet.SyncWindow{holiday}}
 		if diff := cmp.Diff(want, limited.Limits); diff != "" || limited.SpecDigest == born.SpecDigest {
 			t.Errorf("digest %s, before %s; limits (-want +got):\n%s", limited.SpecDigest, born.SpecDigest, diff)
 		}
@@ -253,4 +254,83 @@ func TestLimitsReachManyServices(t *testing.T) {
 
 func label(i int) string {
 	return string([]byte{'a' + byte(i/100), 'a' + byte(i/10%10), 'a' + byte(i%10)})
+}
+
+// Settings of the hub and of projects that change nothing for a service give it
+// no other digest, so that its agent renders nothing, and make no event of it.
+func TestSettingsThatDoNotTouchAServiceAreNoNews(t *testing.T) {
+	account := func(name string) fleet.Limits {
+		return fleet.Limits{Kinds: []string{"ConfigMap", "Secret"}, ServiceAccount: name}
+	}
+	for name, change := range map[string]func(y *yard) error{
+		"the same windows in another order": func(y *yard) error {
+			return y.SetSyncWindows(y.t.Context(), "ann", []fleet.SyncWindow{holiday, night})
+		},
+		"the same limits in another order": func(y *yard) error {
+			y.limit("shop", fleet.Limits{Kinds: []string{"Secret", "ConfigMap"}, ServiceAccount: "one"})
+			return nil
+		},
+		"another account, while the service has its own": func(y *yard) error {
+			y.limit("shop", account("two"))
+			return nil
+		},
+		"a description": func(y *yard) error {
+			text := "the shop"
+			_, err := y.UpdateProject(y.t.Context(), "ann", "shop", fleet.ProjectChange{Description: &text})
+			return err
+		},
+		"limits of another project": func(y *yard) error {
+			y.limit("other", fleet.Limits{Kinds: []string{"ConfigMap"}})
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, p place) {
+				y := newYard(t, p)
+				for _, project := range []string{"shop", "other"} {
+					if _, err := y.CreateProject(t.Context(), "ann", fleet.NewProject{Name: project, Limits: account("one")}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := y.SetSyncWindows(t.Context(), "ann", []fleet.SyncWindow{night, holiday}); err != nil {
+					t.Fatal(err)
+				}
+				y.cluster("edge-1")
+				own := spec("web")
+				own.ServiceAccount = "mine"
+				web := y.must(y.CreateService(t.Context(), "ann", fleet.ServiceRequest{Ref: fleet.Ref{Cluster: "edge-1", Name: "web"}, Spec: own, Project: "shop"}))
+				y.settle()
+				before, since := y.told("edge-1", "web"), y.last()
+				if err := change(y); err != nil {
+					t.Fatal(err)
+				}
+				y.settle()
+				if now := y.told("edge-1", "web"); now.SpecDigest != before.SpecDigest {
+					t.Errorf("the service has another digest")
+				}
+				rows, err := y.store.ChangesAfter(t.Context(), since, 100)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, r := range rows {
+					if r.Key == web.ID {
+						t.Errorf("the feed tells of the service: %+v", r)
+					}
+				}
+				events, err := y.store.Events(t.Context(), store.EventFilter{Service: web.ID})
+				if err != nil || len(events) != 1 {
+					t.Errorf("events %+v, %v; want its creation alone", events, err)
+				}
+			})
+		})
+	}
+}
+
+func (y *yard) last() int64 {
+	y.t.Helper()
+	last, err := y.store.LastSequence(y.t.Context())
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	return last
 }

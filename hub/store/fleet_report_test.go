@@ -1,8 +1,14 @@
 package store_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +16,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/store"
 )
 
 func report(v fleet.ServiceView, base, hash string) fleet.Report {
@@ -138,7 +145,10 @@ func TestIdleReportsAppendNothing(t *testing.T) {
 			t.Errorf("the feed went from %d to %d, %v", before, after, err)
 		}
 		rows, err := y.store.ChangesAfter(t.Context(), before-1, 10)
-		want := []event.Row{{Change: event.Change{Kind: event.KindReport, Key: c.ID, Cluster: c.ID}, Sequence: before}}
+		want := []event.Row{
+			{Change: event.Change{Kind: event.KindReport, Key: c.ID, Cluster: c.ID}, Sequence: before},
+			{Change: event.Change{Kind: event.KindStatus, Key: web.ID, Cluster: c.ID}, Sequence: before},
+		}
 		if diff := cmp.Diff(want, undated(rows)); err != nil || diff != "" {
 			t.Errorf("%v, rows (-want +got):\n%s", err, diff)
 		}
@@ -174,5 +184,108 @@ func TestFreshnessIsTheAgeOfThePoll(t *testing.T) {
 		want("one interval after a restart", fleet.Stale, 0)
 		y.Seen(c.ID, y.clock.Now())
 		want("polled again", fleet.Fresh, 1)
+	})
+}
+
+// storedHash is the hash over what is in the database, read row by row.
+func (y *yard) storedHash(clusterID string) string {
+	y.t.Helper()
+	hashes, err := y.store.StatusHashes(y.t.Context(), clusterID)
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	var lines strings.Builder
+	for _, id := range slices.Sorted(maps.Keys(hashes)) {
+		lines.WriteString(id + " " + hashes[id] + "\n")
+	}
+	if lines.Len() == 0 {
+		return ""
+	}
+	return statusHash(lines.String())
+}
+
+// An agent's reports go to whichever replica it reaches, and what each keeps in
+// memory of a large cluster never stands for what another stored.
+func TestStatusHashIsThatOfTheDatabase(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		y := newYard(t, p)
+		c := y.cluster("edge-1")
+		web := y.service("edge-1", "web")
+		var all []fleet.Report
+		for n := range 200 {
+			r := report(web, "", fmt.Sprint("first ", n))
+			r.ServiceID = fmt.Sprintf("svc-%03d", n)
+			all = append(all, r)
+		}
+		replicas := []*fleet.Fleet{y.Fleet, y.newFleet()}
+		steps := map[string]fleet.ReportBatch{
+			"all": {Whole: true, Reports: all},
+			"one": {Reports: []fleet.Report{{ServiceID: "svc-007", BaseHash: "first 7", NewHash: "second 7", Status: fleet.Status{Sync: fleet.Failed}}}},
+			// Refused, and kept by nobody.
+			"wrong base": {Reports: []fleet.Report{{ServiceID: "svc-008", BaseHash: "never", NewHash: "second 8"}}},
+			"new":        {Reports: []fleet.Report{{ServiceID: "svc-new", NewHash: "first"}}},
+			"twice":      {Reports: []fleet.Report{{ServiceID: "svc-009", NewHash: "a"}, {ServiceID: "svc-009", BaseHash: "a", NewHash: "b"}}},
+			"fewer":      {Whole: true, Reports: all[:150]},
+		}
+		for i, name := range []string{"all", "one", "one", "wrong base", "new", "twice", "all", "one", "fewer", "new", "one", "all"} {
+			b := steps[name]
+			b.ClusterID = c.ID
+			y.Fleet = replicas[i%3%2]
+			result := y.report(b)
+			if want := y.storedHash(c.ID); result.StatusHash != want || y.StatusHash(c.ID) != want {
+				t.Fatalf("step %d, %s: the answer is %s and polls get %s, the database has %s", i, name, result.StatusHash, y.StatusHash(c.ID), want)
+			}
+		}
+		// What is undone was never there.
+		y.Fleet = replicas[0]
+		undone := errors.New("undone")
+		err := y.store.Write(t.Context(), func(ctx context.Context) error {
+			b := steps["one"]
+			b.ClusterID, b.Reports = c.ID, []fleet.Report{{ServiceID: "svc-100", NewHash: "of a transaction that is undone"}}
+			if _, err := y.StoreReports(ctx, b); err != nil {
+				t.Fatal(err)
+			}
+			return undone
+		})
+		if !errors.Is(err, undone) {
+			t.Fatal(err)
+		}
+		if got := y.report(fleet.ReportBatch{ClusterID: c.ID, Reports: []fleet.Report{{ServiceID: "svc-101", NewHash: "next"}}}); got.StatusHash != y.storedHash(c.ID) {
+			t.Errorf("after one was undone the answer is %s, the database has %s", got.StatusHash, y.storedHash(c.ID))
+		}
+	})
+}
+
+// Settings of the hub that change nothing for a service are no news: the agent
+// reports what it took, and people hear nothing of it.
+func TestSettingsThatChangeNothingAreNoEvent(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		y := newYard(t, p)
+		c := y.cluster("edge-1")
+		web := y.service("edge-1", "web")
+		y.move(web, 1)
+		first := report(y.get(web), "", "h1")
+		y.report(fleet.ReportBatch{ClusterID: c.ID, Reports: []fleet.Report{first}})
+		events := func() int {
+			t.Helper()
+			all, err := y.store.Events(t.Context(), store.EventFilter{Service: web.ID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(all)
+		}
+		before := events()
+		settings := first
+		settings.NewHash, settings.Status.SpecDigest = "h2", "s1:other"
+		y.report(fleet.ReportBatch{ClusterID: c.ID, Reports: []fleet.Report{settings}})
+		if n := events() - before; n != 0 {
+			t.Errorf("%d events of settings that changed nothing", n)
+		}
+		written := settings
+		written.NewHash, written.Status.SpecDigest, written.Status.AppliedAt = "h3", "s1:third", 77
+		y.report(fleet.ReportBatch{ClusterID: c.ID, Reports: []fleet.Report{written}})
+		if n := events() - before; n != 1 {
+			t.Errorf("%d events of settings that wrote an object, want one", n)
+		}
 	})
 }

@@ -6,22 +6,25 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/store/revisions"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
 const serviceColumns = `SELECT s.id, s.cluster_id, COALESCE(c.name, ''), s.name, s.namespace, s.project_id, COALESCE(p.name, ''),
-	s.spec, s.secrets, s.source_id, s.repository_id, s.revision, s.content_repository, s.source_revision, s.digest,
-	s.entry, s.size, s.message, s.author, s.committed_at, s.spec_digest, s.paused, s.pinned_revision, s.undelivered, s.deleting,
-	s.tombstone_id, s.sync_request, s.prune_approval, s.parent_id, s.revised_at, s.created_at, s.updated_at, s.places, s.parts,
-	s.diff_request, s.sync_resources, s.limits
-	FROM services s LEFT JOIN clusters c ON c.id = s.cluster_id LEFT JOIN projects p ON p.id = s.project_id `
+	COALESCE(d.spec, ''), s.secrets, s.source_id, s.repository_id, s.revision, COALESCE(o.repository_id, ''), COALESCE(o.source_revision, ''),
+	COALESCE(o.digest, ''), COALESCE(o.entry, ''), COALESCE(o.size, 0), COALESCE(o.message, ''), COALESCE(o.author, ''), COALESCE(o.committed_at, 0),
+	s.spec_digest, s.paused, s.pinned_revision, s.undelivered, s.deleting, s.tombstone_id, s.sync_request, s.prune_approval, s.parent_id,
+	s.revised_at, s.created_at, s.updated_at, s.places, COALESCE(o.parts, ''), s.diff_request, s.sync_resources, s.limits, s.declared_by
+	FROM services s LEFT JOIN clusters c ON c.id = s.cluster_id LEFT JOIN projects p ON p.id = s.project_id
+	LEFT JOIN specs d ON d.owner_id = s.id AND d.version = s.spec_version LEFT JOIN contents o ON o.id = s.content_id `
 
 func scanService(row scan) (v fleet.StoredService, err error) {
 	var spec, places, parts, resources, limits string
 	err = row(&v.ID, &v.ClusterID, &v.Cluster, &v.Name, &v.Namespace, &v.ProjectID, &v.Project,
-		&spec, &v.Secrets, &v.SourceID, &v.RepositoryID, &v.Revision, &v.Desired.RepositoryID, &v.Desired.SourceRevision, &v.Desired.Digest,
-		&v.Desired.Entry, &v.Desired.Size, &v.Desired.Message, &v.Desired.Author, &v.Desired.CommittedAt, &v.SpecDigest, &v.Paused, &v.PinnedRevision, &v.Undelivered, &v.Deleting,
-		&v.TombstoneID, &v.SyncRequest, &v.PruneApproval, &v.ParentID, &v.RevisedAt, &v.CreatedAt, &v.UpdatedAt, &places, &parts, &v.DiffRequest, &resources, &limits)
+		&spec, &v.Secrets, &v.SourceID, &v.RepositoryID, &v.Revision, &v.Desired.RepositoryID, &v.Desired.SourceRevision,
+		&v.Desired.Digest, &v.Desired.Entry, &v.Desired.Size, &v.Desired.Message, &v.Desired.Author, &v.Desired.CommittedAt,
+		&v.SpecDigest, &v.Paused, &v.PinnedRevision, &v.Undelivered, &v.Deleting, &v.TombstoneID, &v.SyncRequest, &v.PruneApproval, &v.ParentID,
+		&v.RevisedAt, &v.CreatedAt, &v.UpdatedAt, &places, &parts, &v.DiffRequest, &resources, &limits, &v.DeclaredBy)
 	if err != nil {
 		return v, err
 	}
@@ -40,17 +43,14 @@ func scanService(row scan) (v fleet.StoredService, err error) {
 	return v, listFromText(parts, &v.Parts)
 }
 
-// serviceArgs are the columns that both INSERT and UPDATE write, $2 to $32.
-func serviceArgs(v fleet.StoredService) ([]any, error) {
-	spec, err := jsonText(v.Spec)
+// serviceArgs are the columns that both INSERT and UPDATE write, $1 to $23. The
+// content is that of the present revision, which was stored before.
+func (s *Store) serviceArgs(ctx context.Context, v fleet.StoredService) ([]any, error) {
+	version, err := s.PutSpec(ctx, v.ID, v.Spec)
 	if err != nil {
 		return nil, err
 	}
 	places, err := listText(v.Places)
-	if err != nil {
-		return nil, err
-	}
-	parts, err := listText(v.Parts)
 	if err != nil {
 		return nil, err
 	}
@@ -63,25 +63,26 @@ func serviceArgs(v fleet.StoredService) ([]any, error) {
 		return nil, err
 	}
 	return []any{
-		v.ID, v.Namespace, v.ProjectID, spec, v.Secrets, v.SourceID, v.RepositoryID, v.Revision, v.Desired.RepositoryID,
-		v.Desired.SourceRevision, v.Desired.Digest, v.Desired.Entry, v.Desired.Size, v.Desired.Message, v.Desired.Author,
-		v.Desired.CommittedAt, v.SpecDigest, v.Paused, v.PinnedRevision, v.Deleting, v.TombstoneID, v.SyncRequest,
-		v.PruneApproval, v.ParentID, v.RevisedAt, v.UpdatedAt, v.Undelivered, places, parts,
-		v.DiffRequest, resources, limits,
+		v.ID, v.Namespace, v.ProjectID, version, v.Secrets, v.SourceID, v.RepositoryID, v.Revision, v.SpecDigest, v.Paused,
+		v.PinnedRevision, v.Deleting, v.TombstoneID, v.SyncRequest, v.PruneApproval, v.ParentID, v.RevisedAt, v.UpdatedAt,
+		v.Undelivered, places, v.DiffRequest, resources, limits, v.DeclaredBy,
 	}, nil
 }
 
+// presentContent is the content of a service's revision.
+const presentContent = "COALESCE((SELECT r.content_id FROM revisions r WHERE r.service_id = $1 AND r.number = $8), '')"
+
 // InsertService is fleet.Store.
 func (s *Store) InsertService(ctx context.Context, v fleet.StoredService) error {
-	args, err := serviceArgs(v)
+	args, err := s.serviceArgs(ctx, v)
 	if err != nil {
 		return err
 	}
 	args = append(args, v.ClusterID, v.Name, v.CreatedAt)
-	inserted, err := s.execOne(ctx, `INSERT INTO services (id, namespace, project_id, spec, secrets, source_id, repository_id,
-		revision, content_repository, source_revision, digest, entry, size, message, author, committed_at, spec_digest,
-		paused, pinned_revision, deleting, tombstone_id, sync_request, prune_approval, parent_id, revised_at, updated_at,
-		undelivered, places, parts, diff_request, sync_resources, limits, cluster_id, name, created_at) VALUES (`+placeholders(1, len(args))+`) ON CONFLICT DO NOTHING`, args...)
+	inserted, err := s.execOne(ctx, `INSERT INTO services (id, namespace, project_id, spec_version, secrets, source_id, repository_id,
+		revision, spec_digest, paused, pinned_revision, deleting, tombstone_id, sync_request, prune_approval, parent_id, revised_at,
+		updated_at, undelivered, places, diff_request, sync_resources, limits, declared_by, cluster_id, name, created_at, content_id)
+		VALUES (`+placeholders(1, len(args))+", "+presentContent+") ON CONFLICT DO NOTHING", args...)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "service %s exists already", v.Ref())
 	}
@@ -93,16 +94,15 @@ func (s *Store) InsertService(ctx context.Context, v fleet.StoredService) error 
 
 // UpdateService is fleet.Store.
 func (s *Store) UpdateService(ctx context.Context, v fleet.StoredService) error {
-	args, err := serviceArgs(v)
+	args, err := s.serviceArgs(ctx, v)
 	if err != nil {
 		return err
 	}
-	changed, err := s.execOne(ctx, `UPDATE services SET namespace = $2, project_id = $3, spec = $4, secrets = $5,
-		source_id = $6, repository_id = $7, revision = $8, content_repository = $9, source_revision = $10, digest = $11,
-		entry = $12, size = $13, message = $14, author = $15, committed_at = $16, spec_digest = $17, paused = $18,
-		pinned_revision = $19, deleting = $20, tombstone_id = $21, sync_request = $22, prune_approval = $23,
-		parent_id = $24, revised_at = $25, updated_at = $26, undelivered = $27, places = $28, parts = $29,
-		diff_request = $30, sync_resources = $31, limits = $32 WHERE id = $1`, args...)
+	changed, err := s.execOne(ctx, `UPDATE services SET namespace = $2, project_id = $3, spec_version = $4, secrets = $5,
+		source_id = $6, repository_id = $7, revision = $8, spec_digest = $9, paused = $10, pinned_revision = $11, deleting = $12,
+		tombstone_id = $13, sync_request = $14, prune_approval = $15, parent_id = $16, revised_at = $17, updated_at = $18,
+		undelivered = $19, places = $20, diff_request = $21, sync_resources = $22, limits = $23, declared_by = $24,
+		content_id = `+presentContent+" WHERE id = $1", args...)
 	if err == nil && !changed {
 		return noService(v.ID)
 	}
@@ -122,8 +122,6 @@ func (s *Store) DeleteService(ctx context.Context, id string) error {
 		"DELETE FROM statuses WHERE service_id = $1",
 		"DELETE FROM test_runs WHERE service_id = $1",
 		"DELETE FROM diffs WHERE service_id = $1",
-		"DELETE FROM revision_parts WHERE service_id = $1",
-		"DELETE FROM revisions WHERE service_id = $1",
 		"DELETE FROM service_sources WHERE service_id = $1",
 		"DELETE FROM config_uses WHERE service_id = $1",
 		"DELETE FROM services WHERE id = $1",
@@ -132,7 +130,7 @@ func (s *Store) DeleteService(ctx context.Context, id string) error {
 			return err
 		}
 	}
-	return nil
+	return s.Forget(ctx, id)
 }
 
 // ServiceByID is fleet.Store.
@@ -169,16 +167,29 @@ func (s *Store) ServicesByID(ctx context.Context, ids []string) (all []fleet.Sto
 }
 
 // ServicesOfCluster is fleet.Store.
-func (s *Store) ServicesOfCluster(ctx context.Context, clusterID string) ([]fleet.StoredService, error) {
+func (s *Store) ServicesOfCluster(ctx context.Context, clusterID string, tombstones []string) (all []fleet.StoredService, err error) {
+	if tombstones != nil {
+		err = chunks(tombstones, func(args []any) error {
+			part, err := rowsOf(ctx, s, scanService, serviceColumns+"WHERE s.tombstone_id <> '' AND s.tombstone_id IN ("+placeholders(2, len(args))+
+				") AND s.cluster_id = $1 ORDER BY s.name", append([]any{clusterID}, args...)...)
+			all = append(all, part...)
+			return err
+		})
+		return all, err
+	}
 	return rowsOf(ctx, s, scanService, serviceColumns+"WHERE s.cluster_id = $1 ORDER BY s.name", clusterID)
 }
 
-// ServicesBehind is fleet.Store.
-func (s *Store) ServicesBehind(ctx context.Context, head fleet.Head, after string, limit int) ([]fleet.StoredService, error) {
-	return rowsOf(ctx, s, scanService, serviceColumns+`WHERE s.pinned_revision = 0 AND s.deleting = '' AND s.id > $4 AND s.id IN (
-		SELECT id FROM services WHERE source_id = $1 AND (digest <> $2 OR entry <> $3 OR undelivered <> 0 OR places <> '')
-		UNION SELECT service_id FROM service_sources WHERE source_id = $1)
-		ORDER BY s.id LIMIT $5`, head.SourceID, head.Digest, head.Entry, after, limit)
+// ServicesBehind is fleet.MoveStore.
+func (s *Store) ServicesBehind(ctx context.Context, heads []fleet.Head, after string, limit int) ([]fleet.StoredService, error) {
+	with, sources, args := revisions.Heads(heads)
+	from, most := placeholders(len(args)+1, 1), placeholders(len(args)+2, 1)
+	return rowsOf(ctx, s, scanService, with+serviceColumns+`WHERE s.pinned_revision = 0 AND s.deleting = '' AND s.id IN (
+		SELECT b.id FROM services b JOIN h ON h.source_id = b.source_id LEFT JOIN contents o ON o.id = b.content_id
+			WHERE b.source_id IN (`+sources+`) AND b.id > `+from+`
+			AND (COALESCE(o.digest, '') <> h.digest OR o.entry <> h.entry OR b.undelivered <> 0 OR b.places <> '')
+		UNION SELECT service_id FROM service_sources WHERE source_id IN (`+sources+") AND service_id > "+from+`)
+		ORDER BY s.id LIMIT `+most, append(args, after, limit)...)
 }
 
 // ListServices is fleet.Store.
@@ -230,14 +241,9 @@ func (s *Store) ServicesNamed(ctx context.Context, name string) ([]fleet.Service
 	}, serviceColumns+"WHERE s.name = $1", name)
 }
 
-// SourceIDs is fleet.Store.
-func (s *Store) SourceIDs(ctx context.Context) ([]string, error) {
-	return rowsOf(ctx, s, value[string], `SELECT source_id FROM services WHERE source_id <> ''
-		UNION SELECT source_id FROM service_sources ORDER BY source_id`)
-}
-
-const rowColumns = `SELECT id, cluster_id, name, namespace, source_id, digest, size, spec_digest, paused, pinned_revision,
-	deleting, tombstone_id, parts FROM services `
+const rowColumns = `SELECT s.id, s.cluster_id, s.name, s.namespace, s.source_id, COALESCE(o.digest, ''), COALESCE(o.size, 0), s.spec_digest,
+	s.paused, s.pinned_revision, s.deleting, s.tombstone_id, COALESCE(o.parts, '')
+	FROM services s LEFT JOIN contents o ON o.id = s.content_id `
 
 func scanRow(row scan) (r fleet.Row, err error) {
 	var pinned int64
@@ -265,7 +271,7 @@ func (s *Store) EachRow(ctx context.Context, fn func(fleet.Row) error) error {
 // RowsByID is fleet.Store.
 func (s *Store) RowsByID(ctx context.Context, ids []string) (all []fleet.Row, err error) {
 	err = chunks(ids, func(args []any) error {
-		part, err := rowsOf(ctx, s, scanRow, rowColumns+"WHERE id IN ("+placeholders(1, len(args))+")", args...)
+		part, err := rowsOf(ctx, s, scanRow, rowColumns+"WHERE s.id IN ("+placeholders(1, len(args))+")", args...)
 		all = append(all, part...)
 		return err
 	})

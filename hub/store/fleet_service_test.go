@@ -94,7 +94,7 @@ func TestRollbackPins(t *testing.T) {
 		if same.Revision != 4 {
 			t.Errorf("the same rollback made revision %d", same.Revision)
 		}
-		if err := y.ReconcileHeads(t.Context()); err != nil {
+		if err := y.FollowHeads(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		resumed := y.must(y.ResumeService(t.Context(), "ann", web.Ref()))
@@ -415,7 +415,7 @@ func TestHeadsMoveInBatches(t *testing.T) {
 			t.Fatal(err)
 		}
 		y.upstream.commit(sourceIDOf("repo_main", "main", "web"), 1)
-		if err := y.ReconcileHeads(t.Context()); err != nil {
+		if err := y.FollowHeads(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		rows := 0

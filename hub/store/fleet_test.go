@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/fleet/follow"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -20,6 +22,7 @@ import (
 type upstream struct {
 	mu    sync.Mutex
 	heads map[string]fleet.Head
+	moved map[string]bool
 	// failing repositories, by id.
 	failing map[string]fleet.Upstream
 }
@@ -54,6 +57,22 @@ func (u *upstream) Heads(_ context.Context, ids []string) (map[string]fleet.Head
 	return heads, nil
 }
 
+func (u *upstream) Moved(_ context.Context, after string, limit int) ([]string, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(u.moved)), func(id string) bool { return id <= after })
+	return ids[:min(limit, len(ids))], nil
+}
+
+func (u *upstream) Followed(_ context.Context, ids []string) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, id := range ids {
+		delete(u.moved, id)
+	}
+	return nil
+}
+
 // commit makes a source point at the n-th content.
 func (u *upstream) commit(id string, n int) {
 	u.mu.Lock()
@@ -62,6 +81,7 @@ func (u *upstream) commit(id string, n int) {
 		RepositoryID: "repo_main", SourceRevision: fmt.Sprintf("%040d", n), Digest: fmt.Sprintf("axle1:%064d", n),
 		Message: fmt.Sprintf("change %d", n), Author: "eve",
 	}}
+	u.moved[id] = true
 }
 
 func (u *upstream) fail(id, text string) {
@@ -69,12 +89,13 @@ func (u *upstream) fail(id, text string) {
 	defer u.mu.Unlock()
 	h := u.heads[id]
 	h.SourceID, h.Error, h.ErrorAt = id, text, 7
-	u.heads[id] = h
+	u.heads[id], u.moved[id] = h, true
 }
 
 // yard is a fleet on a real database.
 type yard struct {
 	*fleet.Fleet
+	*follow.Follower
 	t        *testing.T
 	store    *store.Store
 	clock    *clock.Manual
@@ -99,7 +120,7 @@ func newYard(t *testing.T, p place) *yard {
 	t.Helper()
 	y := &yard{
 		t: t, store: p.open(t), clock: clock.NewManual(time.Unix(1_800_000_000, 0)),
-		upstream: &upstream{heads: map[string]fleet.Head{}}, sealer: newSealer(t),
+		upstream: &upstream{heads: map[string]fleet.Head{}, moved: map[string]bool{}}, sealer: newSealer(t),
 	}
 	y.Fleet = y.newFleet()
 	return y
@@ -112,13 +133,20 @@ func (y *yard) newFleet() *fleet.Fleet {
 		y.t.Fatal(err)
 	}
 	y.values = values
+	return y.fleetOf(y.upstream)
+}
+
+// fleetOf makes a fleet, and takes it to follow heads.
+func (y *yard) fleetOf(sources fleet.Sources) *fleet.Fleet {
+	y.t.Helper()
 	f, err := fleet.New(fleet.Config{
-		Store: y.store, Writer: y.store, Sources: y.upstream, Sealer: y.sealer, Configuration: values,
+		Store: y.store, Moves: y.store, Writer: y.store, Sources: sources, Sealer: y.sealer, Configuration: y.values,
 		DigestKey: []byte("0123456789abcdef0123456789abcdef"), Clock: y.clock,
 	})
 	if err != nil {
 		y.t.Fatal(err)
 	}
+	y.Follower = &follow.Follower{Fleet: f, Moves: y.store, Writer: y.store, Sources: sources, Clock: y.clock}
 	return f
 }
 

@@ -5,8 +5,8 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/internal/clock"
-	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -71,52 +71,106 @@ func (s *Store) WriteHeads(ctx context.Context, repositoryID string, epoch int64
 		if err := s.fence(ctx, repositoryID, epoch); err != nil {
 			return err
 		}
-		for _, a := range artifacts {
-			if err := s.putArtifact(ctx, a); err != nil {
-				return err
-			}
+		if err := s.PutArtifacts(ctx, artifacts); err != nil {
+			return err
 		}
-		for _, h := range heads {
-			if err := s.writeHead(ctx, repositoryID, epoch, h); err != nil {
-				return err
-			}
+		heads, err := s.followed(ctx, repositoryID, heads)
+		if err != nil || len(heads) == 0 {
+			return err
 		}
-		return nil
+		if err := s.noteMoved(ctx, heads); err != nil {
+			return err
+		}
+		return s.putHeads(ctx, repositoryID, epoch, heads)
 	})
 }
 
-func (s *Store) writeHead(ctx context.Context, repositoryID string, epoch int64, h gitcache.Head) error {
-	_, found, err := rowOf(ctx, s, value[string], "SELECT id FROM sources WHERE id = $1 AND repository_id = $2", h.SourceID, repositoryID)
-	if err != nil || !found {
+// followed returns those of the heads whose sources the repository still has,
+// of several of one source the last.
+func (s *Store) followed(ctx context.Context, repositoryID string, heads []gitcache.Head) ([]gitcache.Head, error) {
+	given, ids := map[string]gitcache.Head{}, make([]string, 0, len(heads))
+	for _, h := range heads {
+		if _, twice := given[h.SourceID]; !twice {
+			ids = append(ids, h.SourceID)
+		}
+		given[h.SourceID] = h
+	}
+	var kept []gitcache.Head
+	return kept, chunks(ids, func(args []any) error {
+		known, err := rowsOf(ctx, s, value[string], "SELECT id FROM sources WHERE repository_id = $1 AND id IN ("+placeholders(2, len(args))+") ORDER BY id", append([]any{repositoryID}, args...)...)
+		for _, id := range known {
+			kept = append(kept, given[id])
+		}
+		return err
+	})
+}
+
+// noteMoved remembers what heads point at until now, since agents may still ask
+// for it, and which sources have services to tell: those with other content,
+// and those that began or ceased to fail.
+func (s *Store) noteMoved(ctx context.Context, heads []gitcache.Head) error {
+	var rows query.Values
+	for _, h := range heads {
+		rows.Add(h.SourceID, h.Digest, h.Entry, h.Error)
+	}
+	list, args := rows.List()
+	with := "WITH v(source_id, digest, entry, error) AS (VALUES " + list + ") "
+	_, err := s.exec(ctx, with+`INSERT INTO superseded (digest, at)
+		SELECT digest, {now} FROM (SELECT DISTINCT h.digest FROM v JOIN heads h ON h.source_id = v.source_id
+			WHERE h.digest <> v.digest AND h.digest <> '') d WHERE true
+		ON CONFLICT (digest) DO UPDATE SET at = excluded.at`, args...)
+	if err != nil {
 		return err
 	}
-	if err := s.supersede(ctx, h.SourceID, h.Digest); err != nil {
-		return err
+	// A row that is there is written all the same: who takes it out meanwhile
+	// looked at older heads, and looks again.
+	_, err = s.exec(ctx, with+`INSERT INTO moved_sources (source_id, at)
+		SELECT v.source_id, {now} FROM v WHERE NOT EXISTS (SELECT 1 FROM heads h WHERE h.source_id = v.source_id
+			AND h.digest = v.digest AND h.entry = v.entry AND (h.error = '' AND v.error = '' OR h.error <> '' AND v.error <> ''))
+		ON CONFLICT (source_id) DO UPDATE SET at = moved_sources.at`, args...)
+	return err
+}
+
+func (s *Store) putHeads(ctx context.Context, repositoryID string, epoch int64, heads []gitcache.Head) error {
+	var rows query.Values
+	for _, h := range heads {
+		rows.Add(h.SourceID, repositoryID, h.Revision, h.Message, h.Author, clock.Micros(h.CommittedAt), h.Digest, h.Size,
+			h.Entry, h.Key, epoch, h.FetchSeq, clock.Micros(h.FetchedAt), h.Error, h.ErrorCode, clock.Micros(h.ErrorSince), query.Now)
 	}
-	written, err := s.execOne(ctx, `INSERT INTO heads (source_id, repository_id, revision, message, author, committed_at, digest, size,
+	list, args := rows.List()
+	written, err := s.exec(ctx, `INSERT INTO heads (source_id, repository_id, revision, message, author, committed_at, digest, size,
 			entry, change_key, epoch, fetch_seq, fetched_at, error, error_code, error_since, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, {now})
+		VALUES `+list+`
 		ON CONFLICT (source_id) DO UPDATE SET revision = excluded.revision, message = excluded.message, author = excluded.author,
 			committed_at = excluded.committed_at, digest = excluded.digest, size = excluded.size, entry = excluded.entry,
 			change_key = excluded.change_key, epoch = excluded.epoch, fetch_seq = excluded.fetch_seq, fetched_at = excluded.fetched_at,
 			error = excluded.error, error_code = excluded.error_code, error_since = excluded.error_since, updated_at = excluded.updated_at
-		WHERE heads.epoch <= excluded.epoch`,
-		h.SourceID, repositoryID, h.Revision, h.Message, h.Author, clock.Micros(h.CommittedAt), h.Digest, h.Size,
-		h.Entry, h.Key, epoch, h.FetchSeq, clock.Micros(h.FetchedAt), h.Error, h.ErrorCode, clock.Micros(h.ErrorSince))
+		WHERE heads.epoch <= excluded.epoch`, args...)
 	if err != nil {
 		return err
 	}
-	if !written {
+	if written != int64(len(heads)) {
 		return staleEpoch(repositoryID, epoch)
 	}
-	return event.Append(ctx, event.Change{Kind: event.KindHead, Key: h.SourceID})
+	for _, h := range heads {
+		if err := event.Append(ctx, event.Change{Kind: event.KindHead, Key: h.SourceID}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// supersede remembers what a head pointed at until now, since agents may still
-// ask for it.
-func (s *Store) supersede(ctx context.Context, sourceID string, next digest.Digest) error {
-	_, err := s.exec(ctx, `INSERT INTO superseded (digest, at)
-		SELECT digest, {now} FROM heads WHERE source_id = $1 AND digest <> $2 AND digest <> ''
-		ON CONFLICT (digest) DO UPDATE SET at = excluded.at`, sourceID, next)
-	return err
+// MovedSources returns up to limit sources after an id, in order of id, whose
+// services were not told yet that the head moved.
+func (s *Store) MovedSources(ctx context.Context, after string, limit int) ([]string, error) {
+	return rowsOf(ctx, s, value[string], "SELECT source_id FROM moved_sources WHERE source_id > $1 ORDER BY source_id LIMIT $2", after, limit)
+}
+
+// FollowedSources notes that the services of sources were told of the heads
+// that the transaction of ctx sees.
+func (s *Store) FollowedSources(ctx context.Context, sourceIDs []string) error {
+	return chunks(sourceIDs, func(args []any) error {
+		_, err := s.exec(ctx, "DELETE FROM moved_sources WHERE source_id IN ("+placeholders(1, len(args))+")", args...)
+		return err
+	})
 }

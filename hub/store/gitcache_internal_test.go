@@ -59,11 +59,10 @@ func TestGitCacheSuite(t *testing.T) {
 				},
 				Pin: func(t *testing.T, d digest.Digest, pinned bool) {
 					if !pinned {
-						run(t, "DELETE FROM services WHERE digest = $1", d)
+						run(t, "DELETE FROM superseded WHERE digest = $1", d)
 						return
 					}
-					users++
-					run(t, "INSERT INTO services (id, name, digest) VALUES ($1, $1, $2)", fmt.Sprint(users), d)
+					run(t, "INSERT INTO superseded (digest, at) VALUES ($1, {now})", d)
 				},
 				Announced: func(t *testing.T) int {
 					rows, err := s.ChangesAfter(t.Context(), 0, 100_000)

@@ -217,14 +217,13 @@ func forgetUpstream(ctx context.Context, s *Store, id string) error {
 		return err
 	}
 	for _, h := range heads {
-		if err := s.supersede(ctx, h.SourceID, ""); err != nil {
-			return err
-		}
 		if err := event.Append(ctx, event.Change{Kind: event.KindHead, Key: h.SourceID}); err != nil {
 			return err
 		}
 	}
 	for _, statement := range []string{
+		`INSERT INTO superseded (digest, at) SELECT DISTINCT digest, {now} FROM heads WHERE repository_id = $1 AND digest <> ''
+			ON CONFLICT (digest) DO UPDATE SET at = excluded.at`,
 		"DELETE FROM heads WHERE repository_id = $1",
 		"UPDATE repository_leases SET epoch = epoch + 1, replica = '', boot = '', expires_at = {now} WHERE repository_id = $1",
 		`UPDATE repositories SET health = '` + string(record.Unknown) + `', health_message = '', checked_at = 0, fetched_at = 0, failed_since = 0, next_check_at = 0, bytes = 0
@@ -245,11 +244,13 @@ func (s *Store) DeleteRepository(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		used, _, err := rowOf(ctx, s, value[int64], `SELECT count(*) FROM services
-			WHERE repository_id = $1 OR content_repository = $1
-			   OR source_id IN (SELECT id FROM sources WHERE repository_id = $1)
-			   OR id IN (SELECT service_id FROM service_sources WHERE repository_id = $1)
-			   OR EXISTS (SELECT 1 FROM revision_parts p WHERE p.service_id = services.id AND p.number = services.revision AND p.repository_id = $1)`, id)
+		used, _, err := rowOf(ctx, s, value[int64], `SELECT count(*) FROM (
+			SELECT id FROM services WHERE repository_id = $1
+			UNION SELECT v.id FROM sources o JOIN services v ON v.source_id = o.id WHERE o.repository_id = $1
+			UNION SELECT service_id FROM service_sources WHERE repository_id = $1
+			UNION SELECT r.service_id FROM contents o JOIN revisions r ON r.content_id = o.id
+				JOIN services v ON v.id = r.service_id AND v.revision = r.number
+				WHERE o.repository_id = $1 OR o.id IN (SELECT content_id FROM content_parts WHERE repository_id = $1)) u`, id)
 		if err != nil {
 			return err
 		}

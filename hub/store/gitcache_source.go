@@ -53,14 +53,31 @@ func (s *Store) PutSource(ctx context.Context, src gitcache.Source) error {
 	})
 }
 
+// sourcesAtOnce is how many sources one look is at.
+const sourcesAtOnce = 5000
+
 // DropSources deletes, with their heads, sources that no service refers to and
-// that were last put before the given time.
+// that were last put before the given time. Each call looks at a number of them
+// and the next goes on from there, so that it costs the same in any fleet.
 func (s *Store) DropSources(ctx context.Context, putBefore time.Time) (n int, err error) {
+	s.mu.Lock()
+	after := s.pruned.source
+	s.mu.Unlock()
+	last := ""
 	err = s.Write(ctx, func(ctx context.Context) error {
+		n, last = 0, ""
+		page, err := rowsOf(ctx, s, value[string], "SELECT id FROM sources WHERE id > $1 ORDER BY id LIMIT $2", after, sourcesAtOnce)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		end := page[len(page)-1]
+		if len(page) == sourcesAtOnce {
+			last = end
+		}
 		ids, err := rowsOf(ctx, s, value[string], `DELETE FROM sources
-			WHERE put_at < $1 AND NOT EXISTS (SELECT 1 FROM services v WHERE v.source_id = sources.id)
+			WHERE id > $2 AND id <= $3 AND put_at < $1 AND NOT EXISTS (SELECT 1 FROM services v WHERE v.source_id = sources.id)
 				AND NOT EXISTS (SELECT 1 FROM service_sources v WHERE v.source_id = sources.id)
-			RETURNING id`, clock.Micros(putBefore))
+			RETURNING id`, clock.Micros(putBefore), after, end)
 		if err != nil {
 			return err
 		}
@@ -72,6 +89,9 @@ func (s *Store) DropSources(ctx context.Context, putBefore time.Time) (n int, er
 		}
 		return nil
 	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pruned.source = last
 	return n, err
 }
 

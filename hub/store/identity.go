@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/axle-cd/axle/hub/identity"
@@ -12,54 +10,6 @@ import (
 )
 
 var _ identity.Store = (*Store)(nil)
-
-// maxIn bounds the ids of one IN list.
-const maxIn = 500
-
-// jsonText returns v as JSON text. The types that are stored always encode.
-func jsonText(v any) (string, error) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return "", fmt.Errorf("encode a column: %w", err)
-	}
-	return string(text), nil
-}
-
-// fromJSON decodes a column; empty text leaves v alone.
-func fromJSON(text string, v any) error {
-	if text == "" {
-		return nil
-	}
-	if err := json.Unmarshal([]byte(text), v); err != nil {
-		return fmt.Errorf("decode a column: %w", err)
-	}
-	return nil
-}
-
-// asJSON is a value in a column of JSON text: an argument, or with a pointer
-// what a row is read into.
-type asJSON struct{ v any }
-
-// Scan implements sql.Scanner.
-func (j asJSON) Scan(column any) error {
-	text, _ := column.(string)
-	return fromJSON(text, j.v)
-}
-
-// chunks calls fn with the ids as arguments, at most maxIn at a time.
-func chunks(ids []string, fn func(args []any) error) error {
-	for start := 0; start < len(ids); start += maxIn {
-		part := ids[start:min(start+maxIn, len(ids))]
-		args := make([]any, len(part))
-		for i, id := range part {
-			args[i] = id
-		}
-		if err := fn(args); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // InsertUser is identity.Store.
 func (s *Store) InsertUser(ctx context.Context, u identity.User) error {

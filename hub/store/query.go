@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -71,16 +72,16 @@ func (s *Store) execOne(ctx context.Context, query string, args ...any) (bool, e
 }
 
 // scan is the part of a row that a scanning function needs.
-type scan func(into ...any) error
+type scan = query.Scan
 
 // each calls take for each row, which must not use the store: the connection
 // is busy until the last row was read.
-func (s *Store) each(ctx context.Context, query string, args []any, take func(scan) error) error {
+func (s *Store) each(ctx context.Context, statement string, args []any, take func(scan) error) error {
 	clean, err := storable(args)
 	if err != nil {
 		return err
 	}
-	rows, err := s.reader(ctx).QueryContext(ctx, s.dialect.statement(query), clean...)
+	rows, err := s.reader(ctx).QueryContext(ctx, s.dialect.statement(statement), clean...)
 	if err != nil {
 		return s.coded(err)
 	}
@@ -93,38 +94,39 @@ func (s *Store) each(ctx context.Context, query string, args []any, take func(sc
 	return s.coded(rows.Err())
 }
 
+// database is the store as its parts see it.
+type database struct{ *Store }
+
+// Exec implements query.DB.
+func (d database) Exec(ctx context.Context, statement string, args ...any) (int64, error) {
+	return d.exec(ctx, statement, args...)
+}
+
+// Each implements query.DB.
+func (d database) Each(ctx context.Context, statement string, args []any, take func(scan) error) error {
+	return d.each(ctx, statement, args, take)
+}
+
 // rowsOf reads all rows fully, so that the caller may write afterwards.
-func rowsOf[T any](ctx context.Context, s *Store, take func(scan) (T, error), query string, args ...any) ([]T, error) {
-	var all []T
-	err := s.each(ctx, query, args, func(row scan) error {
-		one, err := take(row)
-		all = append(all, one)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
+func rowsOf[T any](ctx context.Context, s *Store, take func(scan) (T, error), statement string, args ...any) ([]T, error) {
+	return query.All(ctx, database{s}, take, statement, args...)
 }
 
 // rowOf reads the first row; found is false when there is none.
-func rowOf[T any](ctx context.Context, s *Store, take func(scan) (T, error), query string, args ...any) (one T, found bool, err error) {
-	err = s.each(ctx, query, args, func(row scan) error {
-		if found {
-			return nil
-		}
-		found = true
-		one, err = take(row)
-		return err
-	})
-	return one, found && err == nil, err
+func rowOf[T any](ctx context.Context, s *Store, take func(scan) (T, error), statement string, args ...any) (one T, found bool, err error) {
+	return query.One(ctx, database{s}, take, statement, args...)
 }
 
 // value scans a row of one column.
-func value[T any](row scan) (one T, err error) {
-	err = row(&one)
-	return one, err
-}
+func value[T any](row scan) (T, error) { return query.Value[T](row) }
+
+// These stand for query's own in what is older than it.
+var (
+	placeholders = query.Placeholders
+	chunks       = query.Chunks[string]
+	jsonText     = query.JSON
+	fromJSON     = query.FromJSON
+)
 
 // Read gives fn a context in which all reads see one moment of the database,
 // for what must fit together: an index, a list with its position.
@@ -150,7 +152,7 @@ func storable(args []any) ([]any, error) {
 		case time.Time, *time.Time, time.Duration, []byte:
 			return nil, errcode.New(errcode.Internal, "argument %d of a statement is a %T; store microseconds or text", i+1, arg)
 		case asJSON:
-			text, err := jsonText(arg.v)
+			text, err := query.JSON(arg.v)
 			if err != nil {
 				return nil, err
 			}
@@ -179,20 +181,18 @@ func storable(args []any) ([]any, error) {
 	return clean, nil
 }
 
+// asJSON is a value in a column of JSON text: an argument, or with a pointer
+// what a row is read into.
+type asJSON struct{ v any }
+
+// Scan implements sql.Scanner.
+func (j asJSON) Scan(column any) error {
+	text, _ := column.(string)
+	return query.FromJSON(text, j.v)
+}
+
 // cleanText drops what one of the databases refuses: NUL and bytes that are
 // not UTF-8.
 func cleanText(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "")
-}
-
-// placeholders returns "$first, …" for n arguments, for IN lists.
-func placeholders(first, n int) string {
-	var b strings.Builder
-	for i := range n {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "$%d", first+i)
-	}
-	return b.String()
 }

@@ -32,6 +32,14 @@ func (s *storedSources) Follow(ctx context.Context, w fleet.SourceWant) (sourceI
 	return source.ID, s.repository.ID, s.store.PutSource(ctx, source)
 }
 
+func (s *storedSources) Moved(ctx context.Context, after string, limit int) ([]string, error) {
+	return s.store.MovedSources(ctx, after, limit)
+}
+
+func (s *storedSources) Followed(ctx context.Context, ids []string) error {
+	return s.store.FollowedSources(ctx, ids)
+}
+
 func (s *storedSources) Upstreams(context.Context, []string) (map[string]fleet.Upstream, error) {
 	return nil, nil
 }
@@ -50,12 +58,14 @@ func (s *storedSources) Heads(ctx context.Context, ids []string) (map[string]fle
 type crossing struct {
 	*yard
 	sources *storedSources
+	place   place
 }
 
 func newCrossing(t *testing.T) *crossing {
 	t.Helper()
-	y := newYard(t, databases["postgres"](t))
-	c := &crossing{y, &storedSources{store: y.store}}
+	p := databases["postgres"](t)
+	y := newYard(t, p)
+	c := &crossing{y, &storedSources{store: y.store}, p}
 	var err error
 	if c.sources.repository, err = y.store.CreateRepository(t.Context(), gitcache.Repository{ID: "repo_main", Name: "main", Kind: record.Git, URL: "https://git.example.test/main"}, gitcache.Credentials{}); err != nil {
 		t.Fatal(err)
@@ -63,13 +73,7 @@ func newCrossing(t *testing.T) *crossing {
 	if c.sources.epoch, err = y.store.Acquire(t.Context(), c.sources.repository.ID, gitcache.Holder{Replica: "hub-0", Boot: "1"}, 1<<40, 1<<40); err != nil {
 		t.Fatal(err)
 	}
-	y.Fleet, err = fleet.New(fleet.Config{
-		Store: y.store, Writer: y.store, Sources: c.sources, Sealer: y.sealer, Configuration: y.values,
-		DigestKey: []byte("0123456789abcdef0123456789abcdef"), Clock: y.clock,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	y.Fleet = y.fleetOf(c.sources)
 	y.cluster("edge-1")
 	for _, folder := range []string{"web", "shop"} {
 		source, err := c.sources.of(folder)

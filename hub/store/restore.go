@@ -47,7 +47,7 @@ func Restore(ctx context.Context, c Config, r io.Reader) (event.Incarnation, err
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{clock: c.Clock, log: c.Log, url: c.DatabaseURL, release: func() error { return nil }, alone: true}
-	s.batch.store = s
+	s.furnish()
 	open := s.openSQLite
 	if c.DatabaseURL != "" {
 		open = s.openPostgres

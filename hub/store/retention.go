@@ -18,6 +18,8 @@ const (
 	retentionPause = 10 * time.Minute
 	// retentionChunk is how many rows one transaction drops.
 	retentionChunk = 500
+	// retentionPages is how many pages of a table one look is at.
+	retentionPages = 10
 )
 
 // retain drops old rows until the context ends.
@@ -34,15 +36,18 @@ func (s *Store) retain(ctx context.Context) error {
 	}
 }
 
-// Prune drops feed rows, events, recipes and replicas that are too old. The last row of each
-// incarnation stays, so that sequences go on where they were.
+// Prune drops feed rows, events, recipes, contents and replicas that are too
+// old. The last row of each incarnation stays, so that sequences go on where
+// they were. Recipes and contents are looked at in pages, a number of them each
+// time: what is looked at does not grow with the fleet.
 func (s *Store) Prune(ctx context.Context) error {
 	now := s.clock.Now()
 	for _, drop := range []func() (int64, error){
 		func() (int64, error) { return s.pruneFeed(ctx, clock.Micros(now.Add(-feedKept))) },
 		func() (int64, error) { return s.pruneEvents(ctx, clock.Micros(now.Add(-eventsKept))) },
-		func() (int64, error) { return s.pruneArtifacts(ctx) },
 		func() (int64, error) { return 0, s.pruneReplicas(ctx) },
+		func() (int64, error) { return 0, s.prunePages(ctx, &s.pruned.artifact, s.DropArtifacts) },
+		func() (int64, error) { return 0, s.prunePages(ctx, &s.pruned.content, s.DropContents) },
 	} {
 		for {
 			n, err := drop()
@@ -52,6 +57,22 @@ func (s *Store) Prune(ctx context.Context) error {
 			if n < retentionChunk {
 				break
 			}
+		}
+	}
+	return nil
+}
+
+// prunePages goes on where it was at the last time, and begins again at the
+// end.
+func (s *Store) prunePages(ctx context.Context, at *string, drop func(ctx context.Context, after string) (last string, err error)) error {
+	for range retentionPages {
+		var last string
+		err := s.Write(ctx, func(ctx context.Context) (err error) {
+			last, err = drop(ctx, *at)
+			return err
+		})
+		if *at = last; err != nil || last == "" {
+			return err
 		}
 	}
 	return nil

@@ -9,6 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/axle-cd/axle/hub/store/artifacts"
+	"github.com/axle-cd/axle/hub/store/revisions"
+	"github.com/axle-cd/axle/hub/store/statuses"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/hashchain"
 	"github.com/axle-cd/axle/internal/lifecycle"
@@ -33,8 +36,12 @@ type Config struct {
 	Wake func()
 }
 
-// Store is the hub's database. Its methods may be called by many goroutines.
+// Store is the hub's database. Its methods may be called by many goroutines;
+// those of the tables that it embeds are its own.
 type Store struct {
+	*history
+	*recipes
+	*statusTable
 	dialect dialect
 	// write is one connection on SQLite, a pool on Postgres.
 	write *sql.DB
@@ -62,7 +69,9 @@ type Store struct {
 	// awayAt is when the log last told of a database that cannot be used.
 	awayAt time.Time
 
-	batch    batcher
+	batch batcher
+	// pruned is how far retention came in what it looks at in pages.
+	pruned   struct{ artifact, content, source string }
 	announce chan struct{}
 	// auditEnd is where the audit log ended when this process last wrote to it.
 	auditEnd atomic.Pointer[hashchain.End]
@@ -79,7 +88,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{clock: c.Clock, log: c.Log, url: c.DatabaseURL, announce: make(chan struct{}, 1), release: func() error { return nil }}
-	s.batch.store = s
+	s.furnish()
 	if c.Wake != nil {
 		s.wakes = append(s.wakes, c.Wake)
 	}
@@ -113,7 +122,7 @@ func OpenBeside(ctx context.Context, c Config) (*Store, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{clock: c.Clock, log: c.Log, url: c.DatabaseURL, announce: make(chan struct{}, 1), release: func() error { return nil }, beside: true}
-	s.batch.store = s
+	s.furnish()
 	open := s.openSQLite
 	if c.DatabaseURL != "" {
 		open = s.openPostgres
@@ -129,6 +138,19 @@ func OpenBeside(ctx context.Context, c Config) (*Store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// What the packages below keep.
+type (
+	history     = revisions.Table
+	recipes     = artifacts.Table
+	statusTable = statuses.Table
+)
+
+// furnish gives the parts of the store what they run on.
+func (s *Store) furnish() {
+	s.batch.store = s
+	s.history, s.recipes, s.statusTable = revisions.New(database{s}, s.clock), artifacts.New(database{s}, s.clock), statuses.New(database{s})
 }
 
 // Close ends what is under way and closes the database; calls after it are

@@ -208,15 +208,17 @@ func (m *Memory) Pins(ctx context.Context, repositoryID string) ([]gitcache.Pin,
 	return out, nil
 }
 
-// PinnedDigests implements gitcache.Store.
-func (m *Memory) PinnedDigests(ctx context.Context) ([]digest.Digest, error) {
-	if _, err := m.enter(ctx, "PinnedDigests"); err != nil {
+// Pinned implements gitcache.Store.
+func (m *Memory) Pinned(ctx context.Context, of []digest.Digest) ([]digest.Digest, error) {
+	if _, err := m.enter(ctx, "Pinned"); err != nil {
 		return nil, err
 	}
 	defer m.mu.Unlock()
 	var out []digest.Digest
-	for d := range m.pins {
-		out = append(out, d)
+	for _, d := range of {
+		if m.pins[d] {
+			out = append(out, d)
+		}
 	}
 	slices.Sort(out)
 	return out, nil

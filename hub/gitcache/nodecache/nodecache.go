@@ -10,6 +10,7 @@ import (
 	"hash"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -284,6 +285,13 @@ func (c *Cache) Get(ctx context.Context, d digest.Digest, build Build) (*File, e
 
 // buildTimeout bounds one build, of content at its limits on a slow disk.
 const buildTimeout = 30 * time.Minute
+
+// Digests are those of all tarballs that there are.
+func (c *Cache) Digests() []digest.Digest {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Keys(c.entries))
+}
 
 // SetPinned replaces the set of digests that are not evicted.
 func (c *Cache) SetPinned(ds []digest.Digest) {

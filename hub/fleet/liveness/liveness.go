@@ -1,0 +1,95 @@
+// Package liveness is when clusters polled last, as far as this replica knows.
+// It is in memory alone, about 100 B a cluster: a row per poll would be the
+// hub's largest load. hub/fleet and what counts the fleet ask it; times are
+// given, and it starts nothing.
+//
+// What holds: a cluster is Stale after 3 of its poll intervals, Unknown for one
+// interval after the start, and never Fresh without a poll.
+package liveness
+
+import (
+	"sync"
+	"time"
+)
+
+// Freshness says how much what is shown can be trusted.
+type Freshness string
+
+// The closed list.
+const (
+	Fresh   Freshness = "Fresh"
+	Stale   Freshness = "Stale"
+	Unknown Freshness = "Unknown"
+)
+
+// staleAfter is how many poll intervals may pass before a cluster is Stale:
+// one poll may be lost, and its retry delayed by jitter.
+const staleAfter = 3
+
+// Polls are those of all clusters. Times are microseconds since 1970 UTC.
+type Polls struct {
+	mu       sync.Mutex
+	polls    map[string]poll
+	started  int64
+	standard int64
+}
+
+type poll struct {
+	at int64
+	// interval is the agent's own, 0 while unknown.
+	interval int64
+}
+
+// New returns no polls; standard is the interval of agents that told none.
+func New(now int64, standard time.Duration) *Polls {
+	return &Polls{polls: map[string]poll{}, started: now, standard: standard.Microseconds()}
+}
+
+// Seen notes a poll, which another replica may have told of.
+func (l *Polls) Seen(clusterID string, at int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.polls[clusterID]
+	p.at = max(p.at, at)
+	l.polls[clusterID] = p
+}
+
+// SetInterval notes how often a cluster polls; 0 says nothing.
+func (l *Polls) SetInterval(clusterID string, interval int64) {
+	if interval <= 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.polls[clusterID]
+	p.interval = interval
+	l.polls[clusterID] = p
+}
+
+// Forget drops a cluster that is gone.
+func (l *Polls) Forget(clusterID string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.polls, clusterID)
+}
+
+// Freshness says how old a cluster's last poll is, and when it was, 0 for
+// never.
+func (l *Polls) Freshness(clusterID string, now int64) (Freshness, int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.polls[clusterID]
+	interval := p.interval
+	if interval == 0 {
+		interval = l.standard
+	}
+	switch {
+	case p.at == 0 && now-l.started < interval:
+		return Unknown, 0
+	case p.at == 0:
+		return Stale, 0
+	case now-p.at > staleAfter*interval:
+		return Stale, p.at
+	}
+	return Fresh, p.at
+}

@@ -1,0 +1,169 @@
+// Package artifacts keeps how tarballs are made again (recipes), and knows
+// which of them must stay possible to serve, in the hub's database. hub/store
+// embeds its Table.
+//
+// It keeps no tarball, which the git cache's replicas do, and begins no
+// transaction.
+//
+// What holds:
+//   - A digest stays while a kept revision, a head, or a head of less than a
+//     day ago has it.
+//   - What a repository pins costs what that repository has, and what a look
+//     at old recipes costs is bounded: neither depends on the fleet.
+package artifacts
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/store/query"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// supersededKept is how long content that a head left stays pinned.
+const supersededKept = 24 * time.Hour
+
+// Table is all recipes. Its methods may be called by many goroutines.
+type Table struct {
+	db    query.DB
+	clock clock.Clock
+}
+
+// New returns the recipes in a database.
+func New(db query.DB, c clock.Clock) *Table { return &Table{db, c} }
+
+// pinned is the condition that what a names must be possible to serve: a
+// service runs it or can be rolled back to it, a head points at it, or one left
+// it after the given time. Each of its questions is one of an index for one
+// digest.
+func pinned(after string) string {
+	return `(EXISTS (SELECT 1 FROM contents o JOIN revisions r ON r.content_id = o.id WHERE o.digest = a.digest)
+	OR EXISTS (SELECT 1 FROM content_parts p JOIN revisions r ON r.content_id = p.content_id WHERE p.digest = a.digest)
+	OR EXISTS (SELECT 1 FROM heads h WHERE h.digest = a.digest)
+	OR EXISTS (SELECT 1 FROM superseded u WHERE u.digest = a.digest AND u.at > ` + after + "))"
+}
+
+func (t *Table) dayAgo() int64 { return clock.Micros(t.clock.Now().Add(-supersededKept)) }
+
+const columns = "SELECT a.digest, a.recipe, a.size, a.files, a.bytes, a.created_at FROM artifacts a "
+
+func scan(row query.Scan) (a record.Artifact, err error) {
+	var recipe string
+	var created int64
+	if err = row(&a.Digest, &recipe, &a.Size, &a.Files, &a.Bytes, &created); err != nil {
+		return a, err
+	}
+	a.CreatedAt = clock.FromMicros(created)
+	return a, json.Unmarshal([]byte(recipe), &a.Recipe)
+}
+
+// Artifact returns the recipe of a digest. errcode.NotFound.
+func (t *Table) Artifact(ctx context.Context, d digest.Digest) (record.Artifact, error) {
+	a, found, err := query.One(ctx, t.db, scan, columns+"WHERE a.digest = $1", d)
+	if err == nil && !found {
+		err = errcode.New(errcode.NotFound, "no content with digest %s is known", d)
+	}
+	return a, err
+}
+
+// PutArtifacts adds or replaces recipes; of several of one digest the last.
+func (t *Table) PutArtifacts(ctx context.Context, all []record.Artifact) error {
+	var rows, parts query.Values
+	put := map[digest.Digest]bool{}
+	for _, a := range slices.Backward(all) {
+		if put[a.Digest] {
+			continue
+		}
+		put[a.Digest] = true
+		recipe, err := query.JSON(a.Recipe)
+		if err != nil {
+			return fmt.Errorf("the recipe of %s: %w", a.Digest, err)
+		}
+		rows.Add(a.Digest, a.Recipe.RepositoryID, a.Recipe.Commit, recipe, a.Size, a.Files, a.Bytes, query.Now)
+		for id := range others(a.Recipe, map[string]bool{}) {
+			parts.Add(id, a.Digest)
+		}
+	}
+	err := rows.Each(func(list string, args []any) error {
+		_, err := t.db.Exec(ctx, `INSERT INTO artifacts (digest, repository_id, commit_id, recipe, size, files, bytes, created_at)
+			VALUES `+list+` ON CONFLICT (digest) DO UPDATE SET repository_id = excluded.repository_id, commit_id = excluded.commit_id,
+			recipe = excluded.recipe, size = excluded.size, files = excluded.files, bytes = excluded.bytes`, args...)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return parts.Each(func(list string, args []any) error {
+		_, err := t.db.Exec(ctx, "INSERT INTO artifact_parts (repository_id, digest) VALUES "+list+" ON CONFLICT DO NOTHING", args...)
+		return err
+	})
+}
+
+// others adds the repositories that a recipe's parts are from.
+func others(r record.Recipe, into map[string]bool) map[string]bool {
+	for _, p := range r.Parts {
+		into[p.Recipe.RepositoryID] = true
+		others(p.Recipe, into)
+	}
+	return into
+}
+
+// Pins returns what must stay possible to serve from a repository, parts of
+// what others serve included.
+func (t *Table) Pins(ctx context.Context, repositoryID string) ([]record.Pin, error) {
+	recipes, err := query.All(ctx, t.db, scan, columns+`WHERE a.digest IN (SELECT digest FROM artifacts WHERE repository_id = $2
+		UNION SELECT digest FROM artifact_parts WHERE repository_id = $2) AND `+pinned("$1")+" ORDER BY a.digest", t.dayAgo(), repositoryID)
+	var pins []record.Pin
+	for _, a := range recipes {
+		pins = append(pins, a.Recipe.Pins(a.Digest, repositoryID)...)
+	}
+	return pins, err
+}
+
+// Pinned returns those of some digests that no cache may evict, sorted.
+func (t *Table) Pinned(ctx context.Context, of []digest.Digest) (kept []digest.Digest, err error) {
+	var rows query.Values
+	for _, d := range of {
+		rows.Add(d)
+	}
+	err = rows.Each(func(list string, args []any) error {
+		after := query.Placeholders(len(args)+1, 1)
+		part, err := query.All(ctx, t.db, query.Value[digest.Digest],
+			"WITH a(digest) AS (VALUES "+list+") SELECT digest FROM a WHERE "+pinned(after), append(args, t.dayAgo())...)
+		kept = append(kept, part...)
+		return err
+	})
+	slices.Sort(kept)
+	return kept, err
+}
+
+// page is how many recipes one look is at.
+const page = 500
+
+// DropArtifacts forgets those of the next recipes after a digest that nobody
+// can ask for any more, and what heads left more than a day ago, in the
+// transaction of ctx. It returns the last digest that it looked at, empty at the
+// end: each look costs the same, however many there are.
+func (t *Table) DropArtifacts(ctx context.Context, after string) (last string, err error) {
+	old := t.dayAgo()
+	if _, err := t.db.Exec(ctx, "DELETE FROM superseded WHERE at <= $1", old); err != nil {
+		return "", err
+	}
+	digests, err := query.All(ctx, t.db, query.Value[string], "SELECT digest FROM artifacts WHERE digest > $1 ORDER BY digest LIMIT $2", after, page)
+	if err != nil || len(digests) == 0 {
+		return "", err
+	}
+	last = digests[len(digests)-1]
+	_, err = t.db.Exec(ctx, `DELETE FROM artifacts WHERE digest IN (
+		SELECT a.digest FROM artifacts a WHERE a.digest > $2 AND a.digest <= $3 AND a.created_at < $1 AND NOT `+pinned("$1")+")", old, after, last)
+	if len(digests) < page {
+		last = ""
+	}
+	return last, err
+}

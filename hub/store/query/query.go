@@ -1,0 +1,129 @@
+// Package query is how the parts of the hub's store run statements, whatever
+// the database: rows into values, lists of ids in pieces, columns of JSON. The
+// store hands each part a DB, which finds the transaction in the context.
+//
+// It opens nothing, begins no transaction and knows no table; hub/store does
+// the first two, and hub/store and the packages below it the last. Everything
+// may be called by many goroutines.
+//
+// What holds: a list of ids is asked for at most 500 at a time, and never in a
+// statement of its own for each.
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// MaxIn bounds the ids of one IN list.
+const MaxIn = 500
+
+// Scan reads the columns of a row.
+type Scan = func(into ...any) error
+
+// DB runs statements in the transaction of the context; reads do without one.
+// {now} in a statement is the database's clock in microseconds.
+type DB interface {
+	// Exec returns how many rows it changed.
+	Exec(ctx context.Context, statement string, args ...any) (int64, error)
+	// Each calls take for each row, which must not use the database: the
+	// connection is busy until the last row was read.
+	Each(ctx context.Context, statement string, args []any, take func(Scan) error) error
+}
+
+// All reads all rows fully, so that the caller may write afterwards.
+func All[T any](ctx context.Context, db DB, take func(Scan) (T, error), statement string, args ...any) ([]T, error) {
+	var all []T
+	err := db.Each(ctx, statement, args, func(row Scan) error {
+		one, err := take(row)
+		all = append(all, one)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// One reads the first row; found is false when there is none.
+func One[T any](ctx context.Context, db DB, take func(Scan) (T, error), statement string, args ...any) (one T, found bool, err error) {
+	err = db.Each(ctx, statement, args, func(row Scan) error {
+		if found {
+			return nil
+		}
+		found = true
+		one, err = take(row)
+		return err
+	})
+	return one, found && err == nil, err
+}
+
+// Value scans a row of one column.
+func Value[T any](row Scan) (one T, err error) {
+	err = row(&one)
+	return one, err
+}
+
+// Placeholders returns "$first, …" for n arguments, for IN lists.
+func Placeholders(first, n int) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "$%d", first+i)
+	}
+	return b.String()
+}
+
+// Chunks calls fn with the ids as arguments, at most MaxIn at a time.
+func Chunks[S ~string](ids []S, fn func(args []any) error) error {
+	for start := 0; start < len(ids); start += MaxIn {
+		part := ids[start:min(start+MaxIn, len(ids))]
+		args := make([]any, len(part))
+		for i, id := range part {
+			args[i] = string(id)
+		}
+		if err := fn(args); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// JSON returns v as text. The types that are stored always encode.
+func JSON(v any) (string, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("encode a column: %w", err)
+	}
+	return string(text), nil
+}
+
+// FromJSON decodes a column; empty text leaves v alone.
+func FromJSON(text string, v any) error {
+	if text == "" {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(text), v); err != nil {
+		return fmt.Errorf("decode a column: %w", err)
+	}
+	return nil
+}
+
+// List is a list's JSON, empty for an empty list: almost all services have one
+// source at their root and pay nothing for lists.
+func List[T any](list []T) (string, error) {
+	if len(list) == 0 {
+		return "", nil
+	}
+	return JSON(list)
+}
+
+// FromList decodes a column of List.
+func FromList[T any](text string, into *[]T) error {
+	*into = nil
+	return FromJSON(text, into)
+}

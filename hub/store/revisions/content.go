@@ -1,0 +1,88 @@
+package revisions
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/store/query"
+	"github.com/axle-cd/axle/internal/clock"
+)
+
+// contentID names content by all that it is, so that whoever makes it next
+// finds it.
+func contentID(m fleet.Made) (string, error) {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return "", fmt.Errorf("name content: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16]), nil
+}
+
+// putContents keeps contents, each once, and returns their ids in order.
+func (t *Table) putContents(ctx context.Context, made []fleet.Made) ([]string, error) {
+	ids := make([]string, len(made))
+	seen := map[string]bool{}
+	var rows, parts query.Values
+	for i, m := range made {
+		id, err := contentID(m)
+		if err != nil {
+			return nil, err
+		}
+		if ids[i] = id; seen[id] {
+			continue
+		}
+		seen[id] = true
+		text, err := query.List(m.Parts)
+		if err != nil {
+			return nil, err
+		}
+		c := m.Content
+		rows.Add(id, c.RepositoryID, c.SourceRevision, c.Digest, c.Entry, c.Size, c.Message, c.Author, c.CommittedAt, text, clock.Micros(t.clock.Now()))
+		for _, p := range m.Parts[min(1, len(m.Parts)):] {
+			parts.Add(id, p.Digest, p.RepositoryID)
+		}
+	}
+	err := rows.Each(func(list string, args []any) error {
+		_, err := t.db.Exec(ctx, `INSERT INTO contents (id, repository_id, source_revision, digest, entry, size, message, author,
+			committed_at, parts, created_at) VALUES `+list+" ON CONFLICT DO NOTHING", args...)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ids, parts.Each(func(list string, args []any) error {
+		_, err := t.db.Exec(ctx, "INSERT INTO content_parts (content_id, digest, repository_id) VALUES "+list+" ON CONFLICT DO NOTHING", args...)
+		return err
+	})
+}
+
+const (
+	// contentKept is how long content stays that no revision names.
+	contentKept = 24 * time.Hour
+	// contentPage is how many contents one look is at.
+	contentPage = 500
+)
+
+// DropContents removes those of the next contents after an id that no revision
+// has named for a day, in the transaction of ctx, and returns the last id that
+// it looked at, empty at the end. Each look costs the same, however many there
+// are.
+func (t *Table) DropContents(ctx context.Context, after string) (last string, err error) {
+	ids, err := query.All(ctx, t.db, query.Value[string], "SELECT id FROM contents WHERE id > $1 ORDER BY id LIMIT $2", after, contentPage)
+	if err != nil || len(ids) == 0 {
+		return "", err
+	}
+	old := clock.Micros(t.clock.Now().Add(-contentKept))
+	_, err = t.db.Exec(ctx, `DELETE FROM contents WHERE id > $1 AND id <= $2 AND created_at < $3
+		AND NOT EXISTS (SELECT 1 FROM revisions r WHERE r.content_id = contents.id)`, after, ids[len(ids)-1], old)
+	if len(ids) == contentPage {
+		last = ids[len(ids)-1]
+	}
+	return last, err
+}

@@ -1,0 +1,74 @@
+package revisions
+
+import (
+	"context"
+
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/store/query"
+)
+
+// Revise is fleet.MoveStore.
+func (t *Table) Revise(ctx context.Context, all []fleet.Revised, at int64, keep int) error {
+	made := make([]fleet.Made, len(all))
+	for i, r := range all {
+		made[i] = r.Made
+	}
+	contents, err := t.putContents(ctx, made)
+	if err != nil {
+		return err
+	}
+	var rows query.Values
+	for i, r := range all {
+		rows.Add(r.ServiceID, r.SpecDigest, r.Namespace, contents[i], r.Cause)
+	}
+	return rows.Each(func(list string, args []any) error {
+		with := "WITH v(id, spec_digest, namespace, content_id, cause) AS (VALUES " + list + ") "
+		number := "CAST(" + query.Placeholders(len(args)+1, 1) + " AS BIGINT)"
+		when, most := append(args, at), append(args[:len(args):len(args)], keep)
+		_, err := t.db.Exec(ctx, with+`INSERT INTO revisions (service_id, number, content_id, spec_version, spec_digest, secrets, cause, actor, created_at)
+			SELECT s.id, s.revision + 1, v.content_id, s.spec_version, v.spec_digest, s.secrets, v.cause,
+				CASE WHEN v.cause = 'commit' THEN '' ELSE s.declared_by END, `+number+` FROM v JOIN services s ON s.id = v.id`, when...)
+		if err != nil {
+			return err
+		}
+		_, err = t.db.Exec(ctx, with+`UPDATE services SET revision = revision + 1, undelivered = 0, content_id = v.content_id,
+			spec_digest = v.spec_digest, namespace = v.namespace, revised_at = `+number+` FROM v WHERE services.id = v.id`, when...)
+		if err != nil {
+			return err
+		}
+		_, err = t.db.Exec(ctx, with+`DELETE FROM revisions WHERE (service_id, number) IN (
+			SELECT r.service_id, r.number FROM v JOIN services s ON s.id = v.id JOIN revisions r ON r.service_id = s.id
+			AND r.number <= s.revision - `+number+`)`, most...)
+		return err
+	})
+}
+
+// ServicesToAdvance is fleet.MoveStore.
+func (t *Table) ServicesToAdvance(ctx context.Context, heads []fleet.Head, after string, limit int) ([]fleet.Service, error) {
+	with, sources, args := Heads(heads)
+	next := len(args)
+	return query.All(ctx, t.db, func(row query.Scan) (s fleet.Service, err error) {
+		err = row(&s.ID, &s.ClusterID, &s.Cluster, &s.Name, &s.Namespace, &s.SourceID, &s.SpecDigest, &s.Revision)
+		return s, err
+	}, with+`SELECT s.id, s.cluster_id, COALESCE(c.name, ''), s.name, s.namespace, s.source_id, s.spec_digest, s.revision
+		FROM services s JOIN h ON h.source_id = s.source_id JOIN contents o ON o.id = s.content_id LEFT JOIN clusters c ON c.id = s.cluster_id
+		WHERE s.source_id IN (`+sources+`) AND s.id > `+query.Placeholders(next+1, 1)+`
+		AND s.pinned_revision = 0 AND s.deleting = '' AND s.undelivered = 0 AND s.places = '' AND s.revision > 0
+		AND o.digest <> h.digest AND o.entry = h.entry AND o.parts = ''
+		ORDER BY s.id LIMIT `+query.Placeholders(next+2, 1), append(args, after, limit)...)
+}
+
+// Heads begins a statement that compares with heads, as h, and lists their
+// sources, with the arguments of both.
+func Heads(heads []fleet.Head) (with, sources string, args []any) {
+	var rows query.Values
+	for _, h := range heads {
+		rows.Add(h.SourceID, h.Digest, h.Entry)
+	}
+	list, args := rows.List()
+	sources = query.Placeholders(len(args)+1, len(heads))
+	for _, h := range heads {
+		args = append(args, h.SourceID)
+	}
+	return "WITH h(source_id, digest, entry) AS (VALUES " + list + ") ", sources, args
+}
