@@ -33,7 +33,7 @@ func newConsole(h *Hub) (*console.Server, error) {
 		Events: func(ctx context.Context, cluster, service string, after int64, limit int, r identity.Reach) ([]event.Entry, error) {
 			return h.store.Events(ctx, store.EventFilter{Cluster: cluster, Service: service, After: after, Limit: limit, Reach: &r})
 		},
-		Replicas: h.replicaList, Registered: sources{h.cache}.find, ServicesByRepository: h.store.ServicesByRepository, ServicesBySource: h.store.ServicesBySource, UsesOfBags: h.store.UsesWithin, Placements: h.placements, Drain: h.drain, Tunnels: h.tunnels,
+		Replicas: h.replicaList, Registered: sources{h.cache, h.store}.find, ServicesByRepository: h.store.ServicesByRepository, ServicesBySource: h.store.ServicesBySource, UsesOfBags: h.store.UsesWithin, Placements: h.placements, Drain: h.drain, Tunnels: h.tunnels,
 		ClusterReader: clusterReader{h.proxy}, ClustersURL: h.clustersURL(), TicketPath: authproxy.TicketPath,
 		ExternalURL: h.URL(), CAPEM: authority, Database: h.store.Database(), Version: buildinfo.Version, Clock: h.config.Clock, Log: h.log,
 	})
@@ -72,8 +72,13 @@ func (h *Hub) replicaList(ctx context.Context) ([]console.Replica, error) {
 	return list, nil
 }
 
-// placements tells who fetches each repository and who else has a copy.
-func (h *Hub) placements(ctx context.Context) (map[string]gitcache.Placement, error) {
+// placements tells who fetches each repository, or the one named, and who else
+// has a copy.
+func (h *Hub) placements(ctx context.Context, repositoryID string) (map[string]gitcache.Placement, error) {
+	if repositoryID != "" {
+		p, err := h.store.Placement(ctx, repositoryID)
+		return map[string]gitcache.Placement{repositoryID: p}, err
+	}
 	all, err := h.store.Placements(ctx)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/axle-cd/axle/hub/fleet"
@@ -64,7 +63,7 @@ func (s sources) find(ctx context.Context, want fleet.SourceWant) (found gitcach
 		}
 		return found, err
 	}
-	all, err := s.cache.Repositories(ctx)
+	all, err := s.store.RepositoriesNamed(ctx, nil, []string{want.URL})
 	if err != nil {
 		return found, err
 	}
@@ -193,15 +192,12 @@ func fleetHead(h gitcache.Head) fleet.Head {
 
 // Upstreams implements fleet.Sources.
 func (s sources) Upstreams(ctx context.Context, repositoryIDs []string) (map[string]fleet.Upstream, error) {
-	all, err := s.cache.Repositories(ctx)
+	all, err := s.store.RepositoriesByID(ctx, repositoryIDs)
 	if err != nil {
 		return nil, err
 	}
-	found := make(map[string]fleet.Upstream, len(repositoryIDs))
+	found := make(map[string]fleet.Upstream, len(all))
 	for _, r := range all {
-		if !slices.Contains(repositoryIDs, r.ID) {
-			continue
-		}
 		u := fleet.Upstream{Name: r.Name, Kind: string(r.Kind)}
 		if r.Options.Internal {
 			u.Name = r.URL

@@ -128,13 +128,11 @@ func (s *Server) repositoryNeed(ctx context.Context, action identity.Action, nam
 
 // projectFlag names a project by id.
 func (s *Server) projectFlag(ctx context.Context, id string) (string, error) {
-	all, err := s.Fleet.Projects(ctx)
-	for _, p := range all {
-		if p.ID == id {
-			return flag("project", p.Name), err
-		}
+	names, err := s.Fleet.ProjectNames(ctx, id)
+	if names[id] == "" {
+		return "", err
 	}
-	return "", err
+	return flag("project", names[id]), err
 }
 
 func ofRepository(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {

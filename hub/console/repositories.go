@@ -2,6 +2,8 @@ package console
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"connectrpc.com/connect"
 
@@ -49,24 +51,19 @@ type extras struct {
 	placements map[string]gitcache.Placement
 }
 
-// extras counts what is within reach.
-func (s *repositories) extras(ctx context.Context, reach identity.Reach) (e extras, err error) {
-	projects, err := s.Fleet.Projects(ctx)
-	if err != nil {
+// extras counts what is within reach, of the repository named or of all given.
+func (s *repositories) extras(ctx context.Context, id string, of []gitcache.Repository, reach identity.Reach) (e extras, err error) {
+	projects := map[string]bool{}
+	for _, r := range of {
+		projects[r.ProjectID] = true
+	}
+	if e.projects, err = s.Fleet.ProjectNames(ctx, slices.Sorted(maps.Keys(projects))...); err != nil {
 		return e, err
 	}
-	e.projects = map[string]string{}
-	for _, p := range projects {
-		e.projects[p.ID] = p.Name
+	if e.services, err = s.ServicesByRepository(ctx, id, reach); err != nil {
+		return e, err
 	}
-	if s.ServicesByRepository != nil {
-		if e.services, err = s.ServicesByRepository(ctx, reach); err != nil {
-			return e, err
-		}
-	}
-	if s.Placements != nil {
-		e.placements, err = s.Placements(ctx)
-	}
+	e.placements, err = s.Placements(ctx, id)
 	return e, err
 }
 
@@ -96,7 +93,7 @@ func (s *repositories) whole(ctx context.Context, name string) (*connect.Respons
 	if err != nil {
 		return nil, err
 	}
-	extra, err := s.extras(ctx, reach)
+	extra, err := s.extras(ctx, r.ID, []gitcache.Repository{r}, reach)
 	if err != nil {
 		return nil, err
 	}
@@ -105,11 +102,9 @@ func (s *repositories) whole(ctx context.Context, name string) (*connect.Respons
 	if err != nil {
 		return nil, err
 	}
-	users := map[string]int{}
-	if s.ServicesBySource != nil {
-		if users, err = s.ServicesBySource(ctx, r.ID, reach); err != nil {
-			return nil, err
-		}
+	users, err := s.ServicesBySource(ctx, r.ID, reach)
+	if err != nil {
+		return nil, err
 	}
 	for _, source := range sources {
 		head, err := s.Cache.Head(ctx, source.ID)
@@ -136,7 +131,7 @@ func (s *repositories) List(ctx context.Context, r *connect.Request[hubv1.ListRe
 	if err != nil {
 		return nil, err
 	}
-	extra, err := s.extras(ctx, reach)
+	extra, err := s.extras(ctx, "", all, reach)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +218,7 @@ func (s *repositories) Delete(ctx context.Context, r *connect.Request[hubv1.Dele
 	if err != nil {
 		return nil, err
 	}
-	extra, err := s.extras(ctx, identity.Reach{Everywhere: true})
+	extra, err := s.extras(ctx, have.ID, []gitcache.Repository{have}, identity.Reach{Everywhere: true})
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +237,7 @@ func (s *repositories) used(ctx context.Context, r gitcache.Repository) error {
 	if err != nil {
 		return err
 	}
-	seen, err := s.ServicesByRepository(ctx, reach)
+	seen, err := s.ServicesByRepository(ctx, r.ID, reach)
 	if err != nil {
 		return err
 	}

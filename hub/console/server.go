@@ -69,15 +69,15 @@ type Config struct {
 	// Registered finds the repository that somebody registered and a source is
 	// in. NotFound.
 	Registered func(ctx context.Context, want fleet.SourceWant) (gitcache.Repository, error)
-	// ServicesByRepository counts services within reach, by repository id.
-	ServicesByRepository func(ctx context.Context, r identity.Reach) (map[string]int, error)
+	// ServicesByRepository counts services within reach, by repository id, or of the one named.
+	ServicesByRepository func(ctx context.Context, repositoryID string, r identity.Reach) (map[string]int, error)
 	// ServicesBySource counts those of one repository, by source id.
 	ServicesBySource func(ctx context.Context, repositoryID string, r identity.Reach) (map[string]int, error)
 	// UsesOfBags counts those that use each context or outputs, by name.
 	UsesOfBags func(ctx context.Context, kind string, r identity.Reach) (map[string]int, error)
 	// Placements tells which replica fetches each repository and which one
-	// keeps a second copy, by repository id.
-	Placements func(ctx context.Context) (map[string]gitcache.Placement, error)
+	// keeps a second copy, by repository id; of one when one is named.
+	Placements func(ctx context.Context, repositoryID string) (map[string]gitcache.Placement, error)
 	// Tunnels knows whether each cluster can be asked; nil when nobody does.
 	Tunnels Tunnels
 	// Drain tells a replica to own nothing any more, or takes that back.

@@ -48,7 +48,7 @@ func (f *Fleet) ClusterByHandle(ctx context.Context, handle string) (Cluster, er
 func (f *Fleet) Clusters(ctx context.Context, filter ClusterFilter) ([]ClusterView, error) {
 	projectID := ""
 	if filter.Project != "" {
-		p, err := f.store.ProjectByName(ctx, filter.Project)
+		p, err := f.store.ProjectByName(ctx, filter.Project, false)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"reflect"
@@ -94,7 +95,7 @@ func (f *Fleet) UpdateProject(ctx context.Context, by, name string, change Proje
 	}
 	var p Project
 	err := f.writer.Write(ctx, func(ctx context.Context) error {
-		before, err := f.Project(ctx, name)
+		before, err := f.store.ProjectByName(ctx, cmp.Or(name, DefaultProject), true)
 		if err != nil {
 			return err
 		}
@@ -156,12 +157,23 @@ func (f *Fleet) fits(ctx context.Context, p Project) error {
 	return nil
 }
 
-// Project returns a project by name; empty is the default one. NotFound.
+// Project returns a project by name, without counts; empty is the default one.
+// NotFound.
 func (f *Fleet) Project(ctx context.Context, name string) (Project, error) {
 	if name == "" {
 		name = DefaultProject
 	}
-	return f.store.ProjectByName(ctx, name)
+	return f.store.ProjectByName(ctx, name, false)
+}
+
+// ProjectNames returns the names of those of the ids that exist.
+func (f *Fleet) ProjectNames(ctx context.Context, ids ...string) (map[string]string, error) {
+	projects, err := f.store.ProjectsByID(ctx, ids)
+	names := make(map[string]string, len(projects))
+	for _, p := range projects {
+		names[p.ID] = p.Name
+	}
+	return names, err
 }
 
 // Projects returns all projects in order of name.
@@ -171,7 +183,7 @@ func (f *Fleet) Projects(ctx context.Context) ([]Project, error) { return f.stor
 // or when it is the default one.
 func (f *Fleet) DeleteProject(ctx context.Context, by, name string) error {
 	return f.writer.Write(ctx, func(ctx context.Context) error {
-		p, err := f.store.ProjectByName(ctx, name)
+		p, err := f.store.ProjectByName(ctx, name, true)
 		if err != nil {
 			return err
 		}

@@ -295,7 +295,7 @@ func NoParent(id string) error {
 // checks that it may be there as it is declared.
 func (f *Fleet) enter(ctx context.Context, s *StoredService, before Service, project string) error {
 	if project != "" {
-		p, err := f.store.ProjectByName(ctx, project)
+		p, err := f.store.ProjectByName(ctx, project, false)
 		if err != nil {
 			return err
 		}

@@ -30,8 +30,9 @@ type ProjectStore interface {
 	// UpdateProject writes the description and the limits.
 	UpdateProject(ctx context.Context, p Project) error
 	DeleteProject(ctx context.Context, id string) error
-	// ProjectByName fills the counts.
-	ProjectByName(ctx context.Context, name string) (Project, error)
+	// ProjectByName fills the counts when counted says so, which costs what
+	// the project has.
+	ProjectByName(ctx context.Context, name string, counted bool) (Project, error)
 	// Projects returns all in order of name, with counts.
 	Projects(ctx context.Context) ([]Project, error)
 	// ProjectsByID returns those of the ids that exist, without counts.

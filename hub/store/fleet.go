@@ -16,6 +16,9 @@ const projectColumns = `SELECT p.id, p.name, p.description, p.created_at, p.limi
 	(SELECT count(*) FROM clusters c WHERE c.project_id = p.id),
 	(SELECT count(*) FROM services s WHERE s.project_id = p.id) FROM projects p `
 
+// projectRow is without the counts.
+const projectRow = "SELECT p.id, p.name, p.description, p.created_at, p.limits, p.delivered, 0, 0 FROM projects p "
+
 func scanProject(row scan) (p fleet.Project, err error) {
 	var limits, delivered string
 	if err := row(&p.ID, &p.Name, &p.Description, &p.CreatedAt, &limits, &delivered, &p.Clusters, &p.Services); err != nil {
@@ -52,8 +55,12 @@ func (s *Store) DeleteProject(ctx context.Context, id string) error {
 }
 
 // ProjectByName is fleet.Store.
-func (s *Store) ProjectByName(ctx context.Context, name string) (fleet.Project, error) {
-	p, found, err := rowOf(ctx, s, scanProject, projectColumns+"WHERE p.name = $1", name)
+func (s *Store) ProjectByName(ctx context.Context, name string, counted bool) (fleet.Project, error) {
+	columns := projectRow
+	if counted {
+		columns = projectColumns
+	}
+	p, found, err := rowOf(ctx, s, scanProject, columns+"WHERE p.name = $1", name)
 	if err == nil && !found {
 		return p, errcode.New(errcode.NotFound, "project %.80q does not exist", name)
 	}

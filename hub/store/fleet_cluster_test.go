@@ -165,8 +165,11 @@ func TestProjectsHoldOnToWhatIsInThem(t *testing.T) {
 		y.service("edge-1", "web")
 		wantCode(t, y.DeleteProject(t.Context(), "ann", "shop"), errcode.Conflict)
 		wantCode(t, y.DeleteProject(t.Context(), "ann", "default"), errcode.Conflict)
-		shop, err := y.Project(t.Context(), "shop")
-		if err != nil || shop.Clusters != 1 || shop.Services != 1 {
+		projects, err := y.Projects(t.Context())
+		if err != nil || len(projects) != 2 {
+			t.Fatalf("projects %+v, %v", projects, err)
+		}
+		if shop := projects[1]; shop.Name != "shop" || shop.Clusters != 1 || shop.Services != 1 {
 			t.Errorf("project %+v, %v", shop, err)
 		}
 		if err := y.DeleteCluster(t.Context(), "ann", "edge-1", true); err != nil {

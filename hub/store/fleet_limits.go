@@ -59,7 +59,7 @@ func (s *Store) UpdateProject(ctx context.Context, p fleet.Project) error {
 // ProjectsByID is fleet.ProjectStore.
 func (s *Store) ProjectsByID(ctx context.Context, ids []string) (all []fleet.Project, err error) {
 	err = chunks(ids, func(args []any) error {
-		part, err := rowsOf(ctx, s, scanProject, "SELECT p.id, p.name, p.description, p.created_at, p.limits, p.delivered, 0, 0 FROM projects p WHERE p.id IN ("+placeholders(1, len(args))+")", args...)
+		part, err := rowsOf(ctx, s, scanProject, projectRow+"WHERE p.id IN ("+placeholders(1, len(args))+")", args...)
 		all = append(all, part...)
 		return err
 	})

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/gitcache"
@@ -51,6 +53,37 @@ func decodeOptions[T any](text string, into *T) error {
 // Repositories returns all repositories, sorted by name.
 func (s *Store) Repositories(ctx context.Context) ([]gitcache.Repository, error) {
 	return rowsOf(ctx, s, scanRepository, selectRepository+"ORDER BY name")
+}
+
+// RepositoriesByID returns those of the ids that exist.
+func (s *Store) RepositoriesByID(ctx context.Context, ids []string) (all []gitcache.Repository, err error) {
+	err = chunks(ids, func(args []any) error {
+		part, err := rowsOf(ctx, s, scanRepository, selectRepository+"WHERE id IN ("+placeholders(1, len(args))+")", args...)
+		all = append(all, part...)
+		return err
+	})
+	return all, err
+}
+
+// RepositoriesNamed returns those that have one of the names, or one of the
+// URLs without regard to case and to slashes at the end, in order of name.
+func (s *Store) RepositoriesNamed(ctx context.Context, names, urls []string) ([]gitcache.Repository, error) {
+	var all []gitcache.Repository
+	for i, url := range urls {
+		urls[i] = strings.ToLower(strings.TrimRight(strings.TrimSpace(url), "/"))
+	}
+	for column, values := range map[string][]string{"name": names, "lower(rtrim(trim(url), '/'))": urls} {
+		err := chunks(values, func(args []any) error {
+			part, err := rowsOf(ctx, s, scanRepository, selectRepository+"WHERE "+column+" IN ("+placeholders(1, len(args))+")", args...)
+			all = append(all, part...)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(all, func(a, b gitcache.Repository) int { return strings.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(all, func(a, b gitcache.Repository) bool { return a.ID == b.ID }), nil
 }
 
 // FindRepository returns a repository by name or, when the name is empty, the

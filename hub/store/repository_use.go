@@ -7,15 +7,18 @@ import (
 )
 
 // ServicesByRepository counts the services within reach that follow each
-// repository, by repository id. Repositories that nobody follows are not
-// there.
-func (s *Store) ServicesByRepository(ctx context.Context, r identity.Reach) (map[string]int, error) {
-	const uses = `SELECT id, repository_id FROM services WHERE repository_id <> ''
-		UNION SELECT service_id, repository_id FROM service_sources`
-	if everything(r) {
-		return s.counted(ctx, "SELECT repository_id, COUNT(*) FROM ("+uses+") uses GROUP BY repository_id")
+// repository, or the one named, by repository id. Repositories that nobody
+// follows are not there.
+func (s *Store) ServicesByRepository(ctx context.Context, repositoryID string, r identity.Reach) (map[string]int, error) {
+	which, args := "repository_id <> ''", []any(nil)
+	if repositoryID != "" {
+		which, args = "repository_id = $1", []any{repositoryID}
 	}
-	services, args := servicesWithin(r, nil)
+	uses := "SELECT id, repository_id FROM services WHERE " + which + " UNION SELECT service_id, repository_id FROM service_sources WHERE " + which
+	if everything(r) {
+		return s.counted(ctx, "SELECT repository_id, COUNT(*) FROM ("+uses+") uses GROUP BY repository_id", args...)
+	}
+	services, args := servicesWithin(r, args)
 	return s.counted(ctx, "SELECT repository_id, COUNT(*) FROM ("+uses+") uses WHERE id IN ("+services+") GROUP BY repository_id", args...)
 }
 

@@ -19,9 +19,10 @@ type Distance struct {
 	// URL reaches the database through it.
 	URL string
 
-	to    string
-	away  time.Duration
-	trips atomic.Int64
+	to       string
+	away     time.Duration
+	trips    atomic.Int64
+	received atomic.Int64
 }
 
 // Away puts a database some time away, there and back together. It ends with
@@ -62,6 +63,9 @@ func Away(tb TB, database string, roundTrip time.Duration) *Distance {
 // database's begin one.
 func (d *Distance) Trips() int64 { return d.trips.Load() }
 
+// Received is how many bytes the database answered.
+func (d *Distance) Received() int64 { return d.received.Load() }
+
 func (d *Distance) carry(ctx context.Context, client net.Conn) {
 	defer client.Close()
 	server, err := (&net.Dialer{}).DialContext(ctx, "tcp", d.to)
@@ -76,13 +80,18 @@ func (d *Distance) carry(ctx context.Context, client net.Conn) {
 	var asked atomic.Bool
 	var ways sync.WaitGroup
 	ways.Go(func() {
-		d.way(server, client, func() {
+		d.way(server, client, func(int) {
 			if !asked.Swap(true) {
 				d.trips.Add(1)
 			}
 		})
 	})
-	ways.Go(func() { d.way(client, server, func() { asked.Store(false) }) })
+	ways.Go(func() {
+		d.way(client, server, func(bytes int) {
+			asked.Store(false)
+			d.received.Add(int64(bytes))
+		})
+	})
 	ways.Wait()
 }
 
@@ -92,7 +101,7 @@ type chunk struct {
 }
 
 // way carries one direction and ends the other side's reading with it.
-func (d *Distance) way(to, from net.Conn, heard func()) {
+func (d *Distance) way(to, from net.Conn, heard func(bytes int)) {
 	under := make(chan chunk, chunksUnderWay)
 	var writing sync.WaitGroup
 	writing.Go(func() {
@@ -108,7 +117,7 @@ func (d *Distance) way(to, from net.Conn, heard func()) {
 		data := make([]byte, 32<<10)
 		n, err := from.Read(data)
 		if n > 0 {
-			heard()
+			heard(n)
 			under <- chunk{data[:n], time.Now().Add(d.away)}
 		}
 		if err != nil {
