@@ -178,7 +178,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 		return err
 	}
 	h.setup = newSetup(c.DataDir, h.identity, c.Clock, c.Log)
-	for _, s := range []event.Subscriber{h.identity, h.fleet, h.desired, h.heads, h.values, h.setup, h.tunnels} {
+	for _, s := range []event.Subscriber{h.identity, h.fleet, h.desired, h.heads, h.values, h.agents, h.setup, h.tunnels} {
 		h.feed.Subscribe(s)
 	}
 	return nil

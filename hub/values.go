@@ -18,7 +18,7 @@ import (
 
 // newValues makes what keeps values, with the backends that are declared.
 func (h *Hub) newValues() (*config.Keeper, error) {
-	c := config.Config{Store: h.store, Writer: h.store, Sealer: h.store.Sealer(), Clock: h.config.Clock, Log: h.log}
+	c := config.Config{Store: h.store, Tells: h.store, Writer: h.store, Sealer: h.store.Sealer(), Clock: h.config.Clock, Log: h.log}
 	if h.config.ConfigBackends != "" {
 		file, err := backend.Load(h.config.ConfigBackends, gitFiles{h.cache, h.store})
 		if err != nil {

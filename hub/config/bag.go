@@ -239,8 +239,14 @@ func (k *Keeper) replaceBag(ctx context.Context, c BagChange, before BagRow, nex
 			return nil
 		}
 		row := BagRow{Kind: c.Kind, Name: c.Name, ProjectID: c.home(before), Document: id, Version: before.Version + 1, UpdatedAt: k.now(), UpdatedBy: c.By}
-		if before.ProjectID != row.ProjectID && row.ProjectID != "" && before.Services > 0 {
-			return errcode.New(errcode.Conflict, "%s %q is used by %d services; take it from them before it becomes one project's", c.Kind, c.Name, before.Services)
+		if before.ProjectID != row.ProjectID && row.ProjectID != "" {
+			used, err := k.Store.UsedBy(ctx, fleet.Use{Kind: c.Kind, Name: c.Name})
+			if err != nil {
+				return err
+			}
+			if len(used) > 0 {
+				return errcode.New(errcode.Conflict, "%s %q is used by %d services; take it from them before it becomes one project's", c.Kind, c.Name, len(used))
+			}
 		}
 		if err := k.Store.PutBag(ctx, row); err != nil {
 			return err
@@ -264,12 +270,15 @@ func recordBag(ctx context.Context, kind, name, verb, by string) error {
 // DeleteBag removes a context or outputs. Conflict while services use it.
 func (k *Keeper) DeleteBag(ctx context.Context, kind, name, by string) error {
 	return k.Writer.Write(ctx, func(ctx context.Context) error {
-		b, err := k.Store.BagByName(ctx, kind, name)
+		if _, err := k.Store.BagByName(ctx, kind, name); err != nil {
+			return err
+		}
+		used, err := k.Store.UsedBy(ctx, fleet.Use{Kind: kind, Name: name})
 		if err != nil {
 			return err
 		}
-		if b.Services > 0 {
-			return errcode.New(errcode.Conflict, "%s %q is used by %d services; take it from them first", kind, name, b.Services)
+		if len(used) > 0 {
+			return errcode.New(errcode.Conflict, "%s %q is used by %d services; take it from them first", kind, name, len(used))
 		}
 		if err := k.Store.DeleteBag(ctx, kind, name); err != nil {
 			return err

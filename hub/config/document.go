@@ -264,19 +264,26 @@ const (
 	// unusedFor is how long a document may be named by nothing: between its
 	// making and the transaction that names it lies a moment.
 	unusedFor = time.Hour
-	// sweepBatch bounds one look.
-	sweepBatch = 200
+	// sweepBatch and sweepPages bound one look.
+	sweepBatch = 500
+	sweepPages = 20
 )
 
-// sweep deletes documents that nothing names any more.
+// sweep deletes documents that nothing names any more, of a number of them, and
+// goes on with the next the next time.
 func (k *Keeper) sweep(ctx context.Context) error {
-	unused, err := k.Store.UnusedDocuments(ctx, k.now()-unusedFor.Microseconds(), sweepBatch)
-	if err != nil {
-		return err
-	}
-	for _, d := range unused {
-		if err := k.drop(ctx, d); err != nil {
-			k.Log.Warn("a document that nothing needs any more stays in its backend", "backend", d.Backend, logkey.Error, err)
+	for range sweepPages {
+		unused, last, err := k.Store.UnusedDocuments(ctx, k.swept, k.now()-unusedFor.Microseconds(), sweepBatch)
+		if err != nil {
+			return err
+		}
+		for _, d := range unused {
+			if err := k.drop(ctx, d); err != nil {
+				k.Log.Warn("a document that nothing needs any more stays in its backend", "backend", d.Backend, logkey.Error, err)
+			}
+		}
+		if k.swept = last; last == "" {
+			break
 		}
 	}
 	return nil

@@ -18,9 +18,6 @@ import (
 )
 
 const (
-	// usesQueue bounds what is remembered one by one; above it all are looked
-	// at.
-	usesQueue = 1_000
 	// sweepEvery is the time between looks at documents that nothing names.
 	sweepEvery = 10 * time.Minute
 	// workTimeout bounds one round.
@@ -31,36 +28,19 @@ var _ event.Subscriber = (*Keeper)(nil)
 
 // Rebuild implements event.Subscriber.
 func (k *Keeper) Rebuild(context.Context) error {
-	k.note(nil, true)
+	poke(k.wake)
 	return nil
 }
 
-// Apply implements event.Subscriber. It only takes notes.
+// Apply implements event.Subscriber. Which contexts and outputs changed stands
+// in the database until their services were told.
 func (k *Keeper) Apply(_ context.Context, rows []event.Row) error {
-	var uses []fleet.Use
 	for _, r := range rows {
 		if r.Kind == event.KindContext || r.Kind == event.KindOutputs {
-			uses = append(uses, fleet.Use{Kind: string(r.Kind), Name: r.Key})
+			poke(k.wake)
 		}
 	}
-	k.note(uses, false)
 	return nil
-}
-
-func (k *Keeper) note(uses []fleet.Use, all bool) {
-	if len(uses) == 0 && !all {
-		return
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.all = k.all || all || len(k.waits)+len(uses) > usesQueue; k.all {
-		clear(k.waits)
-	} else {
-		for _, u := range uses {
-			k.waits[u] = true
-		}
-	}
-	poke(k.wake)
 }
 
 func poke(c chan struct{}) {
@@ -70,20 +50,11 @@ func poke(c chan struct{}) {
 	}
 }
 
-func (k *Keeper) take() (uses []fleet.Use, all bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	uses, all = slices.Collect(maps.Keys(k.waits)), k.all
-	clear(k.waits)
-	k.all = false
-	return uses, all
-}
-
 // Lead does what one replica at a time does, until the context ends: it tells
 // services of what they use, looks at what they refer to, carries a migration
 // on, and sweeps.
 func (k *Keeper) Lead(ctx context.Context, services Services) error {
-	k.note(nil, true)
+	poke(k.wake)
 	k.mu.Lock()
 	clear(k.seen)
 	k.mu.Unlock()
@@ -101,7 +72,7 @@ func (k *Keeper) Lead(ctx context.Context, services Services) error {
 			refresh = k.Clock.After(jitter.Around(k.Refresh, k.Refresh/5))
 		case <-sweep:
 			err = k.sweep(ctx)
-			k.note(nil, true)
+			poke(k.wake)
 			sweep = k.Clock.After(jitter.Around(sweepEvery, sweepEvery/5))
 		case <-k.moving:
 			again = k.carryOn(ctx)
@@ -119,43 +90,40 @@ func (k *Keeper) Lead(ctx context.Context, services Services) error {
 	}
 }
 
-// tellAll tells the services of each context and outputs that changed.
+// tellAll tells the services of each context and outputs that changed since
+// they were told last. What fails is tried again.
 func (k *Keeper) tellAll(ctx context.Context, services Services) error {
 	ctx, cancel := context.WithTimeout(ctx, workTimeout)
 	defer cancel()
-	uses, all := k.take()
-	if all {
-		uses = nil
-		for _, kind := range []string{fleet.UseContext, fleet.UseOutputs} {
-			names, err := k.Store.UsedNames(ctx, kind)
-			if err != nil {
-				k.note(nil, true)
-				return err
-			}
-			for _, name := range names {
-				uses = append(uses, fleet.Use{Kind: kind, Name: name})
-			}
-		}
+	bags, err := k.Tells.UntoldBags(ctx)
+	if err != nil {
+		return err
 	}
-	for n, u := range uses {
-		if err := k.tell(ctx, services, u, false); err != nil {
-			k.note(uses[n:], all)
-			return err
+	var failed []error
+	for _, b := range bags {
+		err := k.tell(ctx, services, fleet.Use{Kind: b.Kind, Name: b.Name}, b.UpdatedBy, false)
+		if err == nil {
+			err = k.Writer.Write(ctx, func(ctx context.Context) error { return k.Tells.ToldBag(ctx, b.Kind, b.Name, b.Version) })
 		}
+		failed = append(failed, err)
 	}
-	return nil
+	err = errors.Join(failed...)
+	if err != nil {
+		poke(k.wake)
+	}
+	return err
 }
 
 // tell brings the services of one use up to date. One that fails does not stop
 // the others.
-func (k *Keeper) tell(ctx context.Context, services Services, u fleet.Use, refresh bool) error {
+func (k *Keeper) tell(ctx context.Context, services Services, u fleet.Use, by string, refresh bool) error {
 	ids, err := k.Store.UsedBy(ctx, u)
 	if err != nil {
 		return err
 	}
 	var failed []error
 	for _, id := range ids {
-		_, err := services.Reconfigure(ctx, id, refresh)
+		_, err := services.Reconfigure(ctx, id, by, refresh)
 		if errcode.Is(err, errcode.Invalid) || errcode.Is(err, errcode.Forbidden) {
 			// Trying again does not help; the service keeps what it has.
 			k.Log.Warn("a service keeps the values that it has", logkey.Service, id, logkey.Error, err)
@@ -194,7 +162,7 @@ func (k *Keeper) refreshAll(ctx context.Context, services Services) error {
 		if same {
 			continue
 		}
-		if err := k.tell(ctx, services, fleet.Use{Kind: fleet.UseReference, Name: name}, true); err != nil {
+		if err := k.tell(ctx, services, fleet.Use{Kind: fleet.UseReference, Name: name}, "hub", true); err != nil {
 			failed = append(failed, err)
 			continue
 		}

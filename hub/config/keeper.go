@@ -48,12 +48,13 @@ type Place struct {
 // Services is the fleet as this package sees it.
 type Services interface {
 	// Reconfigure brings a service up to date with what it uses.
-	Reconfigure(ctx context.Context, serviceID string, refresh bool) (changed bool, err error)
+	Reconfigure(ctx context.Context, serviceID, by string, refresh bool) (changed bool, err error)
 }
 
 // Config is what a Keeper needs. Default, Refresh, Clock and Log may be zero.
 type Config struct {
 	Store  Store
+	Tells  TellStore
 	Writer Writer
 	Sealer Sealer
 	// Places are the backends beside the built-in one.
@@ -84,8 +85,7 @@ type Keeper struct {
 	mu     sync.Mutex
 	known  map[string][]byte // documents that were opened
 	size   int
-	waits  map[fleet.Use]bool
-	all    bool
+	swept  string            // the document that the last sweep ended at
 	seen   map[string]string // hashes of what references were
 	wake   chan struct{}
 	moving chan struct{}
@@ -95,8 +95,8 @@ var _ fleet.Configuration = (*Keeper)(nil)
 
 // New checks that the names fit. It asks no backend anything.
 func New(c Config) (*Keeper, error) {
-	if c.Store == nil || c.Writer == nil || c.Sealer == nil {
-		return nil, errors.New("config: a store, a writer and a sealer are needed")
+	if c.Store == nil || c.Tells == nil || c.Writer == nil || c.Sealer == nil {
+		return nil, errors.New("config: a store, what was told, a writer and a sealer are needed")
 	}
 	if c.Default == "" {
 		c.Default = BuiltIn
@@ -111,7 +111,7 @@ func New(c Config) (*Keeper, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	k := &Keeper{
-		Config: c, places: map[string]Place{}, known: map[string][]byte{}, waits: map[fleet.Use]bool{}, seen: map[string]string{},
+		Config: c, places: map[string]Place{}, known: map[string][]byte{}, seen: map[string]string{},
 		wake: make(chan struct{}, 1), moving: make(chan struct{}, 1),
 	}
 	k.places[BuiltIn] = Place{Name: BuiltIn, Type: BuiltIn, Backend: &builtIn{store: c.Store, writer: c.Writer, sealer: c.Sealer}}

@@ -40,7 +40,7 @@ type BagRow struct {
 	Project  string
 	Document string
 	Version  int64
-	// Services is how many use it, filled by reads.
+	// Services is how many use it; whoever shows it fills it.
 	Services  int
 	UpdatedAt int64
 	UpdatedBy string
@@ -70,9 +70,10 @@ type DocumentStore interface {
 	DocumentsIn(ctx context.Context, backend string, stale bool, after string, limit int) ([]Document, error)
 	// CountDocuments counts by backend.
 	CountDocuments(ctx context.Context) (map[string]int64, error)
-	// UnusedDocuments returns up to limit that were made before a time and
-	// that nothing names.
-	UnusedDocuments(ctx context.Context, before int64, limit int) ([]Document, error)
+	// UnusedDocuments looks at up to limit after an id, in order of id, and
+	// returns those that were made before a time and that nothing names, with
+	// the last that it looked at, empty at the end.
+	UnusedDocuments(ctx context.Context, after string, before int64, limit int) (unused []Document, last string, err error)
 }
 
 // ValueStore is what the built-in backend keeps.
@@ -104,6 +105,15 @@ type UseStore interface {
 	UsedBy(ctx context.Context, use fleet.Use) ([]string, error)
 	// UsedNames returns every name of a kind that is used.
 	UsedNames(ctx context.Context, kind string) ([]string, error)
+}
+
+// TellStore knows which contexts and outputs changed since their services were
+// told.
+type TellStore interface {
+	// UntoldBags returns them, in order of kind and name.
+	UntoldBags(ctx context.Context) ([]BagRow, error)
+	// ToldBag notes that all services have a version of one.
+	ToldBag(ctx context.Context, kind, name string, version int64) error
 }
 
 // Writer runs fn in one transaction; inside one it joins.

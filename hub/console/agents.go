@@ -31,7 +31,7 @@ func (s *agents) answer(ctx context.Context) (*connect.Response[hubv1.AgentUpgra
 	if err != nil {
 		return nil, err
 	}
-	states, err := s.Fleet.Builtins(ctx, fanout.AgentService)
+	states, err := s.Fleet.Builtins(ctx, fanout.AgentService, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ const UpgradeFailed = "UpgradeFailed"
 // Fleet is what agents are placed by and judged from.
 type Fleet interface {
 	PutBuiltin(ctx context.Context, clusterID string, b fleet.Builtin) error
-	Builtins(ctx context.Context, name string) ([]fleet.BuiltinState, error)
+	Builtins(ctx context.Context, name string, clusterIDs []string) ([]fleet.BuiltinState, error)
 }
 
 // Agents is the Subject of the agents' own upgrades: clusters whose agent says
@@ -53,8 +53,8 @@ var _ Subject = Agents{}
 func (Agents) Name() string { return AgentService }
 
 // Members is Subject.
-func (a Agents) Members(ctx context.Context) ([]Member, error) {
-	states, err := a.Fleet.Builtins(ctx, AgentService)
+func (a Agents) Members(ctx context.Context, clusterIDs []string) ([]Member, error) {
+	states, err := a.Fleet.Builtins(ctx, AgentService, clusterIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (a Agents) Place(ctx context.Context, clusterIDs []string, payload string) 
 	if err := json.Unmarshal([]byte(payload), &p); err != nil {
 		return nil, errcode.New(errcode.Internal, "the payload of a rollout cannot be read: %w", err)
 	}
-	states, err := a.byID(ctx)
+	states, err := a.byID(ctx, clusterIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -113,8 +113,8 @@ func (a Agents) Place(ctx context.Context, clusterIDs []string, payload string) 
 	return refused, nil
 }
 
-func (a Agents) byID(ctx context.Context) (map[string]fleet.BuiltinState, error) {
-	states, err := a.Fleet.Builtins(ctx, AgentService)
+func (a Agents) byID(ctx context.Context, clusterIDs []string) (map[string]fleet.BuiltinState, error) {
+	states, err := a.Fleet.Builtins(ctx, AgentService, clusterIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func repository(image string) (string, bool) {
 // Judge is Subject. A cluster is well while its agent polls, runs the version,
 // and says neither that an upgrade failed nor that one is under way.
 func (a Agents) Judge(ctx context.Context, version string, clusterIDs []string) (map[string]Verdict, error) {
-	states, err := a.byID(ctx)
+	states, err := a.byID(ctx, clusterIDs)
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func (e *Engine) Start(ctx context.Context, by string, q Request) (Rollout, erro
 		if err := e.store.InsertRollout(ctx, made); err != nil {
 			return err
 		}
-		members, err := e.subject.Members(ctx)
+		members, err := e.subject.Members(ctx, nil)
 		if err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (e *Engine) Resume(ctx context.Context, by string) (Rollout, error) {
 		if r.Phase != Paused && r.Phase != Stopped && r.Phase != Progressing {
 			return errcode.New(errcode.Conflict, "the rollout of %s is %s; only one that is paused or stopped can be resumed", r.Version, r.Phase)
 		}
-		targets, err := e.store.RolloutTargets(ctx, r.ID)
+		targets, err := e.store.RolloutTargets(ctx, r.ID, nil)
 		if err != nil {
 			return err
 		}
@@ -199,7 +199,7 @@ func (e *Engine) Latest(ctx context.Context) (Rollout, []Target, error) {
 	if err != nil {
 		return r, nil, err
 	}
-	targets, err := e.store.RolloutTargets(ctx, r.ID)
+	targets, err := e.store.RolloutTargets(ctx, r.ID, nil)
 	return r, targets, err
 }
 

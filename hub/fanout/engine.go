@@ -47,6 +47,7 @@ type Engine struct {
 	clock   clock.Clock
 	log     *slog.Logger
 	wake    chan struct{}
+	came    came
 }
 
 // New returns an Engine.
@@ -63,7 +64,7 @@ func New(c Config) (*Engine, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Engine{store: c.Store, writer: c.Writer, subject: c.Subject, tick: c.Tick, clock: c.Clock, log: c.Log, wake: make(chan struct{}, 1)}, nil
+	return &Engine{store: c.Store, writer: c.Writer, subject: c.Subject, tick: c.Tick, clock: c.Clock, log: c.Log, wake: make(chan struct{}, 1), came: came{all: true}}, nil
 }
 
 func (e *Engine) now() int64 { return clock.Micros(e.clock.Now()) }
@@ -125,6 +126,18 @@ func (e *Engine) step(ctx context.Context) (last Rollout, more bool, err error) 
 	if err != nil {
 		return last, false, err
 	}
+	// One that is done is looked at where something came or changed since.
+	only, all := e.came.take(), true
+	if r.Phase == Done {
+		if all = only == nil; !all && len(only) == 0 {
+			return r, false, nil
+		}
+	}
+	defer func() {
+		if err != nil || more {
+			e.came.add(only)
+		}
+	}()
 	err = e.writer.Write(ctx, func(ctx context.Context) error {
 		more = false
 		// As it is now: a person may have spoken meanwhile.
@@ -135,11 +148,14 @@ func (e *Engine) step(ctx context.Context) (last Rollout, more bool, err error) 
 		if r.Phase == Aborted || r.Phase == Superseded {
 			return nil
 		}
-		targets, err := e.store.RolloutTargets(ctx, r.ID)
+		w := &work{Engine: e, r: r, before: r, now: e.now()}
+		if !all && r.Phase == Done {
+			w.only = only
+		}
+		targets, err := e.store.RolloutTargets(ctx, r.ID, w.only)
 		if err != nil {
 			return err
 		}
-		w := &work{Engine: e, r: r, before: r, now: e.now()}
 		if more, err = w.step(ctx, targets); err != nil {
 			return fmt.Errorf("rollout %s of %s: %w", r.ID, r.Version, err)
 		}

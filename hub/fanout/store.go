@@ -11,8 +11,9 @@ type Store interface {
 	UpdateRollout(ctx context.Context, r Rollout) error
 	// LatestRollout returns a subject's newest, or NotFound.
 	LatestRollout(ctx context.Context, subject string) (Rollout, error)
-	// RolloutTargets returns all of a rollout, in order of wave and cluster.
-	RolloutTargets(ctx context.Context, rolloutID string) ([]Target, error)
+	// RolloutTargets returns a rollout's, in order of wave and cluster; nil
+	// clusters are all.
+	RolloutTargets(ctx context.Context, rolloutID string, clusterIDs []string) ([]Target, error)
 	// PutRolloutTargets adds or overwrites.
 	PutRolloutTargets(ctx context.Context, targets []Target) error
 	// DeleteRolloutTargets forgets clusters that are gone.
@@ -28,8 +29,9 @@ type Writer interface {
 type Subject interface {
 	// Name is stored with the rollout.
 	Name() string
-	// Members are the clusters that it goes to, in any order.
-	Members(ctx context.Context) ([]Member, error)
+	// Members are the clusters that it goes to, in any order; nil clusters are
+	// all.
+	Members(ctx context.Context, clusterIDs []string) ([]Member, error)
 	// Place gives clusters a payload, in the transaction of the context. Those
 	// that cannot take it come back with the reason.
 	Place(ctx context.Context, clusterIDs []string, payload string) (refused map[string]string, err error)

@@ -13,6 +13,8 @@ type work struct {
 	now       int64
 	members   map[string]Member
 	changed   []Target
+	// only are the clusters that are looked at, nil for all.
+	only []string
 }
 
 // save stores what the step changed.
@@ -46,7 +48,7 @@ func (w *work) step(ctx context.Context, targets []Target) (more bool, err error
 	if w.r.Phase == Aborting {
 		return w.revert(ctx, targets)
 	}
-	members, err := w.subject.Members(ctx)
+	members, err := w.subject.Members(ctx, w.only)
 	if err != nil {
 		return false, err
 	}
@@ -57,7 +59,7 @@ func (w *work) step(ctx context.Context, targets []Target) (more bool, err error
 	if err := w.enlist(ctx, w.r, members, orEmpty(targets)); err != nil {
 		return false, err
 	}
-	if targets, err = w.store.RolloutTargets(ctx, w.r.ID); err != nil {
+	if targets, err = w.store.RolloutTargets(ctx, w.r.ID, w.only); err != nil {
 		return false, err
 	}
 	if err := w.judge(ctx, targets); err != nil {

@@ -3,6 +3,8 @@ package fleet
 import (
 	"context"
 	"maps"
+	"slices"
+	"strings"
 
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -109,16 +111,22 @@ type BuiltinState struct {
 	ReportedAt int64
 }
 
-// Builtins returns every registered cluster with what it has of the service,
-// in order of name.
-func (f *Fleet) Builtins(ctx context.Context, name string) ([]BuiltinState, error) {
+// Builtins returns registered clusters with what they have of the service, in
+// order of name; nil ids are all.
+func (f *Fleet) Builtins(ctx context.Context, name string, clusterIDs []string) ([]BuiltinState, error) {
 	var all []BuiltinState
-	err := f.store.Read(ctx, func(ctx context.Context) error {
-		clusters, err := f.store.Clusters(ctx, "")
+	err := f.store.Read(ctx, func(ctx context.Context) (err error) {
+		var clusters []Cluster
+		if clusterIDs == nil {
+			clusters, err = f.store.Clusters(ctx, "")
+		} else {
+			clusters, err = f.store.ClustersByID(ctx, clusterIDs)
+			slices.SortFunc(clusters, func(a, b Cluster) int { return strings.Compare(a.Name, b.Name) })
+		}
 		if err != nil {
 			return err
 		}
-		services, err := f.store.ServicesNamed(ctx, name)
+		services, err := f.store.ServicesNamed(ctx, name, clusterIDs)
 		if err != nil {
 			return err
 		}

@@ -233,8 +233,8 @@ func keysOnly(values map[string]string) map[string]string {
 // Reconfigure brings a service's configuration up to date with what it takes
 // from elsewhere. With refresh its references are read anew. A service whose
 // values are what they were is left alone, and so is one that is gone. It
-// reports whether anything changed.
-func (f *Fleet) Reconfigure(ctx context.Context, serviceID string, refresh bool) (changed bool, err error) {
+// reports whether anything changed. By is who changed what it takes.
+func (f *Fleet) Reconfigure(ctx context.Context, serviceID, by string, refresh bool) (changed bool, err error) {
 	err = f.staged(ctx, &staging{refresh: refresh}, func(ctx context.Context) error {
 		changed = false
 		before, err := f.store.ServiceByID(ctx, serviceID)
@@ -254,14 +254,14 @@ func (f *Fleet) Reconfigure(ctx context.Context, serviceID string, refresh bool)
 		}
 		changed, s.UpdatedAt = true, f.now()
 		if s.PinnedRevision == 0 {
-			if err := f.redeliver(ctx, &s, before, cluster, CauseConfiguration, "hub"); err != nil {
+			if err := f.redeliver(ctx, &s, before, cluster, CauseConfiguration, by); err != nil {
 				return err
 			}
 		}
 		if err := f.store.UpdateService(ctx, s); err != nil {
 			return err
 		}
-		return recordService(ctx, s.Service, "service.reconfigured", "hub", "values that it takes from elsewhere changed")
+		return recordService(ctx, s.Service, "service.reconfigured", by, "values that it takes from elsewhere changed")
 	})
 	if errcode.Is(err, errcode.NotFound) {
 		return false, nil

@@ -112,8 +112,9 @@ type ServiceReader interface {
 	ServicesOfCluster(ctx context.Context, clusterID string, tombstones []string) ([]StoredService, error)
 	// ListServices returns a page after (cluster name, service name).
 	ListServices(ctx context.Context, f ServiceFilter, after Ref, limit int) ([]Service, error)
-	// ServicesNamed returns the services of that name on all clusters.
-	ServicesNamed(ctx context.Context, name string) ([]Service, error)
+	// ServicesNamed returns the services of that name on clusters; nil ids are
+	// all.
+	ServicesNamed(ctx context.Context, name string, clusterIDs []string) ([]Service, error)
 	// EachRow streams all services.
 	EachRow(ctx context.Context, fn func(Row) error) error
 	// RowsByID returns those of the ids that exist.

@@ -100,6 +100,13 @@ func parseVersion(text string) (v version, err error) {
 	return v, nil
 }
 
+// Documents returns the ids of the documents that a service's column of secrets
+// names.
+func Documents(text string) ([]string, error) {
+	v, err := parseVersion(text)
+	return v.documents(), err
+}
+
 // documents are all that the version names.
 func (v version) documents() []string {
 	var ids []string

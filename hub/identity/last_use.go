@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
 )
@@ -128,8 +129,8 @@ func (d *Directory) turn(ctx context.Context, swept *int64) error {
 		d.tokens.sweep(now)
 		*swept = now
 	}
-	// A read that answers is what tells that revocations would be heard of.
-	if _, err := d.store.CountUsers(ctx); err != nil {
+	// A read that answers tells that revocations would be heard of; nobody has this token.
+	if _, err := d.store.TokenByHash(ctx, nil); err != nil && !errcode.Is(err, errcode.NotFound) {
 		return err
 	}
 	d.tokens.good(now)
@@ -183,9 +184,6 @@ func (d *Directory) endPredecessors(ctx context.Context, used Token) ([]string, 
 				return nil, err
 			}
 		}
-	}
-	if len(ids) == 0 {
-		return nil, nil
 	}
 	return ids, d.store.DeleteTokens(ctx, ids)
 }

@@ -56,7 +56,7 @@ func TestAgentServiceIsTheHubsOwn(t *testing.T) {
 		y := newYard(t, p)
 		agents := fanout.Agents{Fleet: y.Fleet}
 		c, plain := y.installed("edge", "1.0.0"), y.cluster("outside")
-		members, err := agents.Members(t.Context())
+		members, err := agents.Members(t.Context(), nil)
 		if err != nil || len(members) != 1 || members[0].Name != "edge" || !members[0].Fresh || !members[0].Runs("1.0.0") {
 			t.Fatalf("members are %+v, %v", members, err)
 		}
@@ -158,11 +158,11 @@ func TestAgentIsJudgedByWhatItSays(t *testing.T) {
 		}
 		// A hub that has just started does not take a fleet for away.
 		agents.Fleet = y.newFleet()
-		if _, err := agents.Members(t.Context()); !errcode.Is(err, errcode.Unavailable) {
+		if _, err := agents.Members(t.Context(), nil); !errcode.Is(err, errcode.Unavailable) {
 			t.Errorf("right after a start: %v", err)
 		}
 		y.clock.Advance(time.Minute + time.Second)
-		if members, err := agents.Members(t.Context()); err != nil || len(members) != 1 || members[0].Fresh {
+		if members, err := agents.Members(t.Context(), nil); err != nil || len(members) != 1 || members[0].Fresh {
 			t.Errorf("an interval after a start: %+v, %v", members, err)
 		}
 	})

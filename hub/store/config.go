@@ -77,18 +77,20 @@ func (s *Store) CountDocuments(ctx context.Context) (map[string]int64, error) {
 	return counts, err
 }
 
-// UnusedDocuments is config.Store. Those that several services may name are
-// looked for inside the columns, which is slow and rare: only documents that
-// their context left behind come that far.
-func (s *Store) UnusedDocuments(ctx context.Context, before int64, limit int) ([]config.Document, error) {
-	return rowsOf(ctx, s, scanDocument, selectDocument+`d WHERE d.created_at < $1
-		AND NOT EXISTS (SELECT 1 FROM services WHERE substr(secrets, 9, 30) = d.id)
-		AND NOT EXISTS (SELECT 1 FROM revisions WHERE substr(secrets, 9, 30) = d.id)
-		AND (d.shared = 0 OR (
-			NOT EXISTS (SELECT 1 FROM bags WHERE document = d.id)
-			AND NOT EXISTS (SELECT 1 FROM services WHERE secrets LIKE '%' || d.id || '%')
-			AND NOT EXISTS (SELECT 1 FROM revisions WHERE secrets LIKE '%' || d.id || '%')))
-		ORDER BY d.id LIMIT $2`, before, limit)
+// UnusedDocuments is config.Store.
+func (s *Store) UnusedDocuments(ctx context.Context, after string, before int64, limit int) (unused []config.Document, last string, err error) {
+	ids, err := rowsOf(ctx, s, value[string], "SELECT id FROM config_documents WHERE id > $1 ORDER BY id LIMIT $2", after, limit)
+	if err != nil || len(ids) == 0 {
+		return nil, "", err
+	}
+	end := ids[len(ids)-1]
+	if len(ids) == limit {
+		last = end
+	}
+	unused, err = rowsOf(ctx, s, scanDocument, selectDocument+`d WHERE d.id > $1 AND d.id <= $2 AND d.created_at < $3
+		AND NOT EXISTS (SELECT 1 FROM spec_documents u WHERE u.document_id = d.id)
+		AND (d.shared = 0 OR NOT EXISTS (SELECT 1 FROM bags WHERE document = d.id)) ORDER BY d.id`, after, end, before)
+	return unused, last, err
 }
 
 // PutValue is config.Store.
@@ -133,12 +135,11 @@ func (s *Store) ValuesNotUnder(ctx context.Context, prefix, after string, limit 
 	return all, err
 }
 
-const selectBag = `SELECT b.kind, b.name, b.project_id, COALESCE(p.name, ''), b.document, b.version, b.updated_at, b.updated_by,
-	(SELECT COUNT(*) FROM config_uses u WHERE u.kind = b.kind AND u.name = b.name)
+const selectBag = `SELECT b.kind, b.name, b.project_id, COALESCE(p.name, ''), b.document, b.version, b.updated_at, b.updated_by
 	FROM bags b LEFT JOIN projects p ON p.id = b.project_id `
 
 func scanBag(row scan) (b config.BagRow, err error) {
-	err = row(&b.Kind, &b.Name, &b.ProjectID, &b.Project, &b.Document, &b.Version, &b.UpdatedAt, &b.UpdatedBy, &b.Services)
+	err = row(&b.Kind, &b.Name, &b.ProjectID, &b.Project, &b.Document, &b.Version, &b.UpdatedAt, &b.UpdatedBy)
 	return b, err
 }
 
@@ -163,6 +164,17 @@ func (s *Store) BagByName(ctx context.Context, kind, name string) (config.BagRow
 // Bags is config.Store.
 func (s *Store) Bags(ctx context.Context, kind string) ([]config.BagRow, error) {
 	return rowsOf(ctx, s, scanBag, selectBag+"WHERE b.kind = $1 ORDER BY b.name", kind)
+}
+
+// UntoldBags is config.TellStore.
+func (s *Store) UntoldBags(ctx context.Context) ([]config.BagRow, error) {
+	return rowsOf(ctx, s, scanBag, selectBag+"WHERE b.told <> b.version ORDER BY b.kind, b.name")
+}
+
+// ToldBag is config.TellStore.
+func (s *Store) ToldBag(ctx context.Context, kind, name string, version int64) error {
+	_, err := s.exec(ctx, "UPDATE bags SET told = $3 WHERE kind = $1 AND name = $2", kind, name, version)
+	return err
 }
 
 // DeleteBag is config.Store.
@@ -191,5 +203,8 @@ func (s *Store) UsedBy(ctx context.Context, use fleet.Use) ([]string, error) {
 
 // UsedNames is config.Store.
 func (s *Store) UsedNames(ctx context.Context, kind string) ([]string, error) {
-	return rowsOf(ctx, s, value[string], "SELECT DISTINCT name FROM config_uses WHERE kind = $1 ORDER BY name", kind)
+	// One look at an index for each name, however many services use it.
+	return rowsOf(ctx, s, value[string], `WITH RECURSIVE used(name) AS (SELECT min(name) FROM config_uses WHERE kind = $1
+		UNION ALL SELECT (SELECT min(u.name) FROM config_uses u WHERE u.kind = $1 AND u.name > used.name) FROM used WHERE used.name IS NOT NULL)
+		SELECT name FROM used WHERE name IS NOT NULL`, kind)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/axle-cd/axle/hub/fanout"
+	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -60,26 +61,42 @@ func (s *Store) LatestRollout(ctx context.Context, subject string) (fanout.Rollo
 }
 
 // RolloutTargets is fanout.Store.
-func (s *Store) RolloutTargets(ctx context.Context, rolloutID string) ([]fanout.Target, error) {
-	return rowsOf(ctx, s, func(row scan) (t fanout.Target, err error) {
-		err = row(&t.RolloutID, &t.ClusterID, &t.Wave, &t.State, &t.PlacedAt, &t.GoodSince, &t.Message)
-		return t, err
-	}, `SELECT rollout_id, cluster_id, wave, state, placed_at, good_since, message FROM rollout_targets
-		WHERE rollout_id = $1 ORDER BY wave, cluster_id`, rolloutID)
+func (s *Store) RolloutTargets(ctx context.Context, rolloutID string, clusterIDs []string) (all []fanout.Target, err error) {
+	read := func(where string, args ...any) error {
+		return s.each(ctx, `SELECT rollout_id, cluster_id, wave, state, placed_at, good_since, message FROM rollout_targets
+			WHERE rollout_id = $1`+where+" ORDER BY wave, cluster_id", append([]any{rolloutID}, args...), func(row scan) error {
+			var t fanout.Target
+			err := row(&t.RolloutID, &t.ClusterID, &t.Wave, &t.State, &t.PlacedAt, &t.GoodSince, &t.Message)
+			all = append(all, t)
+			return err
+		})
+	}
+	if clusterIDs == nil {
+		return all, read("")
+	}
+	return all, chunks(clusterIDs, func(args []any) error {
+		return read(" AND cluster_id IN ("+placeholders(2, len(args))+")", args...)
+	})
 }
 
 // PutRolloutTargets is fanout.Store.
 func (s *Store) PutRolloutTargets(ctx context.Context, targets []fanout.Target) error {
-	for _, t := range targets {
-		_, err := s.exec(ctx, `INSERT INTO rollout_targets (rollout_id, cluster_id, wave, state, placed_at, good_since, message)
-			VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (rollout_id, cluster_id) DO UPDATE SET wave = excluded.wave,
-			state = excluded.state, placed_at = excluded.placed_at, good_since = excluded.good_since, message = excluded.message`,
-			t.RolloutID, t.ClusterID, t.Wave, t.State, t.PlacedAt, t.GoodSince, t.Message)
-		if err != nil {
-			return err
+	var rows query.Values
+	at := map[string]int{} // of several of one cluster the last counts
+	for i, t := range targets {
+		at[t.ClusterID] = i
+	}
+	for i, t := range targets {
+		if at[t.ClusterID] == i {
+			rows.Add(t.RolloutID, t.ClusterID, t.Wave, t.State, t.PlacedAt, t.GoodSince, t.Message)
 		}
 	}
-	return nil
+	return rows.Each(func(list string, args []any) error {
+		_, err := s.exec(ctx, `INSERT INTO rollout_targets (rollout_id, cluster_id, wave, state, placed_at, good_since, message)
+			VALUES `+list+` ON CONFLICT (rollout_id, cluster_id) DO UPDATE SET wave = excluded.wave,
+			state = excluded.state, placed_at = excluded.placed_at, good_since = excluded.good_since, message = excluded.message`, args...)
+		return err
+	})
 }
 
 // DeleteRolloutTargets is fanout.Store.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fanout"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/internal/clock"
@@ -26,6 +27,8 @@ type subject struct {
 	// placed are the sizes of the chunks.
 	placed []int
 	broken error
+	// asked is how many clusters were asked for, in all calls together.
+	asked int
 }
 
 func newSubject(n int) *subject {
@@ -40,9 +43,13 @@ func newSubject(n int) *subject {
 
 func (s *subject) Name() string { return "thing" }
 
-func (s *subject) Members(context.Context) ([]fanout.Member, error) {
+func (s *subject) Members(_ context.Context, ids []string) ([]fanout.Member, error) {
 	var all []fanout.Member
 	for _, id := range s.clusters {
+		if ids != nil && !slices.Contains(ids, id) {
+			continue
+		}
+		s.asked++
 		all = append(all, fanout.Member{
 			ClusterID: id, Name: id, Payload: s.given[id], Fresh: !s.away[id],
 			Runs: func(version string) bool { return s.runs[id] == version },
@@ -106,6 +113,14 @@ func newRolling(t *testing.T, s *store.Store, subj *subject) rolling {
 func (r rolling) start(plan fanout.Plan) {
 	r.t.Helper()
 	if _, err := r.Start(r.t.Context(), "ann", fanout.Request{Version: "v2", Payload: "two", Plan: plan}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// hear tells of a cluster as the feed does.
+func (r rolling) hear(clusterID string) {
+	r.t.Helper()
+	if err := r.Apply(r.t.Context(), []event.Row{{Change: event.Change{Kind: event.KindCluster, Key: clusterID, Cluster: clusterID}}}); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -262,11 +277,13 @@ func TestRolloutTouchesOnlyWhatDiffers(t *testing.T) {
 		}
 		// One that comes later gets it too.
 		subj.clusters = append(subj.clusters, "late")
+		r.hear("late")
 		r.settle()
 		if subj.given["late"] != "two" {
 			t.Error("a cluster that came later was left out")
 		}
 		subj.clusters = subj.clusters[1:]
+		r.hear("c0000")
 		r.settle()
 		if _, targets, err := r.Latest(t.Context()); err != nil || slices.ContainsFunc(targets, func(t fanout.Target) bool { return t.ClusterID == "c0000" }) {
 			t.Errorf("a cluster that is gone stays a target, %v", err)
@@ -322,6 +339,37 @@ func TestRolloutIsPausedAndGoesOnAfterAKill(t *testing.T) {
 		}
 		if last := again.settle(); last.Version != "v3" {
 			t.Errorf("the newest is %s", last.Version)
+		}
+	})
+}
+
+// A rollout that is done costs nothing while nothing comes; what comes is given
+// the version, and nobody else is asked.
+func TestRolloutThatIsDoneLooksAtWhatComes(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		s := p.open(t)
+		subj := newSubject(50)
+		r := newRolling(t, s, subj)
+		r.start(fanout.Plan{Waves: []string{"100%"}, Soak: time.Minute})
+		r.settle()
+		if last := r.after(2 * time.Minute); last.Phase != fanout.Done {
+			t.Fatalf("phase %s", last.Phase)
+		}
+		r.settle() // with all that was noted until now
+		subj.asked = 0
+		for range 10 {
+			r.clock.Advance(2 * time.Minute)
+			r.settle()
+		}
+		if subj.asked != 0 {
+			t.Errorf("%d clusters were asked for while nothing came", subj.asked)
+		}
+		subj.clusters = append(subj.clusters, "new")
+		subj.runs["new"], subj.given["new"] = "v1", "one"
+		r.hear("new")
+		r.settle()
+		if subj.given["new"] != "two" || subj.asked > 5 {
+			t.Errorf("the one that came has %q; %d clusters were asked for", subj.given["new"], subj.asked)
 		}
 	})
 }

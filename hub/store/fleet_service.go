@@ -11,7 +11,7 @@ import (
 )
 
 const serviceColumns = `SELECT s.id, s.cluster_id, COALESCE(c.name, ''), s.name, s.namespace, s.project_id, COALESCE(p.name, ''),
-	COALESCE(d.spec, ''), s.secrets, s.source_id, s.repository_id, s.revision, COALESCE(o.repository_id, ''), COALESCE(o.source_revision, ''),
+	COALESCE(d.spec, ''), COALESCE(d.secrets, ''), s.source_id, s.repository_id, s.revision, COALESCE(o.repository_id, ''), COALESCE(o.source_revision, ''),
 	COALESCE(o.digest, ''), COALESCE(o.entry, ''), COALESCE(o.size, 0), COALESCE(o.message, ''), COALESCE(o.author, ''), COALESCE(o.committed_at, 0),
 	s.spec_digest, s.paused, s.pinned_revision, s.undelivered, s.deleting, s.tombstone_id, s.sync_request, s.prune_approval, s.parent_id,
 	s.revised_at, s.created_at, s.updated_at, s.places, COALESCE(o.parts, ''), s.diff_request, s.sync_resources, s.limits, s.declared_by
@@ -46,7 +46,7 @@ func scanService(row scan) (v fleet.StoredService, err error) {
 // serviceArgs are the columns that both INSERT and UPDATE write, $1 to $23. The
 // content is that of the present revision, which was stored before.
 func (s *Store) serviceArgs(ctx context.Context, v fleet.StoredService) ([]any, error) {
-	version, err := s.PutSpec(ctx, v.ID, v.Spec)
+	version, err := s.PutSpec(ctx, v.ID, v.Spec, v.Secrets)
 	if err != nil {
 		return nil, err
 	}
@@ -63,14 +63,14 @@ func (s *Store) serviceArgs(ctx context.Context, v fleet.StoredService) ([]any, 
 		return nil, err
 	}
 	return []any{
-		v.ID, v.Namespace, v.ProjectID, version, v.Secrets, v.SourceID, v.RepositoryID, v.Revision, v.SpecDigest, v.Paused,
+		v.ID, v.Namespace, v.ProjectID, version, v.SourceID, v.RepositoryID, v.Revision, v.SpecDigest, v.Paused,
 		v.PinnedRevision, v.Deleting, v.TombstoneID, v.SyncRequest, v.PruneApproval, v.ParentID, v.RevisedAt, v.UpdatedAt,
 		v.Undelivered, places, v.DiffRequest, resources, limits, v.DeclaredBy,
 	}, nil
 }
 
 // presentContent is the content of a service's revision.
-const presentContent = "COALESCE((SELECT r.content_id FROM revisions r WHERE r.service_id = $1 AND r.number = $8), '')"
+const presentContent = "COALESCE((SELECT r.content_id FROM revisions r WHERE r.service_id = $1 AND r.number = $7), '')"
 
 // InsertService is fleet.Store.
 func (s *Store) InsertService(ctx context.Context, v fleet.StoredService) error {
@@ -79,7 +79,7 @@ func (s *Store) InsertService(ctx context.Context, v fleet.StoredService) error 
 		return err
 	}
 	args = append(args, v.ClusterID, v.Name, v.CreatedAt)
-	inserted, err := s.execOne(ctx, `INSERT INTO services (id, namespace, project_id, spec_version, secrets, source_id, repository_id,
+	inserted, err := s.execOne(ctx, `INSERT INTO services (id, namespace, project_id, spec_version, source_id, repository_id,
 		revision, spec_digest, paused, pinned_revision, deleting, tombstone_id, sync_request, prune_approval, parent_id, revised_at,
 		updated_at, undelivered, places, diff_request, sync_resources, limits, declared_by, cluster_id, name, created_at, content_id)
 		VALUES (`+placeholders(1, len(args))+", "+presentContent+") ON CONFLICT DO NOTHING", args...)
@@ -98,10 +98,10 @@ func (s *Store) UpdateService(ctx context.Context, v fleet.StoredService) error 
 	if err != nil {
 		return err
 	}
-	changed, err := s.execOne(ctx, `UPDATE services SET namespace = $2, project_id = $3, spec_version = $4, secrets = $5,
-		source_id = $6, repository_id = $7, revision = $8, spec_digest = $9, paused = $10, pinned_revision = $11, deleting = $12,
-		tombstone_id = $13, sync_request = $14, prune_approval = $15, parent_id = $16, revised_at = $17, updated_at = $18,
-		undelivered = $19, places = $20, diff_request = $21, sync_resources = $22, limits = $23, declared_by = $24,
+	changed, err := s.execOne(ctx, `UPDATE services SET namespace = $2, project_id = $3, spec_version = $4,
+		source_id = $5, repository_id = $6, revision = $7, spec_digest = $8, paused = $9, pinned_revision = $10, deleting = $11,
+		tombstone_id = $12, sync_request = $13, prune_approval = $14, parent_id = $15, revised_at = $16, updated_at = $17,
+		undelivered = $18, places = $19, diff_request = $20, sync_resources = $21, limits = $22, declared_by = $23,
 		content_id = `+presentContent+" WHERE id = $1", args...)
 	if err == nil && !changed {
 		return noService(v.ID)
@@ -234,11 +234,20 @@ func servicesAfter(cluster string, after fleet.Ref) (where []string, args []any,
 }
 
 // ServicesNamed is fleet.Store.
-func (s *Store) ServicesNamed(ctx context.Context, name string) ([]fleet.Service, error) {
-	return rowsOf(ctx, s, func(row scan) (fleet.Service, error) {
-		v, err := scanService(row)
-		return v.Service, err
-	}, serviceColumns+"WHERE s.name = $1", name)
+func (s *Store) ServicesNamed(ctx context.Context, name string, clusterIDs []string) (all []fleet.Service, err error) {
+	read := func(where string, args ...any) error {
+		return s.each(ctx, serviceColumns+"WHERE s.name = $1"+where, append([]any{name}, args...), func(row scan) error {
+			v, err := scanService(row)
+			all = append(all, v.Service)
+			return err
+		})
+	}
+	if clusterIDs == nil {
+		return all, read("")
+	}
+	return all, chunks(clusterIDs, func(args []any) error {
+		return read(" AND s.cluster_id IN ("+placeholders(2, len(args))+")", args...)
+	})
 }
 
 const rowColumns = `SELECT s.id, s.cluster_id, s.name, s.namespace, s.source_id, COALESCE(o.digest, ''), COALESCE(o.size, 0), s.spec_digest,

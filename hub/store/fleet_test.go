@@ -128,7 +128,7 @@ func newYard(t *testing.T, p place) *yard {
 
 func (y *yard) newFleet() *fleet.Fleet {
 	y.t.Helper()
-	values, err := config.New(config.Config{Store: y.store, Writer: y.store, Sealer: y.sealer, Places: y.places(), Default: y.standard})
+	values, err := config.New(config.Config{Store: y.store, Tells: y.store, Writer: y.store, Sealer: y.sealer, Places: y.places(), Default: y.standard})
 	if err != nil {
 		y.t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func (s *Store) DeleteTokens(ctx context.Context, ids []string) error {
 
 // DeleteExpiredTokens is identity.Store.
 func (s *Store) DeleteExpiredTokens(ctx context.Context, before int64) error {
-	_, err := s.exec(ctx, "DELETE FROM tokens WHERE expires_at <> 0 AND expires_at < $1", before)
+	_, err := s.exec(ctx, "DELETE FROM tokens WHERE expires_at > 0 AND expires_at < $1", before)
 	return err
 }
 

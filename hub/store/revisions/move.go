@@ -25,8 +25,8 @@ func (t *Table) Revise(ctx context.Context, all []fleet.Revised, at int64, keep 
 		with := "WITH v(id, spec_digest, namespace, content_id, cause) AS (VALUES " + list + ") "
 		number := "CAST(" + query.Placeholders(len(args)+1, 1) + " AS BIGINT)"
 		when, most := append(args, at), append(args[:len(args):len(args)], keep)
-		_, err := t.db.Exec(ctx, with+`INSERT INTO revisions (service_id, number, content_id, spec_version, spec_digest, secrets, cause, actor, created_at)
-			SELECT s.id, s.revision + 1, v.content_id, s.spec_version, v.spec_digest, s.secrets, v.cause,
+		_, err := t.db.Exec(ctx, with+`INSERT INTO revisions (service_id, number, content_id, spec_version, spec_digest, cause, actor, created_at)
+			SELECT s.id, s.revision + 1, v.content_id, s.spec_version, v.spec_digest, v.cause,
 				CASE WHEN v.cause = 'commit' THEN '' ELSE s.declared_by END, `+number+` FROM v JOIN services s ON s.id = v.id`, when...)
 		if err != nil {
 			return err
@@ -39,6 +39,12 @@ func (t *Table) Revise(ctx context.Context, all []fleet.Revised, at int64, keep 
 		_, err = t.db.Exec(ctx, with+`DELETE FROM revisions WHERE (service_id, number) IN (
 			SELECT r.service_id, r.number FROM v JOIN services s ON s.id = v.id JOIN revisions r ON r.service_id = s.id
 			AND r.number <= s.revision - `+number+`)`, most...)
+		if err != nil {
+			return err
+		}
+		_, err = t.db.Exec(ctx, with+`DELETE FROM specs WHERE (owner_id, version) IN (
+			SELECT d.owner_id, d.version FROM v JOIN services s ON s.id = v.id JOIN specs d ON d.owner_id = s.id AND d.version <> s.spec_version
+			WHERE NOT EXISTS (SELECT 1 FROM revisions r WHERE r.service_id = d.owner_id AND r.spec_version = d.version))`, args...)
 		return err
 	})
 }

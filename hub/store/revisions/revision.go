@@ -22,7 +22,7 @@ func New(db query.DB, c clock.Clock) *Table { return &Table{db, c} }
 // columns are read with r for the revision, o for its content and d for its
 // spec. A commit's author is who made the revision.
 const columns = `SELECT r.service_id, r.number, o.repository_id, o.source_revision, o.digest, o.entry, o.size, o.message, o.author,
-	o.committed_at, r.spec_digest, r.cause, r.actor, r.created_at, COALESCE(d.spec, ''), r.secrets, o.parts
+	o.committed_at, r.spec_digest, r.cause, r.actor, r.created_at, COALESCE(d.spec, ''), COALESCE(d.secrets, ''), o.parts
 	FROM revisions r JOIN contents o ON o.id = r.content_id LEFT JOIN specs d ON d.owner_id = r.service_id AND d.version = r.spec_version `
 
 func scan(row query.Scan) (r fleet.StoredRevision, err error) {
@@ -48,7 +48,7 @@ func (t *Table) InsertRevision(ctx context.Context, r fleet.StoredRevision, keep
 	if _, err := t.db.Exec(ctx, "UPDATE services SET revision = revision WHERE id = $1", r.ServiceID); err != nil {
 		return err
 	}
-	version, err := t.PutSpec(ctx, r.ServiceID, r.Spec)
+	version, err := t.PutSpec(ctx, r.ServiceID, r.Spec, r.Secrets)
 	if err != nil {
 		return err
 	}
@@ -56,18 +56,18 @@ func (t *Table) InsertRevision(ctx context.Context, r fleet.StoredRevision, keep
 	if err != nil {
 		return err
 	}
-	_, err = t.db.Exec(ctx, `INSERT INTO revisions (service_id, number, content_id, spec_version, spec_digest, secrets, cause, actor, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		r.ServiceID, r.Number, content[0], version, r.SpecDigest, r.Secrets, r.Cause, r.By, r.CreatedAt)
+	_, err = t.db.Exec(ctx, `INSERT INTO revisions (service_id, number, content_id, spec_version, spec_digest, cause, actor, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		r.ServiceID, r.Number, content[0], version, r.SpecDigest, r.Cause, r.By, r.CreatedAt)
 	if err != nil {
 		return err
 	}
 	return t.trim(ctx, r.ServiceID, keep)
 }
 
-// PutSpec keeps what an owner is declared as, and returns its version: the
-// one that has it already, else a new one.
-func (t *Table) PutSpec(ctx context.Context, ownerID string, spec fleet.Spec) (int64, error) {
+// PutSpec keeps what an owner is declared as, with the names of its documents,
+// and returns its version: the one that has it already, else a new one.
+func (t *Table) PutSpec(ctx context.Context, ownerID string, spec fleet.Spec, secrets string) (int64, error) {
 	text, err := query.JSON(spec)
 	if err != nil {
 		return 0, err
@@ -76,12 +76,28 @@ func (t *Table) PutSpec(ctx context.Context, ownerID string, spec fleet.Spec) (i
 	found, _, err := query.One(ctx, t.db, func(row query.Scan) (v versions, err error) {
 		err = row(&v.last, &v.same)
 		return v, err
-	}, "SELECT COALESCE(max(version), 0), COALESCE(max(CASE WHEN spec = $2 THEN version END), 0) FROM specs WHERE owner_id = $1", ownerID, text)
+	}, `SELECT COALESCE(max(version), 0), COALESCE(max(CASE WHEN spec = $2 AND secrets = $3 THEN version END), 0)
+		FROM specs WHERE owner_id = $1`, ownerID, text, secrets)
 	if err != nil || found.same > 0 {
 		return found.same, err
 	}
-	_, err = t.db.Exec(ctx, "INSERT INTO specs (owner_id, version, spec) VALUES ($1, $2, $3)", ownerID, found.last+1, text)
-	return found.last + 1, err
+	version := found.last + 1
+	_, err = t.db.Exec(ctx, "INSERT INTO specs (owner_id, version, spec, secrets) VALUES ($1, $2, $3, $4)", ownerID, version, text, secrets)
+	if err != nil {
+		return 0, err
+	}
+	documents, err := fleet.Documents(secrets)
+	if err != nil {
+		return 0, err
+	}
+	var rows query.Values
+	for _, id := range documents {
+		rows.Add(id, ownerID, version)
+	}
+	return version, rows.Each(func(list string, args []any) error {
+		_, err := t.db.Exec(ctx, "INSERT INTO spec_documents (document_id, owner_id, version) VALUES "+list+" ON CONFLICT DO NOTHING", args...)
+		return err
+	})
 }
 
 // Revision is fleet.RevisionStore.

@@ -1,0 +1,76 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/axle-cd/axle/hub/config"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/internal/eventually"
+)
+
+// telling counts the services that are brought up to date.
+type telling struct {
+	*fleet.Fleet
+	told atomic.Int32
+}
+
+func (s *telling) Reconfigure(ctx context.Context, serviceID, by string, refresh bool) (bool, error) {
+	s.told.Add(1)
+	return s.Fleet.Reconfigure(ctx, serviceID, by, refresh)
+}
+
+// A context's services are told once of each change, by whoever leads then, and
+// not again by the next one. Their revisions name who changed the context.
+func TestServicesAreToldOnceOfAContext(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		y := newYard(t, p)
+		y.cluster("edge-1")
+		ref := fleet.Ref{Cluster: "edge-1", Name: "web"}
+		y.setBag(config.BagChange{Kind: config.KindContext, Name: "shop", Bag: fleet.Bag{Values: map[string]any{"colour": "red"}}})
+		y.upstream.commit(sourceIDOf("repo_main", "main", "web"), 1)
+		uses := spec("web")
+		uses.Contexts = []string{"shop"}
+		y.must(y.CreateService(t.Context(), "ann", fleet.ServiceRequest{Ref: ref, Spec: uses}))
+		// Nobody leads meanwhile.
+		if _, err := y.values.SetBag(t.Context(), config.BagChange{Kind: config.KindContext, Name: "shop", By: "dora", Bag: fleet.Bag{Values: map[string]any{"colour": "blue"}}}); err != nil {
+			t.Fatal(err)
+		}
+		lead := func() (services *telling, stop func()) {
+			services = &telling{Fleet: y.Fleet}
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- y.values.Lead(ctx, services) }()
+			eventually.For(t, 10*time.Second, "all are told", func() error {
+				left, err := y.store.UntoldBags(t.Context())
+				if err == nil && len(left) > 0 {
+					err = errors.New("some were not told")
+				}
+				return err
+			})
+			return services, func() {
+				cancel()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		first, stop := lead()
+		stop()
+		revisions, err := y.Revisions(t.Context(), ref)
+		if err != nil || len(revisions) != 2 || revisions[0].By != "dora" || revisions[0].Cause != fleet.CauseConfiguration {
+			t.Errorf("revisions %+v, %v; want a second one by dora", revisions, err)
+		}
+		if n := first.told.Load(); n != 1 {
+			t.Errorf("%d services were told of a change of one's context", n)
+		}
+		next, stop := lead()
+		stop()
+		if n := next.told.Load(); n != 0 {
+			t.Errorf("whoever led next told %d services of what they have", n)
+		}
+	})
+}
