@@ -33,3 +33,6 @@ func (s *Store) Disconnect() {
 		pool.SetMaxIdleConns(poolReaders)
 	}
 }
+
+// Trace tells of each statement that runs from now on; nil ends it.
+func (s *Store) Trace(fn func(statement string, args []any)) { s.trace = fn }

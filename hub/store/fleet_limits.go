@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/store/query"
@@ -85,8 +87,21 @@ func (s *Store) NamespacesOfProject(ctx context.Context, projectID string) (map[
 
 // ServicesToLimit is fleet.MoveStore.
 func (s *Store) ServicesToLimit(ctx context.Context, after string, limit int) ([]fleet.StoredService, error) {
-	return rowsOf(ctx, s, scanService, serviceColumns+`WHERE s.project_id IN (SELECT id FROM projects WHERE unsettled = 1)
-		AND s.id > $1 AND s.limits <> COALESCE(p.delivered, '') AND NOT (s.parent_id = 'hub' AND s.source_id = '') ORDER BY s.id LIMIT $2`, after, limit)
+	// Nearly always there are none, and nothing more is asked.
+	projects, err := rowsOf(ctx, s, value[string], "SELECT id FROM projects WHERE unsettled = 1")
+	if err != nil || len(projects) == 0 {
+		return nil, err
+	}
+	var all []fleet.StoredService
+	err = chunks(projects, func(args []any) error {
+		part, err := rowsOf(ctx, s, scanService, serviceColumns+"WHERE s.project_id IN ("+placeholders(3, len(args))+`) AND s.id > $1
+			AND s.limits <> COALESCE(p.delivered, '') AND NOT (s.parent_id = 'hub' AND s.source_id = '') ORDER BY s.id LIMIT $2`,
+			append([]any{after, limit}, args...)...)
+		all = append(all, part...)
+		return err
+	})
+	slices.SortFunc(all, func(a, b fleet.StoredService) int { return strings.Compare(a.ID, b.ID) })
+	return all[:min(limit, len(all))], err
 }
 
 // ProjectsSettled is fleet.LimitStore.

@@ -54,7 +54,7 @@ func (s *Store) PutSource(ctx context.Context, src gitcache.Source) error {
 }
 
 // sourcesAtOnce is how many sources one look is at.
-const sourcesAtOnce = 5000
+const sourcesAtOnce = 2000
 
 // DropSources deletes, with their heads, sources that no service refers to and
 // that were last put before the given time. Each call looks at a number of them

@@ -57,7 +57,11 @@ func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, err
 	if err != nil {
 		return 0, err
 	}
-	result, err := tx.ExecContext(ctx, s.dialect.statement(query), clean...)
+	statement := s.dialect.statement(query)
+	if s.trace != nil {
+		s.trace(statement, clean)
+	}
+	result, err := tx.ExecContext(ctx, statement, clean...)
 	if err != nil {
 		return 0, err
 	}
@@ -81,7 +85,11 @@ func (s *Store) each(ctx context.Context, statement string, args []any, take fun
 	if err != nil {
 		return err
 	}
-	rows, err := s.reader(ctx).QueryContext(ctx, s.dialect.statement(statement), clean...)
+	statement = s.dialect.statement(statement)
+	if s.trace != nil {
+		s.trace(statement, clean)
+	}
+	rows, err := s.reader(ctx).QueryContext(ctx, statement, clean...)
 	if err != nil {
 		return s.coded(err)
 	}

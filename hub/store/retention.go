@@ -19,7 +19,7 @@ const (
 	// retentionChunk is how many rows one transaction drops.
 	retentionChunk = 500
 	// retentionPages is how many pages of a table one look is at.
-	retentionPages = 10
+	retentionPages = 5
 )
 
 // retain drops old rows until the context ends.
@@ -80,11 +80,12 @@ func (s *Store) prunePages(ctx context.Context, at *string, drop func(ctx contex
 
 func (s *Store) pruneFeed(ctx context.Context, before int64) (n int64, err error) {
 	err = s.Write(ctx, func(ctx context.Context) (err error) {
+		// The oldest come first, so those after a page of younger ones are not
+		// looked at.
 		n, err = s.exec(ctx, `DELETE FROM outbox WHERE (incarnation, sequence) IN (
-			SELECT o.incarnation, o.sequence FROM outbox o
-			WHERE o.committed_at < $1
-			  AND o.sequence < (SELECT max(l.sequence) FROM outbox l WHERE l.incarnation = o.incarnation)
-			ORDER BY o.incarnation, o.sequence LIMIT $2)`, before, retentionChunk)
+			SELECT incarnation, sequence FROM (SELECT o.incarnation, o.sequence, o.committed_at FROM outbox o
+				WHERE o.sequence < (SELECT max(l.sequence) FROM outbox l WHERE l.incarnation = o.incarnation)
+				ORDER BY o.incarnation, o.sequence LIMIT $2) page WHERE committed_at < $1)`, before, retentionChunk)
 		return err
 	})
 	return n, err
@@ -93,8 +94,8 @@ func (s *Store) pruneFeed(ctx context.Context, before int64) (n int64, err error
 func (s *Store) pruneEvents(ctx context.Context, before int64) (n int64, err error) {
 	err = s.Write(ctx, func(ctx context.Context) (err error) {
 		n, err = s.exec(ctx, `DELETE FROM events WHERE id IN (
-			SELECT id FROM events WHERE at < $1 AND id < (SELECT max(id) FROM events)
-			ORDER BY id LIMIT $2)`, before, retentionChunk)
+			SELECT id FROM (SELECT id, at FROM events WHERE id < (SELECT max(id) FROM events)
+				ORDER BY id LIMIT $2) page WHERE at < $1)`, before, retentionChunk)
 		return err
 	})
 	return n, err

@@ -73,6 +73,8 @@ type Store struct {
 	// pruned is how far retention came in what it looks at in pages.
 	pruned   struct{ artifact, content, source string }
 	announce chan struct{}
+	// trace is told of each statement; tests alone set it.
+	trace func(statement string, args []any)
 	// auditEnd is where the audit log ended when this process last wrote to it.
 	auditEnd atomic.Pointer[hashchain.End]
 }

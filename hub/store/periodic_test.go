@@ -1,0 +1,423 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/axle-cd/axle/hub/config"
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fanout"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// fleetTables grow with the fleet. What is done now and then, and each poll and
+// report, looks at rows of them that it names, at what changed, or at a bounded
+// number.
+//
+// Repositories and their leases are not among them: each replica decides by
+// all of them which it should fetch, and keeps that in memory.
+var fleetTables = []string{
+	"agent_keys", "artifact_parts", "artifacts", "clusters", "config_documents", "config_uses", "config_values", "content_parts",
+	"contents", "diffs", "events", "heads", "outbox", "revisions", "rollout_targets", "service_sources", "services", "sources",
+	"spec_documents", "specs", "status_sums", "statuses", "superseded", "test_runs", "tokens",
+}
+
+const (
+	// fleetSize is how many rows the tables have, and mostRead how many of
+	// them one turn may read: more than any page, and far fewer than all.
+	fleetSize = 20_000
+	mostRead  = 6_000
+)
+
+// periodic is what is done now and then, by the file that has the timer or
+// takes the call.
+type periodic struct {
+	file string
+	run  func(y *yard, c *crowded) error
+}
+
+// crowded is a fleet of fleetSize.
+type crowded struct {
+	cluster fleet.Cluster
+	web     fleet.ServiceView
+	engine  *fanout.Engine
+	epoch   int64
+	source  gitcache.Source
+	commits int
+}
+
+func (c *crowded) head(digest digest.Digest) []gitcache.Head {
+	return []gitcache.Head{{SourceID: c.source.ID, RepositoryID: "repo_main", Revision: "r", Digest: digest}}
+}
+
+var holder = gitcache.Holder{Replica: "hub-0", Boot: "1"}
+
+// in is a step of a transaction that changes something.
+func in(fn func(ctx context.Context, y *yard, c *crowded) error) func(y *yard, c *crowded) error {
+	return func(y *yard, c *crowded) error {
+		return y.store.Write(y.t.Context(), func(ctx context.Context) error { return fn(ctx, y, c) })
+	}
+}
+
+// all runs some one after the other.
+func all(steps ...func(y *yard, c *crowded) error) func(y *yard, c *crowded) error {
+	return func(y *yard, c *crowded) error {
+		for i, step := range steps {
+			if err := step(y, c); err != nil {
+				return fmt.Errorf("step %d: %w", i, err)
+			}
+		}
+		return nil
+	}
+}
+
+// read is a step whose answer nobody needs.
+func read[T any](fn func(ctx context.Context, y *yard, c *crowded) (T, error)) func(y *yard, c *crowded) error {
+	return func(y *yard, c *crowded) error {
+		_, err := fn(y.t.Context(), y, c)
+		return err
+	}
+}
+
+var periodics = map[string]periodic{
+	"the feed is looked at": {"event/feed.go", all(
+		read(func(ctx context.Context, y *yard, _ *crowded) (any, error) { return y.store.Incarnation(ctx) }),
+		read(func(ctx context.Context, y *yard, _ *crowded) (any, error) {
+			last, err := y.store.LastSequence(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return y.store.ChangesAfter(ctx, last-1, 500)
+		}),
+	)},
+	"a report": {"store/batch.go", func(y *yard, c *crowded) error {
+		c.commits++
+		y.report(fleet.ReportBatch{ClusterID: c.cluster.ID, Reports: []fleet.Report{report(c.web, "", fmt.Sprint("h", c.commits))}})
+		return nil
+	}},
+	"a ping": {"store/batch.go", func(y *yard, c *crowded) error {
+		return y.Ping(y.t.Context(), c.cluster.ID, fleet.ClusterPing{AgentVersion: "0.1.0"})
+	}},
+	"a drained tombstone": {"store/batch.go", func(y *yard, c *crowded) error {
+		_, err := y.StoreReports(y.t.Context(), fleet.ReportBatch{ClusterID: c.cluster.ID, Drained: []string{"tmb_none"}})
+		return err
+	}},
+	"specs are asked for": {"store/batch.go", read(func(ctx context.Context, y *yard, c *crowded) (any, error) {
+		specs, _, err := y.AgentSpecs(ctx, c.cluster.ID, []string{c.web.ID})
+		return specs, err
+	})},
+	"heads and limits are followed up": {"heads.go", all(
+		func(y *yard, _ *crowded) error { return y.SettleLimits(y.t.Context()) },
+		func(y *yard, _ *crowded) error { return y.FollowHeads(y.t.Context()) },
+		read(func(ctx context.Context, y *yard, _ *crowded) (any, error) { return y.store.MovedSources(ctx, "", 500) }),
+	)},
+	"old rows are dropped": {"store/retention.go", func(y *yard, _ *crowded) error { return y.store.Prune(y.t.Context()) }},
+	"values are followed up": {"config/follow.go", all(
+		read(func(ctx context.Context, y *yard, _ *crowded) (any, error) { return y.store.UntoldBags(ctx) }),
+		read(func(ctx context.Context, y *yard, _ *crowded) (any, error) {
+			return y.store.UsedNames(ctx, fleet.UseReference)
+		}),
+		read(func(ctx context.Context, y *yard, _ *crowded) (any, error) {
+			unused, _, err := y.store.UnusedDocuments(ctx, "", 1, 500)
+			return unused, err
+		}),
+		read(func(ctx context.Context, y *yard, _ *crowded) (any, error) {
+			return y.store.Setting(ctx, "config_move")
+		}),
+	)},
+	"a rollout that is done": {"fanout/engine.go", func(y *yard, c *crowded) error {
+		_, err := c.engine.Step(y.t.Context())
+		if err == nil {
+			err = c.engine.Apply(y.t.Context(), []event.Row{{Change: event.Change{Kind: event.KindReport, Cluster: c.cluster.ID}}})
+		}
+		if err == nil {
+			_, err = c.engine.Step(y.t.Context())
+		}
+		return err
+	}},
+	"a diff and test runs": {"store/batch.go", all(
+		func(y *yard, c *crowded) error {
+			return y.StoreDiff(y.t.Context(), c.cluster.ID, fleet.Diff{ServiceID: c.web.ID})
+		},
+		func(y *yard, c *crowded) error {
+			return y.StoreTestRuns(y.t.Context(), c.cluster.ID, []fleet.TestRun{{ServiceID: c.web.ID, Key: "k", State: "Passed"}})
+		},
+	)},
+	"tokens were used": {"identity/last_use.go", all(
+		in(func(ctx context.Context, y *yard, c *crowded) error {
+			if _, err := y.store.ClusterTokens(ctx, c.cluster.ID); err != nil {
+				return err
+			}
+			return y.store.TouchTokens(ctx, map[string]int64{"tok_00001": 1})
+		}),
+		in(func(ctx context.Context, y *yard, _ *crowded) error { return y.store.DeleteExpiredTokens(ctx, 1) }),
+		in(func(ctx context.Context, y *yard, _ *crowded) error { return y.store.DropSessions(ctx, 1) }),
+		read(func(ctx context.Context, y *yard, _ *crowded) (any, error) { return y.store.StaleBindings(ctx, 500) }),
+		func(y *yard, _ *crowded) error {
+			if _, err := y.store.AgentKey(y.t.Context(), "cl_none"); !errcode.Is(err, errcode.NotFound) {
+				return err
+			}
+			return nil
+		},
+	)},
+	"leases": {"gitcache/shard/keeper.go", read(func(ctx context.Context, y *yard, _ *crowded) (any, error) {
+		return y.store.Renew(ctx, holder, time.Hour)
+	})},
+	"a look at an upstream": {"gitcache/gitagent/agent.go", all(
+		read(func(ctx context.Context, y *yard, _ *crowded) (any, error) {
+			return y.store.Credentials(ctx, "repo_main")
+		}),
+		func(y *yard, c *crowded) error { return y.store.StartFetch(y.t.Context(), "repo_main", c.epoch, 0) },
+		func(y *yard, c *crowded) error {
+			c.commits++
+			d := contentDigest(fmt.Sprint(c.commits))
+			return y.store.WriteHeads(y.t.Context(), "repo_main", c.epoch, c.head(d), []gitcache.Artifact{{Digest: d, Recipe: record.Recipe{Kind: record.Git, RepositoryID: "repo_main", Commit: "c"}}})
+		},
+		func(y *yard, c *crowded) error {
+			return y.store.WriteHealth(y.t.Context(), "repo_main", c.epoch, gitcache.Health{State: record.Pullable})
+		},
+	)},
+	"second copies": {"gitcache/second.go", read(func(ctx context.Context, y *yard, _ *crowded) (any, error) { return y.store.Pins(ctx, "repo_main") })},
+	"tarballs are swept": {"gitcache/cache.go", all(
+		read(func(ctx context.Context, y *yard, _ *crowded) (any, error) {
+			return y.store.Pinned(ctx, []digest.Digest{contentDigest("a"), contentDigest("b")})
+		}),
+		read(func(ctx context.Context, y *yard, _ *crowded) (any, error) {
+			return y.store.DropSources(ctx, time.Unix(1, 0))
+		}),
+	)},
+}
+
+func newCrowd(t *testing.T, p place) (*yard, *crowded) {
+	t.Helper()
+	y := newYard(t, p)
+	c := &crowded{cluster: y.cluster("edge-1")}
+	if _, err := y.store.CreateRepository(t.Context(), gitcache.Repository{ID: "repo_main", Name: "main", Kind: record.Git, URL: "https://git.example.test/main"}, gitcache.Credentials{}); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if c.epoch, err = y.store.Acquire(t.Context(), "repo_main", holder, 1<<40, 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	if c.source, err = gitcache.NewSource("repo_main", "main", "web", nil); err == nil {
+		err = y.store.PutSource(t.Context(), c.source)
+	}
+	if err == nil {
+		first := contentDigest("first")
+		err = y.store.WriteHeads(t.Context(), "repo_main", c.epoch, c.head(first), []gitcache.Artifact{{Digest: first, Recipe: record.Recipe{
+			Kind: record.Git, RepositoryID: "repo_main", Parts: []record.Part{{Recipe: record.Recipe{RepositoryID: "repo_other"}}},
+		}}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	y.upstream.commit(sourceIDOf("repo_main", "main", "web"), 1)
+	y.setBag(config.BagChange{Kind: config.KindContext, Name: "shop", Bag: fleet.Bag{Values: map[string]any{"a": "b"}}})
+	uses := spec("web")
+	uses.Contexts, uses.Secrets = []string{"shop"}, map[string]string{"password": "hunter2"}
+	c.web = y.must(y.CreateService(t.Context(), "ann", fleet.ServiceRequest{Ref: fleet.Ref{Cluster: "edge-1", Name: "web"}, Spec: uses}))
+	y.report(fleet.ReportBatch{ClusterID: c.cluster.ID, Reports: []fleet.Report{report(c.web, "", "h")}})
+	if c.engine, err = fanout.New(fanout.Config{Store: y.store, Writer: y.store, Subject: fanout.Agents{Fleet: y.Fleet}, Clock: y.clock}); err != nil {
+		t.Fatal(err)
+	}
+	if err := y.FollowHeads(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	id := numbered
+	db := p.raw(t)
+	for _, statement := range []string{
+		"INSERT INTO contents (id, repository_id, source_revision, digest, entry, size, message, author, committed_at, parts, created_at) SELECT 'cnt-a', repository_id, '', digest, '', 0, '', '', 0, '[]', 0 FROM contents",
+		"INSERT INTO content_parts (content_id, digest, repository_id) VALUES ('cnt-a', 'axle1:a', 'repo_main')",
+		"INSERT INTO service_sources (service_id, source_id, repository_id) VALUES ('svc-a', 'src_a', 'repo_main')",
+		"INSERT INTO superseded (digest, at) VALUES ('axle1:a', 0)",
+	} {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	db.Close()
+	for _, copied := range []struct {
+		table, where string
+		set          map[string]string
+	}{
+		{"clusters", "name = 'edge-1'", map[string]string{"id": id("cl_"), "name": id("edge-"), "handle": id("edge-")}},
+		{"contents", "parts = ''", map[string]string{"id": id("cnt-"), "digest": id("axle1:")}},
+		{"services", "name = 'web'", map[string]string{"id": id("svc-"), "cluster_id": id("cl_"), "content_id": id("cnt-"), "source_id": id("src_")}},
+		{"revisions", "number = 1", map[string]string{"service_id": id("svc-"), "content_id": id("cnt-")}},
+		{"specs", "version = 1", map[string]string{"owner_id": id("svc-")}},
+		{"spec_documents", "document_id = (SELECT min(document_id) FROM spec_documents)", map[string]string{"owner_id": id("svc-"), "document_id": id("doc_")}},
+		{"statuses", "hash = 'h'", map[string]string{"service_id": id("svc-"), "cluster_id": id("cl_")}},
+		{"status_sums", "count = 1", map[string]string{"cluster_id": id("cl_")}},
+		{"config_documents", "id = (SELECT min(id) FROM config_documents)", map[string]string{"id": id("doc_")}},
+		{"config_uses", "kind = 'context'", map[string]string{"service_id": id("svc-")}},
+		{"sources", "folder = 'web'", map[string]string{"id": id("src_")}},
+		{"heads", "revision = 'r'", map[string]string{"source_id": id("src_"), "digest": id("axle1:")}},
+		{"artifacts", "repository_id = 'repo_main'", map[string]string{"digest": id("axle1:"), "repository_id": id("repo_")}},
+		{"artifact_parts", "repository_id = 'repo_other'", map[string]string{"digest": id("axle1:"), "repository_id": id("repo_")}},
+		{"content_parts", "content_id = 'cnt-a'", map[string]string{"content_id": id("cnt-"), "digest": id("axle1:")}},
+		{"service_sources", "service_id = 'svc-a'", map[string]string{"service_id": id("svc-"), "source_id": id("src_")}},
+		{"superseded", "digest = 'axle1:a'", map[string]string{"digest": id("axle1:"), "at": fmt.Sprint(time.Now().UnixMicro(), " + n")}},
+		{"outbox", "sequence = 1", map[string]string{"incarnation": "'0'", "sequence": "n"}},
+		{"events", "id = (SELECT min(id) FROM events)", map[string]string{"id": "1000 + n"}},
+	} {
+		p.copies(t, copied.table, copied.where, fleetSize, copied.set)
+	}
+	for _, statement := range []string{
+		"UPDATE config_uses SET kind = 'reference', name = 'default:a' WHERE service_id LIKE 'svc-1%'",
+		`INSERT INTO tokens (id, kind, name, hash, cluster_id, owner_id, owner_name, scopes, expires_at, created_at)
+			SELECT 'tok_' || substr(id, 5), 'deploy', '', '0' || substr(id, 5), cluster_id, '', '', '[]', 0, 0 FROM services WHERE length(id) = 9`,
+		"INSERT INTO agent_keys (cluster_id, cluster_name, public_key, cluster_uid, token_id, boot_id, past_boots, registered_at) SELECT id, name, id, '', '', '', '[]', 0 FROM clusters",
+		"INSERT INTO rollouts (id, subject, version, payload, plan, phase, created_at, updated_at) VALUES ('rol_1', 'axle-agent', 'v1', '', '{}', 'Done', 0, 0)",
+		"INSERT INTO rollout_targets (rollout_id, cluster_id, wave, state) SELECT 'rol_1', id, 0, 'Good' FROM clusters",
+		"INSERT INTO diffs (service_id, request, revision, made_at, reported_at) SELECT id, 0, 0, 0, 0 FROM services",
+		"INSERT INTO test_runs (service_id, run_key, revision, state, created_at, reported_at, tests) SELECT id, 'old', 0, 'Passed', 0, 0, '[]' FROM services",
+	} {
+		db := p.raw(t)
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+		db.Close()
+	}
+	return y, c
+}
+
+// No periodic query scans a table of the fleet: neither does its plan say so on
+// either database, nor does Postgres read more than a bounded number of rows.
+func TestNoPeriodicQueryScansTheFleet(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		y, c := newCrowd(t, p)
+		db := p.raw(t)
+		if _, err := db.ExecContext(t.Context(), "ANALYZE"); err != nil {
+			t.Fatal(err)
+		}
+		db.Close()
+		for name, one := range periodics {
+			// Once for what is looked at once after a start.
+			if err := one.run(y, c); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			t.Run(name, func(t *testing.T) {
+				plain := map[string][]any{}
+				run := func() {
+					y.store.Trace(func(statement string, args []any) { plain[statement] = args })
+					err := one.run(y, c)
+					y.store.Trace(nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				if p.config.DatabaseURL == "" {
+					run()
+				} else {
+					for table, read := range y.readsOf(p, run) {
+						if slices.Contains(fleetTables, table) && (read.Rows > mostRead || read.Scans > 0 && read.Rows > 500) {
+							t.Errorf("%d rows of %s are read, %d scans", read.Rows, table, read.Scans)
+						}
+					}
+				}
+				for statement, args := range plain {
+					for _, problem := range p.scans(t, statement, args) {
+						t.Errorf("%s:\n%s", problem, statement)
+					}
+				}
+			})
+		}
+	})
+}
+
+// scans explains a statement and returns where it goes through a whole table of
+// the fleet.
+func (p place) scans(t *testing.T, statement string, args []any) []string {
+	t.Helper()
+	if word, _, _ := strings.Cut(statement, " "); word == "SAVEPOINT" || word == "RELEASE" {
+		return nil
+	}
+	db := p.raw(t)
+	defer db.Close()
+	if p.config.DatabaseURL == "" {
+		return liteScans(t, db, statement, args)
+	}
+	var text []byte
+	if err := db.QueryRowContext(t.Context(), "EXPLAIN (FORMAT JSON) "+statement, args...).Scan(&text); err != nil {
+		t.Fatalf("explain %s: %v", statement, err)
+	}
+	var plans []struct{ Plan plan }
+	if err := json.Unmarshal(text, &plans); err != nil {
+		t.Fatal(err)
+	}
+	return plans[0].Plan.scans(false)
+}
+
+// plan is a node of what Postgres would do.
+type plan struct {
+	Type     string `json:"Node Type"`
+	Relation string `json:"Relation Name"`
+	Index    string `json:"Index Name"`
+	Cond     string `json:"Index Cond"`
+	Rows     int64  `json:"Plan Rows"`
+	Plans    []plan
+}
+
+// scans are the nodes that read a table, or an index, from one end to the other;
+// below a limit they do not.
+func (n plan) scans(limited bool) (found []string) {
+	limited = limited || n.Type == "Limit"
+	whole := strings.HasSuffix(n.Type, "Scan") && n.Cond == "" && (n.Type != "Bitmap Heap Scan") && !limited
+	if whole && slices.ContainsFunc(fleetTables, func(table string) bool {
+		return n.Relation == table || n.Relation == "" && strings.HasPrefix(n.Index, table+"_")
+	}) {
+		found = append(found, fmt.Sprintf("%s of %s %s, %d rows", n.Type, n.Relation, n.Index, n.Rows))
+	}
+	for _, below := range n.Plans {
+		found = append(found, below.scans(limited && n.Type != "Sort" && n.Type != "Aggregate" && n.Type != "Hash")...)
+	}
+	return found
+}
+
+var named = regexp.MustCompile(`(?i)\b(?:FROM|JOIN|UPDATE|INTO)\s+(\w+)(?:\s+(?:AS\s+)?(\w+))?`)
+
+// liteScans reads SQLite's plan, which names tables by their aliases. What goes
+// along an index and ends at a limit is no scan.
+func liteScans(t *testing.T, db *sql.DB, statement string, args []any) (found []string) {
+	t.Helper()
+	aliases := map[string]string{}
+	for _, m := range named.FindAllStringSubmatch(statement, -1) {
+		for _, name := range m[1:] {
+			aliases[name] = m[1]
+		}
+	}
+	rows, err := db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+statement, args...)
+	if err != nil {
+		t.Fatalf("explain %s: %v", statement, err)
+	}
+	defer rows.Close()
+	paged, sorted := strings.Contains(statement, "LIMIT"), false
+	for rows.Next() {
+		var id, parent, unused int
+		var line string
+		if err := rows.Scan(&id, &parent, &unused, &line); err != nil {
+			t.Fatal(err)
+		}
+		sorted = sorted || strings.Contains(line, "TEMP B-TREE")
+		what, scan := strings.CutPrefix(line, "SCAN ")
+		name, by, _ := strings.Cut(what, " ")
+		if scan && slices.Contains(fleetTables, aliases[name]) && !(paged && !sorted && strings.HasPrefix(by, "USING ")) {
+			found = append(found, line+" ("+aliases[name]+")")
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}

@@ -1,0 +1,97 @@
+package store_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// unlisted are the files of the hub with timers whose work asks the database
+// nothing, or nothing about the fleet, with the reason.
+var unlisted = map[string]string{
+	"behind.go":                         "asks other replicas",
+	"config/migrate.go":                 "a migration between backends while it is under way, some documents at a time",
+	"declared.go":                       "reads files",
+	"event/audit/export.go":             "rows of the audit log after a cursor",
+	"event/audit/log.go":                "the end of the audit log",
+	"event/audit/run.go":                "the ends of the audit log: a page of the oldest, the newest",
+	"gitcache/artifactagent/agent.go":   "as gitcache/gitagent/agent.go",
+	"gitcache/gitagent/gather.go":       "one repository",
+	"gitcache/gitagent/guard.go":        "the guard of child processes",
+	"gitcache/gitagent/guard_line.go":   "the guard of child processes",
+	"gitcache/gitagent/pass.go":         "as gitcache/gitagent/agent.go",
+	"gitcache/gitagent/read.go":         "one repository's disk",
+	"gitcache/pace/pace.go":             "waits",
+	"gitcache/place.go":                 "repositories and their leases, which each replica decides by",
+	"gitcache/upstream/objects.go":      "one repository's processes",
+	"gitcache/upstream/ssh.go":          "one connection",
+	"gitcache/upstream/wire/request.go": "one request",
+	"identity/password.go":              "waits",
+	"peer/lease.go":                     "one row a lease",
+	"peer/members.go":                   "the hub's replicas",
+	"peer/mirror.go":                    "one copy",
+	"peer/tarball.go":                   "one copy",
+	"replicas.go":                       "tells other replicas what is in memory",
+	"setup.go":                          "whether there is a user, until there is one",
+	"tunnel/authproxy/streams.go":       "one stream",
+	"tunnel/peers.go":                   "tells other replicas what is in memory",
+	"tunnel/sweep.go":                   "tunnels in memory",
+	"tunnel/tunnels.go":                 "tunnels in memory",
+}
+
+// A timer that is added says what it asks the database, or that it asks it
+// nothing that grows with the fleet.
+func TestEveryTimerOfTheHubIsListed(t *testing.T) {
+	listed := map[string]bool{}
+	for _, p := range periodics {
+		listed[p.file] = true
+	}
+	found := map[string]bool{}
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.SelectorExpr)
+			if !ok || !slices.Contains([]string{"After", "AfterFunc", "NewTicker", "NewTimer", "Tick"}, call.Sel.Name) {
+				return true
+			}
+			// Of times and contexts, not of clocks.
+			if x, of := call.X.(*ast.Ident); of && (x.Name == "time" || strings.EqualFold(x.Name, "clock")) {
+				found[filepath.ToSlash(path)[len("../"):]] = true
+			}
+			if x, of := call.X.(*ast.SelectorExpr); of && strings.EqualFold(x.Sel.Name, "clock") {
+				found[filepath.ToSlash(path)[len("../"):]] = true
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file := range found {
+		if !listed[file] && unlisted[file] == "" {
+			t.Errorf("hub/%s has a timer: list what it asks in periodics, or in unlisted why that does not grow with the fleet", file)
+		}
+	}
+	for file := range unlisted {
+		if !found[file] {
+			t.Errorf("hub/%s has no timer any more: take it out of unlisted", file)
+		}
+	}
+	for file := range listed {
+		if !found[file] {
+			t.Errorf("hub/%s has no timer: a periodic names the file with the timer", file)
+		}
+	}
+}
