@@ -33,7 +33,7 @@ func (s *Store) HubWindows(ctx context.Context) (windows []fleet.SyncWindow, err
 
 // SetHubWindows is fleet.LimitStore.
 func (s *Store) SetHubWindows(ctx context.Context, windows []fleet.SyncWindow) error {
-	text, err := listText(windows)
+	text, err := query.List(windows)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/revisions"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -34,13 +35,13 @@ func scanService(row scan) (v fleet.StoredService, err error) {
 	if err := fromJSON(limits, &v.Limits); err != nil {
 		return v, err
 	}
-	if err := listFromText(places, &v.Places); err != nil {
+	if err := query.FromList(places, &v.Places); err != nil {
 		return v, err
 	}
-	if err := listFromText(resources, &v.SyncResources); err != nil {
+	if err := query.FromList(resources, &v.SyncResources); err != nil {
 		return v, err
 	}
-	return v, listFromText(parts, &v.Parts)
+	return v, query.FromList(parts, &v.Parts)
 }
 
 // serviceArgs are the columns that both INSERT and UPDATE write, $1 to $23. The
@@ -50,11 +51,11 @@ func (s *Store) serviceArgs(ctx context.Context, v fleet.StoredService) ([]any, 
 	if err != nil {
 		return nil, err
 	}
-	places, err := listText(v.Places)
+	places, err := query.List(v.Places)
 	if err != nil {
 		return nil, err
 	}
-	resources, err := listText(v.SyncResources)
+	resources, err := query.List(v.SyncResources)
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +111,24 @@ func (s *Store) UpdateService(ctx context.Context, v fleet.StoredService) error 
 		return err
 	}
 	return s.putSources(ctx, v.Service, true)
+}
+
+// putSources makes the rows by which a service is found by its sources but the
+// first, which stands in its own row.
+func (s *Store) putSources(ctx context.Context, v fleet.Service, replace bool) error {
+	if replace {
+		if _, err := s.exec(ctx, "DELETE FROM service_sources WHERE service_id = $1", v.ID); err != nil {
+			return err
+		}
+	}
+	for _, p := range v.Places[min(1, len(v.Places)):] {
+		_, err := s.exec(ctx, `INSERT INTO service_sources (service_id, source_id, repository_id) VALUES ($1, $2, $3)
+			ON CONFLICT DO NOTHING`, v.ID, p.SourceID, p.RepositoryID)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func noService(name string) error {
@@ -263,7 +282,7 @@ func scanRow(row scan) (r fleet.Row, err error) {
 		return r, err
 	}
 	r.Pinned = pinned != 0
-	return r, listFromText(parts, &r.Parts)
+	return r, query.FromList(parts, &r.Parts)
 }
 
 // EachRow is fleet.Store.

@@ -159,18 +159,3 @@ func (s *Store) putHeads(ctx context.Context, repositoryID string, epoch int64, 
 	}
 	return nil
 }
-
-// MovedSources returns up to limit sources after an id, in order of id, whose
-// services were not told yet that the head moved.
-func (s *Store) MovedSources(ctx context.Context, after string, limit int) ([]string, error) {
-	return rowsOf(ctx, s, value[string], "SELECT source_id FROM moved_sources WHERE source_id > $1 ORDER BY source_id LIMIT $2", after, limit)
-}
-
-// FollowedSources notes that the services of sources were told of the heads
-// that the transaction of ctx sees.
-func (s *Store) FollowedSources(ctx context.Context, sourceIDs []string) error {
-	return chunks(sourceIDs, func(args []any) error {
-		_, err := s.exec(ctx, "DELETE FROM moved_sources WHERE source_id IN ("+placeholders(1, len(args))+")", args...)
-		return err
-	})
-}

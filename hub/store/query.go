@@ -57,15 +57,20 @@ func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, err
 	if err != nil {
 		return 0, err
 	}
-	statement := s.dialect.statement(query)
-	if s.trace != nil {
-		s.trace(statement, clean)
-	}
-	result, err := tx.ExecContext(ctx, statement, clean...)
+	result, err := tx.ExecContext(ctx, s.statement(query, clean), clean...)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected()
+}
+
+// statement is as the database wants it.
+func (s *Store) statement(query string, args []any) string {
+	query = s.dialect.statement(query)
+	if s.trace != nil {
+		s.trace(query, args)
+	}
+	return query
 }
 
 // execOne is exec for a statement that must change one row, and reports
@@ -85,11 +90,7 @@ func (s *Store) each(ctx context.Context, statement string, args []any, take fun
 	if err != nil {
 		return err
 	}
-	statement = s.dialect.statement(statement)
-	if s.trace != nil {
-		s.trace(statement, clean)
-	}
-	rows, err := s.reader(ctx).QueryContext(ctx, statement, clean...)
+	rows, err := s.reader(ctx).QueryContext(ctx, s.statement(statement, clean), clean...)
 	if err != nil {
 		return s.coded(err)
 	}

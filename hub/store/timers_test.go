@@ -31,7 +31,6 @@ var unlisted = map[string]string{
 	"gitcache/upstream/objects.go":      "one repository's processes",
 	"gitcache/upstream/ssh.go":          "one connection",
 	"gitcache/upstream/wire/request.go": "one request",
-	"identity/password.go":              "waits",
 	"peer/lease.go":                     "one row a lease",
 	"peer/members.go":                   "the hub's replicas",
 	"peer/mirror.go":                    "one copy",

@@ -78,3 +78,18 @@ func Heads(heads []fleet.Head) (with, sources string, args []any) {
 	}
 	return "WITH h(source_id, digest, entry) AS (VALUES " + list + ") ", sources, args
 }
+
+// MovedSources returns up to limit sources after an id, in order of id, whose
+// services were not told yet that the head moved.
+func (t *Table) MovedSources(ctx context.Context, after string, limit int) ([]string, error) {
+	return query.All(ctx, t.db, query.Value[string], "SELECT source_id FROM moved_sources WHERE source_id > $1 ORDER BY source_id LIMIT $2", after, limit)
+}
+
+// FollowedSources notes that the services of sources were told of the heads
+// that the transaction of ctx sees.
+func (t *Table) FollowedSources(ctx context.Context, sourceIDs []string) error {
+	return query.Chunks(sourceIDs, func(args []any) error {
+		_, err := t.db.Exec(ctx, "DELETE FROM moved_sources WHERE source_id IN ("+query.Placeholders(1, len(args))+")", args...)
+		return err
+	})
+}
