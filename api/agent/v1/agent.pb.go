@@ -2702,8 +2702,12 @@ type ReportRequest struct {
 	Whole bool `protobuf:"varint,4,opt,name=whole,proto3" json:"whole,omitempty"`
 	// Tombstones whose work is done.
 	DrainedTombstones []string `protobuf:"bytes,5,rep,name=drained_tombstones,json=drainedTombstones,proto3" json:"drained_tombstones,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Objects that were put back as they are declared, in order of number, at
+	// most 100; sent again until a report is answered. The hub makes at most one
+	// event a service of those of one report.
+	Heals         []*Heal `protobuf:"bytes,6,rep,name=heals,proto3" json:"heals,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReportRequest) Reset() {
@@ -2771,6 +2775,192 @@ func (x *ReportRequest) GetDrainedTombstones() []string {
 	return nil
 }
 
+func (x *ReportRequest) GetHeals() []*Heal {
+	if x != nil {
+		return x.Heals
+	}
+	return nil
+}
+
+// Heal is one object of a service that was put back as it is declared.
+type Heal struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Counts heals of one boot, from 1: one that was taken is not taken twice.
+	Number    int64  `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	ServiceId string `protobuf:"bytes,2,opt,name=service_id,json=serviceId,proto3" json:"service_id,omitempty"`
+	// When; microseconds since 1970 UTC.
+	At        int64  `protobuf:"varint,3,opt,name=at,proto3" json:"at,omitempty"`
+	Group     string `protobuf:"bytes,4,opt,name=group,proto3" json:"group,omitempty"`
+	Kind      string `protobuf:"bytes,5,opt,name=kind,proto3" json:"kind,omitempty"`
+	Namespace string `protobuf:"bytes,6,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name      string `protobuf:"bytes,7,opt,name=name,proto3" json:"name,omitempty"`
+	// What differed, at most 10; none when the object was gone.
+	Fields []*DriftedField `protobuf:"bytes,8,rep,name=fields,proto3" json:"fields,omitempty"`
+	// How often the same was put back since the last report; 0 is once.
+	Times         int32 `protobuf:"varint,9,opt,name=times,proto3" json:"times,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Heal) Reset() {
+	*x = Heal{}
+	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Heal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Heal) ProtoMessage() {}
+
+func (x *Heal) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Heal.ProtoReflect.Descriptor instead.
+func (*Heal) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *Heal) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Heal) GetServiceId() string {
+	if x != nil {
+		return x.ServiceId
+	}
+	return ""
+}
+
+func (x *Heal) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *Heal) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *Heal) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Heal) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *Heal) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Heal) GetFields() []*DriftedField {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
+}
+
+func (x *Heal) GetTimes() int32 {
+	if x != nil {
+		return x.Times
+	}
+	return 0
+}
+
+// DriftedField is a field that is not as it is declared.
+type DriftedField struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As kubectl writes it, such as ".spec.replicas" or
+	// ".spec.containers[web].image"; never a value.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// Field manager that wrote it last; empty when the API server does not say.
+	Manager string `protobuf:"bytes,2,opt,name=manager,proto3" json:"manager,omitempty"`
+	// What the agent did: "healed", "reported" (drift is not healed here), or
+	// "waiting" (it is tried again).
+	Action        string `protobuf:"bytes,3,opt,name=action,proto3" json:"action,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DriftedField) Reset() {
+	*x = DriftedField{}
+	mi := &file_agent_v1_agent_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DriftedField) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DriftedField) ProtoMessage() {}
+
+func (x *DriftedField) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DriftedField.ProtoReflect.Descriptor instead.
+func (*DriftedField) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *DriftedField) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *DriftedField) GetManager() string {
+	if x != nil {
+		return x.Manager
+	}
+	return ""
+}
+
+func (x *DriftedField) GetAction() string {
+	if x != nil {
+		return x.Action
+	}
+	return ""
+}
+
 type ServiceReport struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	ServiceId string                 `protobuf:"bytes,1,opt,name=service_id,json=serviceId,proto3" json:"service_id,omitempty"`
@@ -2788,7 +2978,7 @@ type ServiceReport struct {
 
 func (x *ServiceReport) Reset() {
 	*x = ServiceReport{}
-	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	mi := &file_agent_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2800,7 +2990,7 @@ func (x *ServiceReport) String() string {
 func (*ServiceReport) ProtoMessage() {}
 
 func (x *ServiceReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	mi := &file_agent_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2813,7 +3003,7 @@ func (x *ServiceReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceReport.ProtoReflect.Descriptor instead.
 func (*ServiceReport) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ServiceReport) GetServiceId() string {
@@ -2858,7 +3048,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[33]
+	mi := &file_agent_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2870,7 +3060,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[33]
+	mi := &file_agent_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2883,7 +3073,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ReportResponse) GetResync() []string {
@@ -2935,7 +3125,7 @@ type ServiceStatus struct {
 
 func (x *ServiceStatus) Reset() {
 	*x = ServiceStatus{}
-	mi := &file_agent_v1_agent_proto_msgTypes[34]
+	mi := &file_agent_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2947,7 +3137,7 @@ func (x *ServiceStatus) String() string {
 func (*ServiceStatus) ProtoMessage() {}
 
 func (x *ServiceStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[34]
+	mi := &file_agent_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2960,7 +3150,7 @@ func (x *ServiceStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceStatus.ProtoReflect.Descriptor instead.
 func (*ServiceStatus) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ServiceStatus) GetSync() string {
@@ -3061,7 +3251,7 @@ type StatusError struct {
 
 func (x *StatusError) Reset() {
 	*x = StatusError{}
-	mi := &file_agent_v1_agent_proto_msgTypes[35]
+	mi := &file_agent_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3073,7 +3263,7 @@ func (x *StatusError) String() string {
 func (*StatusError) ProtoMessage() {}
 
 func (x *StatusError) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[35]
+	mi := &file_agent_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3086,7 +3276,7 @@ func (x *StatusError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusError.ProtoReflect.Descriptor instead.
 func (*StatusError) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *StatusError) GetSource() string {
@@ -3130,7 +3320,7 @@ type ComponentCounts struct {
 
 func (x *ComponentCounts) Reset() {
 	*x = ComponentCounts{}
-	mi := &file_agent_v1_agent_proto_msgTypes[36]
+	mi := &file_agent_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3142,7 +3332,7 @@ func (x *ComponentCounts) String() string {
 func (*ComponentCounts) ProtoMessage() {}
 
 func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[36]
+	mi := &file_agent_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3155,7 +3345,7 @@ func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentCounts.ProtoReflect.Descriptor instead.
 func (*ComponentCounts) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ComponentCounts) GetTotal() int32 {
@@ -3204,7 +3394,7 @@ type ComponentList struct {
 
 func (x *ComponentList) Reset() {
 	*x = ComponentList{}
-	mi := &file_agent_v1_agent_proto_msgTypes[37]
+	mi := &file_agent_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3216,7 +3406,7 @@ func (x *ComponentList) String() string {
 func (*ComponentList) ProtoMessage() {}
 
 func (x *ComponentList) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[37]
+	mi := &file_agent_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3229,7 +3419,7 @@ func (x *ComponentList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentList.ProtoReflect.Descriptor instead.
 func (*ComponentList) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ComponentList) GetComponents() []*Component {
@@ -3247,23 +3437,25 @@ func (x *ComponentList) GetTruncated() bool {
 }
 
 type Component struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Group         string                 `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
-	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	Kind          string                 `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
-	Namespace     string                 `protobuf:"bytes,4,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	Name          string                 `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
-	Uid           string                 `protobuf:"bytes,6,opt,name=uid,proto3" json:"uid,omitempty"`
-	Synced        bool                   `protobuf:"varint,7,opt,name=synced,proto3" json:"synced,omitempty"`
-	Health        string                 `protobuf:"bytes,8,opt,name=health,proto3" json:"health,omitempty"`
-	Message       string                 `protobuf:"bytes,9,opt,name=message,proto3" json:"message,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Group     string                 `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
+	Version   string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	Kind      string                 `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
+	Namespace string                 `protobuf:"bytes,4,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name      string                 `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	Uid       string                 `protobuf:"bytes,6,opt,name=uid,proto3" json:"uid,omitempty"`
+	Synced    bool                   `protobuf:"varint,7,opt,name=synced,proto3" json:"synced,omitempty"`
+	Health    string                 `protobuf:"bytes,8,opt,name=health,proto3" json:"health,omitempty"`
+	Message   string                 `protobuf:"bytes,9,opt,name=message,proto3" json:"message,omitempty"`
+	// Why it is not synced, at most 10; none when the object is gone, or equal.
+	Drift         []*DriftedField `protobuf:"bytes,10,rep,name=drift,proto3" json:"drift,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Component) Reset() {
 	*x = Component{}
-	mi := &file_agent_v1_agent_proto_msgTypes[38]
+	mi := &file_agent_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3275,7 +3467,7 @@ func (x *Component) String() string {
 func (*Component) ProtoMessage() {}
 
 func (x *Component) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[38]
+	mi := &file_agent_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3288,7 +3480,7 @@ func (x *Component) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Component.ProtoReflect.Descriptor instead.
 func (*Component) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Component) GetGroup() string {
@@ -3354,6 +3546,13 @@ func (x *Component) GetMessage() string {
 	return ""
 }
 
+func (x *Component) GetDrift() []*DriftedField {
+	if x != nil {
+		return x.Drift
+	}
+	return nil
+}
+
 type ReportTestsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	BootId        string                 `protobuf:"bytes,1,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"`
@@ -3364,7 +3563,7 @@ type ReportTestsRequest struct {
 
 func (x *ReportTestsRequest) Reset() {
 	*x = ReportTestsRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[39]
+	mi := &file_agent_v1_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3376,7 +3575,7 @@ func (x *ReportTestsRequest) String() string {
 func (*ReportTestsRequest) ProtoMessage() {}
 
 func (x *ReportTestsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[39]
+	mi := &file_agent_v1_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3389,7 +3588,7 @@ func (x *ReportTestsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportTestsRequest.ProtoReflect.Descriptor instead.
 func (*ReportTestsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ReportTestsRequest) GetBootId() string {
@@ -3414,7 +3613,7 @@ type ReportTestsResponse struct {
 
 func (x *ReportTestsResponse) Reset() {
 	*x = ReportTestsResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[40]
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3426,7 +3625,7 @@ func (x *ReportTestsResponse) String() string {
 func (*ReportTestsResponse) ProtoMessage() {}
 
 func (x *ReportTestsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[40]
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3439,7 +3638,7 @@ func (x *ReportTestsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportTestsResponse.ProtoReflect.Descriptor instead.
 func (*ReportTestsResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{40}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{42}
 }
 
 // TestRun is how the tests of one service and revision stand.
@@ -3467,7 +3666,7 @@ type TestRun struct {
 
 func (x *TestRun) Reset() {
 	*x = TestRun{}
-	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	mi := &file_agent_v1_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3479,7 +3678,7 @@ func (x *TestRun) String() string {
 func (*TestRun) ProtoMessage() {}
 
 func (x *TestRun) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	mi := &file_agent_v1_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3492,7 +3691,7 @@ func (x *TestRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestRun.ProtoReflect.Descriptor instead.
 func (*TestRun) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{41}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *TestRun) GetServiceId() string {
@@ -3595,7 +3794,7 @@ type TestResult struct {
 
 func (x *TestResult) Reset() {
 	*x = TestResult{}
-	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	mi := &file_agent_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3607,7 +3806,7 @@ func (x *TestResult) String() string {
 func (*TestResult) ProtoMessage() {}
 
 func (x *TestResult) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	mi := &file_agent_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3620,7 +3819,7 @@ func (x *TestResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestResult.ProtoReflect.Descriptor instead.
 func (*TestResult) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *TestResult) GetNamespace() string {
@@ -3716,7 +3915,7 @@ type TestReport struct {
 
 func (x *TestReport) Reset() {
 	*x = TestReport{}
-	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	mi := &file_agent_v1_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3728,7 +3927,7 @@ func (x *TestReport) String() string {
 func (*TestReport) ProtoMessage() {}
 
 func (x *TestReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	mi := &file_agent_v1_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3741,7 +3940,7 @@ func (x *TestReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestReport.ProtoReflect.Descriptor instead.
 func (*TestReport) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{43}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *TestReport) GetTests() int32 {
@@ -3797,7 +3996,7 @@ type TestCase struct {
 
 func (x *TestCase) Reset() {
 	*x = TestCase{}
-	mi := &file_agent_v1_agent_proto_msgTypes[44]
+	mi := &file_agent_v1_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3809,7 +4008,7 @@ func (x *TestCase) String() string {
 func (*TestCase) ProtoMessage() {}
 
 func (x *TestCase) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[44]
+	mi := &file_agent_v1_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3822,7 +4021,7 @@ func (x *TestCase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestCase.ProtoReflect.Descriptor instead.
 func (*TestCase) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{44}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *TestCase) GetSuite() string {
@@ -3864,7 +4063,7 @@ type PingRequest struct {
 
 func (x *PingRequest) Reset() {
 	*x = PingRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[45]
+	mi := &file_agent_v1_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3876,7 +4075,7 @@ func (x *PingRequest) String() string {
 func (*PingRequest) ProtoMessage() {}
 
 func (x *PingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[45]
+	mi := &file_agent_v1_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3889,7 +4088,7 @@ func (x *PingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingRequest.ProtoReflect.Descriptor instead.
 func (*PingRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{45}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PingRequest) GetBootId() string {
@@ -3962,7 +4161,7 @@ type Installation struct {
 
 func (x *Installation) Reset() {
 	*x = Installation{}
-	mi := &file_agent_v1_agent_proto_msgTypes[46]
+	mi := &file_agent_v1_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3974,7 +4173,7 @@ func (x *Installation) String() string {
 func (*Installation) ProtoMessage() {}
 
 func (x *Installation) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[46]
+	mi := &file_agent_v1_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3987,7 +4186,7 @@ func (x *Installation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Installation.ProtoReflect.Descriptor instead.
 func (*Installation) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{46}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Installation) GetNamespace() string {
@@ -4019,7 +4218,7 @@ type PingResponse struct {
 
 func (x *PingResponse) Reset() {
 	*x = PingResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[47]
+	mi := &file_agent_v1_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4031,7 +4230,7 @@ func (x *PingResponse) String() string {
 func (*PingResponse) ProtoMessage() {}
 
 func (x *PingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[47]
+	mi := &file_agent_v1_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4044,7 +4243,7 @@ func (x *PingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingResponse.ProtoReflect.Descriptor instead.
 func (*PingResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{47}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{49}
 }
 
 // SyncWindow is a recurring time in which syncs are allowed or denied.
@@ -4069,7 +4268,7 @@ type SyncWindow struct {
 
 func (x *SyncWindow) Reset() {
 	*x = SyncWindow{}
-	mi := &file_agent_v1_agent_proto_msgTypes[48]
+	mi := &file_agent_v1_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4081,7 +4280,7 @@ func (x *SyncWindow) String() string {
 func (*SyncWindow) ProtoMessage() {}
 
 func (x *SyncWindow) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[48]
+	mi := &file_agent_v1_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4094,7 +4293,7 @@ func (x *SyncWindow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncWindow.ProtoReflect.Descriptor instead.
 func (*SyncWindow) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{48}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *SyncWindow) GetKind() string {
@@ -4162,7 +4361,7 @@ type ReportDiffRequest struct {
 
 func (x *ReportDiffRequest) Reset() {
 	*x = ReportDiffRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[49]
+	mi := &file_agent_v1_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4174,7 +4373,7 @@ func (x *ReportDiffRequest) String() string {
 func (*ReportDiffRequest) ProtoMessage() {}
 
 func (x *ReportDiffRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[49]
+	mi := &file_agent_v1_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4187,7 +4386,7 @@ func (x *ReportDiffRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDiffRequest.ProtoReflect.Descriptor instead.
 func (*ReportDiffRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{49}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReportDiffRequest) GetBootId() string {
@@ -4268,7 +4467,7 @@ type ReportDiffResponse struct {
 
 func (x *ReportDiffResponse) Reset() {
 	*x = ReportDiffResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[50]
+	mi := &file_agent_v1_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4280,7 +4479,7 @@ func (x *ReportDiffResponse) String() string {
 func (*ReportDiffResponse) ProtoMessage() {}
 
 func (x *ReportDiffResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[50]
+	mi := &file_agent_v1_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4293,7 +4492,7 @@ func (x *ReportDiffResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDiffResponse.ProtoReflect.Descriptor instead.
 func (*ReportDiffResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{50}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{52}
 }
 
 // Difference is one object that an apply would change, scrubbed; values of
@@ -4318,7 +4517,7 @@ type Difference struct {
 
 func (x *Difference) Reset() {
 	*x = Difference{}
-	mi := &file_agent_v1_agent_proto_msgTypes[51]
+	mi := &file_agent_v1_agent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4330,7 +4529,7 @@ func (x *Difference) String() string {
 func (*Difference) ProtoMessage() {}
 
 func (x *Difference) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[51]
+	mi := &file_agent_v1_agent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4343,7 +4542,7 @@ func (x *Difference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Difference.ProtoReflect.Descriptor instead.
 func (*Difference) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{51}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Difference) GetGroup() string {
@@ -4421,7 +4620,7 @@ type DifferenceList struct {
 
 func (x *DifferenceList) Reset() {
 	*x = DifferenceList{}
-	mi := &file_agent_v1_agent_proto_msgTypes[52]
+	mi := &file_agent_v1_agent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4433,7 +4632,7 @@ func (x *DifferenceList) String() string {
 func (*DifferenceList) ProtoMessage() {}
 
 func (x *DifferenceList) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[52]
+	mi := &file_agent_v1_agent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4446,7 +4645,7 @@ func (x *DifferenceList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DifferenceList.ProtoReflect.Descriptor instead.
 func (*DifferenceList) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{52}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *DifferenceList) GetDifferences() []*Difference {
@@ -4753,13 +4952,29 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x10kubernetes_minor\x18\a \x01(\tR\x0fkubernetesMinor\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc3\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xee\x01\n" +
 	"\rReportRequest\x12\x17\n" +
 	"\aboot_id\x18\x01 \x01(\tR\x06bootId\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x03R\bsequence\x128\n" +
 	"\bservices\x18\x03 \x03(\v2\x1c.axle.agent.v1.ServiceReportR\bservices\x12\x14\n" +
 	"\x05whole\x18\x04 \x01(\bR\x05whole\x12-\n" +
-	"\x12drained_tombstones\x18\x05 \x03(\tR\x11drainedTombstones\"~\n" +
+	"\x12drained_tombstones\x18\x05 \x03(\tR\x11drainedTombstones\x12)\n" +
+	"\x05heals\x18\x06 \x03(\v2\x13.axle.agent.v1.HealR\x05heals\"\xf4\x01\n" +
+	"\x04Heal\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x03R\x06number\x12\x1d\n" +
+	"\n" +
+	"service_id\x18\x02 \x01(\tR\tserviceId\x12\x0e\n" +
+	"\x02at\x18\x03 \x01(\x03R\x02at\x12\x14\n" +
+	"\x05group\x18\x04 \x01(\tR\x05group\x12\x12\n" +
+	"\x04kind\x18\x05 \x01(\tR\x04kind\x12\x1c\n" +
+	"\tnamespace\x18\x06 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\a \x01(\tR\x04name\x123\n" +
+	"\x06fields\x18\b \x03(\v2\x1b.axle.agent.v1.DriftedFieldR\x06fields\x12\x14\n" +
+	"\x05times\x18\t \x01(\x05R\x05times\"T\n" +
+	"\fDriftedField\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +
+	"\amanager\x18\x02 \x01(\tR\amanager\x12\x16\n" +
+	"\x06action\x18\x03 \x01(\tR\x06action\"~\n" +
 	"\rServiceReport\x12\x1d\n" +
 	"\n" +
 	"service_id\x18\x01 \x01(\tR\tserviceId\x12\x1b\n" +
@@ -4804,7 +5019,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\n" +
 	"components\x18\x01 \x03(\v2\x18.axle.agent.v1.ComponentR\n" +
 	"components\x12\x1c\n" +
-	"\ttruncated\x18\x02 \x01(\bR\ttruncated\"\xdd\x01\n" +
+	"\ttruncated\x18\x02 \x01(\bR\ttruncated\"\x90\x02\n" +
 	"\tComponent\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
@@ -4814,7 +5029,9 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x03uid\x18\x06 \x01(\tR\x03uid\x12\x16\n" +
 	"\x06synced\x18\a \x01(\bR\x06synced\x12\x16\n" +
 	"\x06health\x18\b \x01(\tR\x06health\x12\x18\n" +
-	"\amessage\x18\t \x01(\tR\amessage\"Y\n" +
+	"\amessage\x18\t \x01(\tR\amessage\x121\n" +
+	"\x05drift\x18\n" +
+	" \x03(\v2\x1b.axle.agent.v1.DriftedFieldR\x05drift\"Y\n" +
 	"\x12ReportTestsRequest\x12\x17\n" +
 	"\aboot_id\x18\x01 \x01(\tR\x06bootId\x12*\n" +
 	"\x04runs\x18\x02 \x03(\v2\x16.axle.agent.v1.TestRunR\x04runs\"\x15\n" +
@@ -4937,7 +5154,7 @@ func file_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_agent_v1_agent_proto_rawDescData
 }
 
-var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
+var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
 var file_agent_v1_agent_proto_goTypes = []any{
 	(*Position)(nil),            // 0: axle.agent.v1.Position
 	(*RegisterRequest)(nil),     // 1: axle.agent.v1.RegisterRequest
@@ -4971,40 +5188,42 @@ var file_agent_v1_agent_proto_goTypes = []any{
 	(*Dependency)(nil),          // 29: axle.agent.v1.Dependency
 	(*ClusterData)(nil),         // 30: axle.agent.v1.ClusterData
 	(*ReportRequest)(nil),       // 31: axle.agent.v1.ReportRequest
-	(*ServiceReport)(nil),       // 32: axle.agent.v1.ServiceReport
-	(*ReportResponse)(nil),      // 33: axle.agent.v1.ReportResponse
-	(*ServiceStatus)(nil),       // 34: axle.agent.v1.ServiceStatus
-	(*StatusError)(nil),         // 35: axle.agent.v1.StatusError
-	(*ComponentCounts)(nil),     // 36: axle.agent.v1.ComponentCounts
-	(*ComponentList)(nil),       // 37: axle.agent.v1.ComponentList
-	(*Component)(nil),           // 38: axle.agent.v1.Component
-	(*ReportTestsRequest)(nil),  // 39: axle.agent.v1.ReportTestsRequest
-	(*ReportTestsResponse)(nil), // 40: axle.agent.v1.ReportTestsResponse
-	(*TestRun)(nil),             // 41: axle.agent.v1.TestRun
-	(*TestResult)(nil),          // 42: axle.agent.v1.TestResult
-	(*TestReport)(nil),          // 43: axle.agent.v1.TestReport
-	(*TestCase)(nil),            // 44: axle.agent.v1.TestCase
-	(*PingRequest)(nil),         // 45: axle.agent.v1.PingRequest
-	(*Installation)(nil),        // 46: axle.agent.v1.Installation
-	(*PingResponse)(nil),        // 47: axle.agent.v1.PingResponse
-	(*SyncWindow)(nil),          // 48: axle.agent.v1.SyncWindow
-	(*ReportDiffRequest)(nil),   // 49: axle.agent.v1.ReportDiffRequest
-	(*ReportDiffResponse)(nil),  // 50: axle.agent.v1.ReportDiffResponse
-	(*Difference)(nil),          // 51: axle.agent.v1.Difference
-	(*DifferenceList)(nil),      // 52: axle.agent.v1.DifferenceList
-	nil,                         // 53: axle.agent.v1.RegisterRequest.TagsEntry
-	nil,                         // 54: axle.agent.v1.ServiceSpec.ConfigurationEntry
-	nil,                         // 55: axle.agent.v1.ServiceSpec.SecretsEntry
-	nil,                         // 56: axle.agent.v1.ServiceSpec.HiddenEntry
-	nil,                         // 57: axle.agent.v1.Cue.TagsEntry
-	nil,                         // 58: axle.agent.v1.Exec.ParametersEntry
-	nil,                         // 59: axle.agent.v1.Wasm.ParametersEntry
-	nil,                         // 60: axle.agent.v1.SyncConfig.LabelsEntry
-	nil,                         // 61: axle.agent.v1.SyncConfig.AnnotationsEntry
-	nil,                         // 62: axle.agent.v1.ClusterData.TagsEntry
+	(*Heal)(nil),                // 32: axle.agent.v1.Heal
+	(*DriftedField)(nil),        // 33: axle.agent.v1.DriftedField
+	(*ServiceReport)(nil),       // 34: axle.agent.v1.ServiceReport
+	(*ReportResponse)(nil),      // 35: axle.agent.v1.ReportResponse
+	(*ServiceStatus)(nil),       // 36: axle.agent.v1.ServiceStatus
+	(*StatusError)(nil),         // 37: axle.agent.v1.StatusError
+	(*ComponentCounts)(nil),     // 38: axle.agent.v1.ComponentCounts
+	(*ComponentList)(nil),       // 39: axle.agent.v1.ComponentList
+	(*Component)(nil),           // 40: axle.agent.v1.Component
+	(*ReportTestsRequest)(nil),  // 41: axle.agent.v1.ReportTestsRequest
+	(*ReportTestsResponse)(nil), // 42: axle.agent.v1.ReportTestsResponse
+	(*TestRun)(nil),             // 43: axle.agent.v1.TestRun
+	(*TestResult)(nil),          // 44: axle.agent.v1.TestResult
+	(*TestReport)(nil),          // 45: axle.agent.v1.TestReport
+	(*TestCase)(nil),            // 46: axle.agent.v1.TestCase
+	(*PingRequest)(nil),         // 47: axle.agent.v1.PingRequest
+	(*Installation)(nil),        // 48: axle.agent.v1.Installation
+	(*PingResponse)(nil),        // 49: axle.agent.v1.PingResponse
+	(*SyncWindow)(nil),          // 50: axle.agent.v1.SyncWindow
+	(*ReportDiffRequest)(nil),   // 51: axle.agent.v1.ReportDiffRequest
+	(*ReportDiffResponse)(nil),  // 52: axle.agent.v1.ReportDiffResponse
+	(*Difference)(nil),          // 53: axle.agent.v1.Difference
+	(*DifferenceList)(nil),      // 54: axle.agent.v1.DifferenceList
+	nil,                         // 55: axle.agent.v1.RegisterRequest.TagsEntry
+	nil,                         // 56: axle.agent.v1.ServiceSpec.ConfigurationEntry
+	nil,                         // 57: axle.agent.v1.ServiceSpec.SecretsEntry
+	nil,                         // 58: axle.agent.v1.ServiceSpec.HiddenEntry
+	nil,                         // 59: axle.agent.v1.Cue.TagsEntry
+	nil,                         // 60: axle.agent.v1.Exec.ParametersEntry
+	nil,                         // 61: axle.agent.v1.Wasm.ParametersEntry
+	nil,                         // 62: axle.agent.v1.SyncConfig.LabelsEntry
+	nil,                         // 63: axle.agent.v1.SyncConfig.AnnotationsEntry
+	nil,                         // 64: axle.agent.v1.ClusterData.TagsEntry
 }
 var file_agent_v1_agent_proto_depIdxs = []int32{
-	53, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
+	55, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
 	3,  // 1: axle.agent.v1.RegisterResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
 	6,  // 2: axle.agent.v1.RegisterResponse.more_signatures:type_name -> axle.agent.v1.KeySignature
 	3,  // 3: axle.agent.v1.RenewResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
@@ -5018,13 +5237,13 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	0,  // 11: axle.agent.v1.ServicesResponse.position:type_name -> axle.agent.v1.Position
 	18, // 12: axle.agent.v1.ServiceSpec.render:type_name -> axle.agent.v1.Render
 	27, // 13: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
-	54, // 14: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
-	55, // 15: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
+	56, // 14: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
+	57, // 15: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
 	29, // 16: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
 	30, // 17: axle.agent.v1.ServiceSpec.cluster:type_name -> axle.agent.v1.ClusterData
 	17, // 18: axle.agent.v1.ServiceSpec.display:type_name -> axle.agent.v1.Display
-	48, // 19: axle.agent.v1.ServiceSpec.sync_windows:type_name -> axle.agent.v1.SyncWindow
-	56, // 20: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
+	50, // 19: axle.agent.v1.ServiceSpec.sync_windows:type_name -> axle.agent.v1.SyncWindow
+	58, // 20: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
 	16, // 21: axle.agent.v1.ServiceSpec.tenancy:type_name -> axle.agent.v1.Tenancy
 	19, // 22: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
 	20, // 23: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
@@ -5036,43 +5255,46 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	26, // 29: axle.agent.v1.Renderer.wasm:type_name -> axle.agent.v1.Wasm
 	23, // 30: axle.agent.v1.Jsonnet.tlas:type_name -> axle.agent.v1.JsonnetVariable
 	23, // 31: axle.agent.v1.Jsonnet.ext_vars:type_name -> axle.agent.v1.JsonnetVariable
-	57, // 32: axle.agent.v1.Cue.tags:type_name -> axle.agent.v1.Cue.TagsEntry
-	58, // 33: axle.agent.v1.Exec.parameters:type_name -> axle.agent.v1.Exec.ParametersEntry
-	59, // 34: axle.agent.v1.Wasm.parameters:type_name -> axle.agent.v1.Wasm.ParametersEntry
-	60, // 35: axle.agent.v1.SyncConfig.labels:type_name -> axle.agent.v1.SyncConfig.LabelsEntry
-	61, // 36: axle.agent.v1.SyncConfig.annotations:type_name -> axle.agent.v1.SyncConfig.AnnotationsEntry
+	59, // 32: axle.agent.v1.Cue.tags:type_name -> axle.agent.v1.Cue.TagsEntry
+	60, // 33: axle.agent.v1.Exec.parameters:type_name -> axle.agent.v1.Exec.ParametersEntry
+	61, // 34: axle.agent.v1.Wasm.parameters:type_name -> axle.agent.v1.Wasm.ParametersEntry
+	62, // 35: axle.agent.v1.SyncConfig.labels:type_name -> axle.agent.v1.SyncConfig.LabelsEntry
+	63, // 36: axle.agent.v1.SyncConfig.annotations:type_name -> axle.agent.v1.SyncConfig.AnnotationsEntry
 	28, // 37: axle.agent.v1.SyncConfig.diff_normalizers:type_name -> axle.agent.v1.DiffNormalizer
-	62, // 38: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
-	32, // 39: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
-	0,  // 40: axle.agent.v1.ReportResponse.position:type_name -> axle.agent.v1.Position
-	35, // 41: axle.agent.v1.ServiceStatus.errors:type_name -> axle.agent.v1.StatusError
-	36, // 42: axle.agent.v1.ServiceStatus.counts:type_name -> axle.agent.v1.ComponentCounts
-	38, // 43: axle.agent.v1.ComponentList.components:type_name -> axle.agent.v1.Component
-	41, // 44: axle.agent.v1.ReportTestsRequest.runs:type_name -> axle.agent.v1.TestRun
-	42, // 45: axle.agent.v1.TestRun.tests:type_name -> axle.agent.v1.TestResult
-	43, // 46: axle.agent.v1.TestResult.report:type_name -> axle.agent.v1.TestReport
-	44, // 47: axle.agent.v1.TestReport.failed:type_name -> axle.agent.v1.TestCase
-	46, // 48: axle.agent.v1.PingRequest.installation:type_name -> axle.agent.v1.Installation
-	51, // 49: axle.agent.v1.DifferenceList.differences:type_name -> axle.agent.v1.Difference
-	1,  // 50: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
-	4,  // 51: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
-	13, // 52: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
-	31, // 53: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
-	39, // 54: axle.agent.v1.AgentService.ReportTests:input_type -> axle.agent.v1.ReportTestsRequest
-	49, // 55: axle.agent.v1.AgentService.ReportDiff:input_type -> axle.agent.v1.ReportDiffRequest
-	45, // 56: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
-	2,  // 57: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
-	5,  // 58: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
-	14, // 59: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
-	33, // 60: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
-	40, // 61: axle.agent.v1.AgentService.ReportTests:output_type -> axle.agent.v1.ReportTestsResponse
-	50, // 62: axle.agent.v1.AgentService.ReportDiff:output_type -> axle.agent.v1.ReportDiffResponse
-	47, // 63: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
-	57, // [57:64] is the sub-list for method output_type
-	50, // [50:57] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	64, // 38: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
+	34, // 39: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
+	32, // 40: axle.agent.v1.ReportRequest.heals:type_name -> axle.agent.v1.Heal
+	33, // 41: axle.agent.v1.Heal.fields:type_name -> axle.agent.v1.DriftedField
+	0,  // 42: axle.agent.v1.ReportResponse.position:type_name -> axle.agent.v1.Position
+	37, // 43: axle.agent.v1.ServiceStatus.errors:type_name -> axle.agent.v1.StatusError
+	38, // 44: axle.agent.v1.ServiceStatus.counts:type_name -> axle.agent.v1.ComponentCounts
+	40, // 45: axle.agent.v1.ComponentList.components:type_name -> axle.agent.v1.Component
+	33, // 46: axle.agent.v1.Component.drift:type_name -> axle.agent.v1.DriftedField
+	43, // 47: axle.agent.v1.ReportTestsRequest.runs:type_name -> axle.agent.v1.TestRun
+	44, // 48: axle.agent.v1.TestRun.tests:type_name -> axle.agent.v1.TestResult
+	45, // 49: axle.agent.v1.TestResult.report:type_name -> axle.agent.v1.TestReport
+	46, // 50: axle.agent.v1.TestReport.failed:type_name -> axle.agent.v1.TestCase
+	48, // 51: axle.agent.v1.PingRequest.installation:type_name -> axle.agent.v1.Installation
+	53, // 52: axle.agent.v1.DifferenceList.differences:type_name -> axle.agent.v1.Difference
+	1,  // 53: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
+	4,  // 54: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
+	13, // 55: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
+	31, // 56: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
+	41, // 57: axle.agent.v1.AgentService.ReportTests:input_type -> axle.agent.v1.ReportTestsRequest
+	51, // 58: axle.agent.v1.AgentService.ReportDiff:input_type -> axle.agent.v1.ReportDiffRequest
+	47, // 59: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
+	2,  // 60: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
+	5,  // 61: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
+	14, // 62: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
+	35, // 63: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
+	42, // 64: axle.agent.v1.AgentService.ReportTests:output_type -> axle.agent.v1.ReportTestsResponse
+	52, // 65: axle.agent.v1.AgentService.ReportDiff:output_type -> axle.agent.v1.ReportDiffResponse
+	49, // 66: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
+	60, // [60:67] is the sub-list for method output_type
+	53, // [53:60] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_agent_v1_agent_proto_init() }
@@ -5088,7 +5310,7 @@ func file_agent_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_v1_agent_proto_rawDesc), len(file_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   63,
+			NumMessages:   65,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
