@@ -21,6 +21,7 @@ import (
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/fleet/follow"
+	"github.com/axle-cd/axle/hub/fleet/metrics"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/login"
@@ -165,6 +166,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 		return err
 	}
 	registerProcess(h.registry, h.feed, h.desired, h.heads.waiting)
+	h.registry.MustRegister(metrics.New(h.fleet, h.desired))
 	if h.agents, err = h.newAgents(); err != nil {
 		return err
 	}

@@ -95,31 +95,54 @@ func (f *Fleet) Freshness(clusterID string) (Freshness, int64) {
 // see hub/fleet/reported. Empty when nothing is stored.
 func (f *Fleet) StatusHash(clusterID string) string { return f.hashes.Hash(clusterID) }
 
-// Rebuild loads the hashes of all clusters; see event.Subscriber.
+// ServiceCounts returns how many services are how, as their agents reported,
+// and ClusterCounts how fresh the registered clusters are; both from memory.
+func (f *Fleet) ServiceCounts() map[reported.State]int { return f.hashes.Services() }
+
+// ClusterCounts is beside ServiceCounts.
+func (f *Fleet) ClusterCounts() map[Freshness]int { return f.liveness.Count(f.now()) }
+
+// Rebuild loads what is kept of all clusters; see event.Subscriber.
 func (f *Fleet) Rebuild(ctx context.Context) error {
 	sums, err := f.store.StatusSums(ctx, nil)
 	if err != nil {
 		return err
 	}
+	intervals, err := f.store.PollIntervals(ctx, nil)
+	if err != nil {
+		return err
+	}
 	f.hashes.Load(sums)
+	f.liveness.Load(intervals)
 	return nil
 }
 
-// Apply reads the hashes of clusters with reports again; see event.Subscriber.
+// Apply reads again what is kept of clusters that changed or reported; see
+// event.Subscriber.
 func (f *Fleet) Apply(ctx context.Context, rows []event.Row) error {
-	changed := map[string]bool{}
+	clusters, reports := map[string]bool{}, map[string]bool{}
 	for _, row := range rows {
-		if row.Kind == event.KindReport {
-			changed[row.Cluster] = true
+		switch row.Kind {
+		case event.KindCluster:
+			clusters[row.Key], reports[row.Key] = true, true // one that is gone reports no more
+		case event.KindReport:
+			reports[row.Cluster] = true
 		}
 	}
-	if len(changed) == 0 {
+	if len(reports) == 0 {
 		return nil
 	}
-	ids := slices.Sorted(maps.Keys(changed))
+	ids, changed := slices.Sorted(maps.Keys(reports)), slices.Sorted(maps.Keys(clusters))
 	sums, err := f.store.StatusSums(ctx, ids)
 	if err != nil {
 		return err
+	}
+	if len(changed) > 0 {
+		intervals, err := f.store.PollIntervals(ctx, changed)
+		if err != nil {
+			return err
+		}
+		f.liveness.Set(changed, intervals)
 	}
 	f.hashes.Set(ids, sums)
 	return nil

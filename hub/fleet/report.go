@@ -28,7 +28,7 @@ func (f *Fleet) StoreReports(ctx context.Context, b ReportBatch) (ReportResult, 
 	}
 	var r *reporting
 	err := f.writer.WriteBatched(ctx, func(ctx context.Context) (err error) {
-		r = &reporting{Fleet: f, batch: b, changes: map[string]string{}}
+		r = &reporting{Fleet: f, batch: b, changes: map[string]reported.Status{}}
 		return r.run(ctx)
 	})
 	if err != nil {
@@ -49,8 +49,8 @@ type reporting struct {
 	cluster Cluster
 	sum     reported.Sum
 	result  ReportResult
-	// changes are the new hashes by service, empty for those that go.
-	changes map[string]string
+	// changes are what is stored anew, by service, zero for those that go.
+	changes map[string]reported.Status
 	// now is what is stored afterwards, nil when that is what was.
 	now *reported.Statuses
 }
@@ -142,7 +142,7 @@ func (r *reporting) take(ctx context.Context) (puts []StoredStatus, err error) {
 		}
 		now := StoredStatus{ServiceID: one.ServiceID, ClusterID: r.cluster.ID, Hash: one.NewHash, ReportedAt: r.Fleet.now(), Status: one.Status}
 		puts = append(puts, now)
-		before[one.ServiceID], r.changes[one.ServiceID] = now, now.Hash
+		before[one.ServiceID], r.changes[one.ServiceID] = now, now.kept()
 		if exists {
 			if err := recordReport(ctx, r.cluster, row, was.Status, one.Status); err != nil {
 				return nil, err
@@ -165,7 +165,7 @@ func (r *reporting) dropUnlisted(ctx context.Context) error {
 		delete(stored, one.ServiceID)
 	}
 	for id := range stored {
-		r.changes[id] = ""
+		r.changes[id] = reported.Status{}
 	}
 	return r.store.DeleteStatuses(ctx, slices.Sorted(maps.Keys(stored)))
 }
@@ -183,7 +183,7 @@ func (r *reporting) drained(ctx context.Context) error {
 		if err := r.forgetService(ctx, s.Service, "agent "+r.cluster.Name, "it left by "+string(s.Deleting)); err != nil {
 			return err
 		}
-		r.changes[s.ID] = ""
+		r.changes[s.ID] = reported.Status{}
 	}
 	return nil
 }

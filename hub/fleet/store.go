@@ -15,6 +15,7 @@ type Store interface {
 
 	ProjectStore
 	ClusterStore
+	LivenessStore
 	ServiceStore
 	ServiceReader
 	RevisionStore
@@ -74,6 +75,13 @@ type ClusterStore interface {
 	TouchCluster(ctx context.Context, id string, at int64) error
 	// EachClusterRow streams all clusters.
 	EachClusterRow(ctx context.Context, fn func(ClusterRow) error) error
+}
+
+// LivenessStore knows which clusters should poll.
+type LivenessStore interface {
+	// PollIntervals returns those of registered clusters, of all when ids is
+	// nil; 0 is one whose agent has not told it yet.
+	PollIntervals(ctx context.Context, ids []string) (map[string]int64, error)
 }
 
 // Tally counts the services of a cluster.
@@ -193,6 +201,11 @@ type StoredStatus struct {
 	Status
 }
 
+// kept is what is kept of a status in memory.
+func (s StoredStatus) kept() reported.Status {
+	return reported.StatusOf(s.Hash, reported.State{Sync: string(s.Sync), Health: string(s.Health)})
+}
+
 // StatusStore keeps what agents report.
 type StatusStore interface {
 	// PutStatuses stores statuses of a cluster, and what is stored of it then.
@@ -203,8 +216,8 @@ type StatusStore interface {
 	StatusesByID(ctx context.Context, serviceIDs []string) (map[string]StoredStatus, error)
 	// Components returns the compressed list of a service, nil when none.
 	Components(ctx context.Context, serviceID string) ([]byte, error)
-	// StatusHashes returns the hashes stored for a cluster, by service id.
-	StatusHashes(ctx context.Context, clusterID string) (map[string]string, error)
+	// StatusHashes returns what is stored for a cluster, by service id.
+	StatusHashes(ctx context.Context, clusterID string) (map[string]reported.Status, error)
 	// StatusSums returns what is stored of clusters, of all when ids is nil.
 	StatusSums(ctx context.Context, clusterIDs []string) (map[string]reported.Sum, error)
 }

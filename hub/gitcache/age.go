@@ -4,33 +4,59 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/axle-cd/axle/internal/clock"
 )
 
-// ages remember when each upstream that this replica follows was last read.
+var ownedByHealth = prometheus.NewDesc("axle_gitcache_repositories",
+	"Repositories that this replica fetches, by whether the last look at upstream went well: pullable or failed.", []string{"health"}, nil)
+
+// ages remember when each upstream that this replica follows was last read, and
+// whether the last look at it failed.
 type ages struct {
 	clock clock.Clock
 
-	mu   sync.Mutex
-	read map[string]time.Time
+	mu     sync.Mutex
+	read   map[string]time.Time
+	failed map[string]bool
 }
 
-// begin notes that a repository is followed from now on, and end that it is
-// not any more.
-func (a *ages) begin(repositoryID string) { a.good(repositoryID) }
+func newAges(c clock.Clock) *ages {
+	return &ages{clock: c, read: map[string]time.Time{}, failed: map[string]bool{}}
+}
+
+// begin notes that a repository is followed from now on, and whether it failed
+// before; end that it is not followed any more.
+func (a *ages) begin(repositoryID string, failed bool) {
+	a.good(repositoryID)
+	if failed {
+		a.bad(repositoryID)
+	}
+}
 
 func (a *ages) end(repositoryID string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.read, repositoryID)
+	delete(a.failed, repositoryID)
 }
 
-// good notes that an upstream was read.
+// good notes that an upstream was read, and bad that it could not be.
 func (a *ages) good(repositoryID string) {
 	now := a.clock.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.read[repositoryID] = now
+	delete(a.failed, repositoryID)
+}
+
+func (a *ages) bad(repositoryID string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, followed := a.read[repositoryID]; followed {
+		a.failed[repositoryID] = true
+	}
 }
 
 // oldest is the longest time since one was read, in seconds.
@@ -43,4 +69,16 @@ func (a *ages) oldest() float64 {
 		oldest = max(oldest, now.Sub(at))
 	}
 	return oldest.Seconds()
+}
+
+// Describe is prometheus.Collector.
+func (a *ages) Describe(to chan<- *prometheus.Desc) { to <- ownedByHealth }
+
+// Collect is prometheus.Collector.
+func (a *ages) Collect(to chan<- prometheus.Metric) {
+	a.mu.Lock()
+	failed, pullable := len(a.failed), len(a.read)-len(a.failed)
+	a.mu.Unlock()
+	to <- prometheus.MustNewConstMetric(ownedByHealth, prometheus.GaugeValue, float64(failed), "failed")
+	to <- prometheus.MustNewConstMetric(ownedByHealth, prometheus.GaugeValue, float64(pullable), "pullable")
 }

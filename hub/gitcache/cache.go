@@ -95,12 +95,12 @@ func New(config Config) (*Cache, error) {
 		return nil, err
 	}
 	c.metrics = newMetrics(config.Registerer, node)
-	c.ages = &ages{clock: config.Clock, read: map[string]time.Time{}}
+	c.ages = newAges(config.Clock)
 	c.keeper = shard.New(shard.Config{
 		Leases: &leases{cache: c, holder: Holder{Replica: config.Replica, Boot: rand.Text()}},
 		Own:    c.own, RenewEvery: record.RenewEvery, FenceAfter: record.FenceAfter, Log: config.Log,
 	})
-	watch(config.Registerer, func() int { return len(c.keeper.Owned()) }, c.followed, c.ages.oldest)
+	watch(config.Registerer, func() int { return len(c.keeper.Owned()) }, c.followed, c.ages)
 	return c, nil
 }
 
@@ -151,7 +151,7 @@ func (c *Cache) own(ctx context.Context, repositoryID string, epoch int64) error
 	if err != nil {
 		return err
 	}
-	c.ages.begin(repositoryID)
+	c.ages.begin(repositoryID, r.Health.State == record.Failed)
 	defer c.ages.end(repositoryID)
 	c.mu.Lock()
 	c.agents[repositoryID] = a
@@ -181,8 +181,11 @@ func (c *Cache) newAgent(r Repository, epoch int64) (agent, error) {
 func (c *Cache) passed(repositoryID string) func(fetched bool, err error, took time.Duration) {
 	return func(fetched bool, err error, took time.Duration) {
 		c.metrics.pass(fetched, err, took)
-		if err == nil {
+		switch {
+		case err == nil:
 			c.ages.good(repositoryID)
+		case !errors.Is(err, context.Canceled):
+			c.ages.bad(repositoryID)
 		}
 		if fetched {
 			c.tellFollower(repositoryID)

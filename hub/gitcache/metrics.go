@@ -52,16 +52,16 @@ func (m *metrics) pass(fetched bool, err error, took time.Duration) {
 
 // watch registers how much this replica owns and follows, and how long ago the
 // upstream that waits longest was read.
-func watch(r prometheus.Registerer, owned, followed func() int, oldest func() float64) {
+func watch(r prometheus.Registerer, owned, followed func() int, ages *ages) {
 	if r == nil {
 		return
 	}
 	gauge := func(name, help string, value func() int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
 	}
-	r.MustRegister(
+	r.MustRegister(ages,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "axle_gitcache_fetch_age_seconds",
-			Help: "Longest time since an upstream that this replica fetches was last read; about twice the poll interval at most while all is well."}, oldest),
+			Help: "Longest time since an upstream that this replica fetches was last read; about twice the poll interval at most while all is well."}, ages.oldest),
 		gauge("axle_gitcache_owned_repositories", "Repositories that this replica fetches.", owned),
 		gauge("axle_gitcache_followed_repositories", "Repositories of which this replica keeps a second copy.", followed),
 	)

