@@ -54,7 +54,7 @@ func (c calls) Report(ctx context.Context, req *connect.Request[agentv1.ReportRe
 }
 
 func reportBatch(clusterID string, m *agentv1.ReportRequest) (fleet.ReportBatch, error) {
-	b := fleet.ReportBatch{ClusterID: clusterID, Whole: m.GetWhole(), Drained: m.GetDrainedTombstones()}
+	b := fleet.ReportBatch{ClusterID: clusterID, Whole: m.GetWhole(), Drained: m.GetDrainedTombstones(), BootID: m.GetBootId()}
 	carried := 0
 	for _, r := range m.GetServices() {
 		if !onlyListed(r) {
@@ -71,7 +71,9 @@ func reportBatch(clusterID string, m *agentv1.ReportRequest) (fleet.ReportBatch,
 		}
 		b.Reports = append(b.Reports, one)
 	}
-	return b, nil
+	var err error
+	b.Heals, err = heals(m.GetHeals())
+	return b, err
 }
 
 // onlyListed reports whether a service is named as being what is stored: a

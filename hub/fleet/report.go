@@ -74,6 +74,9 @@ func (r *reporting) run(ctx context.Context) (err error) {
 	if err := r.drained(ctx); err != nil {
 		return err
 	}
+	if err := r.healed(ctx); err != nil {
+		return err
+	}
 	if r.result.StatusHash = r.sum.Hash; len(r.changes) == 0 {
 		return nil
 	}

@@ -95,6 +95,10 @@ type ReportBatch struct {
 	Whole bool
 	// Drained are ids of tombstones whose work is done.
 	Drained []string
+	// Heals are what the agent put back, in order of number, counted by its
+	// boot.
+	Heals  []Heal
+	BootID string
 }
 
 // ReportResult answers a ReportBatch.

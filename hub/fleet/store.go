@@ -20,6 +20,7 @@ type Store interface {
 	ServiceReader
 	RevisionStore
 	StatusStore
+	HealStore
 	TestRunStore
 	DiffStore
 	ReachReader

@@ -75,7 +75,7 @@ func (t *Table) DeleteStatuses(ctx context.Context, serviceIDs []string) error {
 
 // ForgetCluster removes the statuses of a cluster that is gone.
 func (t *Table) ForgetCluster(ctx context.Context, clusterID string) error {
-	for _, table := range []string{"statuses", "status_sums"} {
+	for _, table := range []string{"statuses", "status_sums", "heals_taken"} {
 		if _, err := t.db.Exec(ctx, "DELETE FROM "+table+" WHERE cluster_id = $1", clusterID); err != nil {
 			return err
 		}

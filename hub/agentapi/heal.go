@@ -1,0 +1,43 @@
+package agentapi
+
+import (
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/plain"
+)
+
+// The bounds of what a report tells of heals.
+const (
+	maxHeals       = 100
+	maxHealed      = 10
+	maxDriftedText = 253
+)
+
+// heals checks what an agent says that it put back.
+func heals(all []*agentv1.Heal) ([]fleet.Heal, error) {
+	if len(all) > maxHeals {
+		return nil, errcode.New(errcode.Invalid, "a report carries at most %d heals; send the others with the next", maxHeals)
+	}
+	var out []fleet.Heal
+	last := int64(0)
+	for _, m := range all {
+		if m.GetServiceId() == "" || m.GetKind() == "" || m.GetNumber() <= last {
+			return nil, errcode.New(errcode.Invalid, "a heal needs a service, a kind and a number above that of the one before it, %d", last)
+		}
+		last = m.GetNumber()
+		object := word(m.GetName())
+		if m.GetNamespace() != "" {
+			object = word(m.GetNamespace()) + "/" + object
+		}
+		h := fleet.Heal{Number: last, ServiceID: m.GetServiceId(), At: m.GetAt(), Object: word(m.GetKind()) + " " + object, Times: int(m.GetTimes())}
+		for _, f := range m.GetFields()[:min(maxHealed, len(m.GetFields()))] {
+			h.Fields = append(h.Fields, fleet.DriftedField{Path: word(f.GetPath()), Manager: word(f.GetManager())})
+		}
+		out = append(out, h)
+	}
+	return out, nil
+}
+
+// word is a name that goes into a sentence.
+func word(text string) string { return plain.Line(text, maxDriftedText) }

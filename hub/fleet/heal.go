@@ -1,0 +1,61 @@
+package fleet
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fleet/heals"
+)
+
+// Heal is an object that an agent put back; DriftedField is what differed.
+type (
+	Heal         = heals.Heal
+	DriftedField = heals.Field
+)
+
+// HealStore remembers which heals became events.
+type HealStore interface {
+	// HealsTaken returns the number of the last one of a cluster's boot, 0 of
+	// another boot.
+	HealsTaken(ctx context.Context, clusterID, bootID string) (int64, error)
+	SetHealsTaken(ctx context.Context, clusterID, bootID string, number int64) error
+}
+
+// healed makes an event of each service with heals that were not taken yet: a
+// report whose answer was lost is sent again with the same numbers.
+func (r *reporting) healed(ctx context.Context) error {
+	if len(r.batch.Heals) == 0 {
+		return nil
+	}
+	taken, err := r.store.HealsTaken(ctx, r.cluster.ID, r.batch.BootID)
+	if err != nil {
+		return err
+	}
+	of, last := heals.After(r.batch.Heals, taken)
+	if last == taken {
+		return nil
+	}
+	rows, err := r.store.RowsByID(ctx, slices.Sorted(maps.Keys(of)))
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(rows, func(a, b Row) int { return strings.Compare(a.ID, b.ID) })
+	for _, row := range rows {
+		if row.ClusterID != r.cluster.ID {
+			continue // another cluster's: not this agent's to say
+		}
+		all := of[row.ID]
+		err := event.Record(ctx, event.Entry{
+			At:   min(max(0, all[len(all)-1].At), r.Fleet.now()),
+			Kind: "service.healed", Object: "service " + Ref{r.cluster.Name, row.Name}.String(), By: "agent " + r.cluster.Name,
+			Message: heals.Sentence(all), Cluster: row.ClusterID, Service: row.ID,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return r.store.SetHealsTaken(ctx, r.cluster.ID, r.batch.BootID, last)
+}

@@ -1,0 +1,81 @@
+// Package heals are the objects that agents put back as they are declared, as
+// they are told to people. hub/fleet makes events of them; it reads and writes
+// nothing.
+//
+// What holds: what is told names objects, fields and who wrote them, never a
+// value; of one report there is at most one sentence a service.
+package heals
+
+import (
+	"fmt"
+	"strings"
+)
+
+// maxFields bounds the fields that a sentence names.
+const maxFields = 5
+
+// Heal is an object of a service that its agent put back.
+type Heal struct {
+	// Number counts the heals of one boot of the agent, from 1.
+	Number    int64
+	ServiceID string
+	// At is microseconds since 1970 UTC, by the agent's clock.
+	At int64
+	// Object is "Kind namespace/name".
+	Object string
+	// Fields are what differed; none when the object was gone.
+	Fields []Field
+	// Times is how often the same was put back meanwhile, 0 and 1 once.
+	Times int
+}
+
+// Field was not as it is declared. Manager wrote it last, empty when the API
+// server does not say.
+type Field struct{ Path, Manager string }
+
+// After returns the heals with a number above that of the last one taken, by
+// service, and the highest number there is.
+func After(all []Heal, taken int64) (byService map[string][]Heal, last int64) {
+	byService, last = map[string][]Heal{}, taken
+	for _, h := range all {
+		if h.Number > taken {
+			last = max(last, h.Number)
+			byService[h.ServiceID] = append(byService[h.ServiceID], h)
+		}
+	}
+	return byService, last
+}
+
+// Sentence tells what was put back of a service, of several objects the first.
+func Sentence(all []Heal) string {
+	switch more := len(all) - 1; more {
+	case 0:
+		return all[0].String()
+	case 1:
+		return all[0].String() + "; and 1 more object"
+	default:
+		return fmt.Sprintf("%s; and %d more objects", all[0], more)
+	}
+}
+
+// String says what was put back, and who had changed it.
+func (h Heal) String() string {
+	text := h.Object + " was gone and was made again"
+	if n := len(h.Fields); n > 0 {
+		var fields []string
+		for _, f := range h.Fields[:min(n, maxFields)] {
+			if f.Manager != "" {
+				f.Path += " (by " + f.Manager + ")"
+			}
+			fields = append(fields, f.Path)
+		}
+		if n > maxFields {
+			fields = append(fields, fmt.Sprintf("and %d more", n-maxFields))
+		}
+		text = h.Object + ": put back " + strings.Join(fields, ", ")
+	}
+	if h.Times > 1 {
+		text += fmt.Sprintf(", %d times", h.Times)
+	}
+	return text
+}

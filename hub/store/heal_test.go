@@ -1,0 +1,70 @@
+package store_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/store"
+)
+
+// healEvents are the events of heals, oldest first.
+func (y *yard) healEvents() (all []string) {
+	y.t.Helper()
+	entries, err := y.store.Events(y.t.Context(), store.EventFilter{Limit: 100})
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Kind == "service.healed" {
+			all = append([]string{e.Object + " | " + e.By + " | " + e.Message}, all...)
+		}
+	}
+	return all
+}
+
+// What an agent puts back is an event with the service's name, the field and
+// who had written it; once, however often the report is sent.
+func TestHealsAreEventsOfTheirServices(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		y := newYard(t, p)
+		here, there := y.cluster("edge-1"), y.cluster("edge-2")
+		web, api, other := y.service("edge-1", "web"), y.service("edge-1", "api"), y.service("edge-2", "other")
+		heal := func(number int64, of fleet.ServiceView, fields ...fleet.DriftedField) fleet.Heal {
+			return fleet.Heal{Number: number, ServiceID: of.ID, At: 1, Object: "Deployment shop/" + of.Name, Fields: fields}
+		}
+		edited := fleet.DriftedField{Path: ".spec.replicas", Manager: "kubectl-edit"}
+		report := func(boot string, heals ...fleet.Heal) {
+			t.Helper()
+			if _, err := y.StoreReports(t.Context(), fleet.ReportBatch{ClusterID: here.ID, BootID: boot, Heals: heals}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := func(what string, lines ...string) {
+			t.Helper()
+			if diff := cmp.Diff(lines, y.healEvents()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", what, diff)
+			}
+		}
+		first := "service edge-1/web | agent edge-1 | Deployment shop/web: put back .spec.replicas (by kubectl-edit)"
+		report("boot-1", heal(1, web, edited))
+		want("one heal", first)
+		report("boot-1", heal(1, web, edited))
+		want("sent again", first)
+		gone := "service edge-1/api | agent edge-1 | Deployment shop/api was gone and was made again; and 1 more object"
+		report("boot-1", heal(1, web, edited), heal(2, api), heal(3, api, edited))
+		want("sent again with more", first, gone)
+		many := heal(1, web, edited, edited, edited, edited, edited, edited, edited)
+		many.Times = 4
+		report("boot-2", many, heal(2, other, edited), fleet.Heal{Number: 3, ServiceID: "svc_none", Object: "Pod a/b"})
+		entries := y.healEvents()
+		if len(entries) != 3 || !strings.HasSuffix(entries[2], "(by kubectl-edit), and 2 more, 4 times") {
+			t.Errorf("the next boot, another cluster's service and one that is not there: %q", entries)
+		}
+		if number, err := y.store.HealsTaken(t.Context(), there.ID, "boot-2"); err != nil || number != 0 {
+			t.Errorf("the other cluster's number is %d, %v", number, err)
+		}
+	})
+}
