@@ -25,7 +25,8 @@ The type says what lies behind the URL:
 Secrets come from files, never from the command line: every --…-file takes a
 path, - for standard input, or env:NAME for a variable of the environment.
 
-With --auth aws, gcp or azure and no keys the hub uses its own role.`
+With --auth aws, gcp or azure the hub uses its own role in place of keys where
+an administrator says --hub-identity.`
 
 const repoAddExample = `  axle repos add fleet https://git.example.com/platform/fleet.git
   axle repos add fleet https://git.example.com/platform/fleet.git --username ci --password-file token
@@ -33,7 +34,7 @@ const repoAddExample = `  axle repos add fleet https://git.example.com/platform/
   axle repos add fleet https://github.com/acme/fleet.git --github-app-id 12 --github-app-installation-id 34 --github-app-key-file app.pem
   axle repos add charts https://charts.example.com/stable --type helm --verify provenance --verify-key-file maintainers.asc
   axle repos add apps oci://ghcr.io/acme/charts --type oci --username ci --password-file env:GHCR_TOKEN
-  axle repos add apps oci://123456789012.dkr.ecr.eu-central-1.amazonaws.com/charts --type oci --auth aws
+  axle repos add apps oci://123456789012.dkr.ecr.eu-central-1.amazonaws.com/charts --type oci --auth aws --hub-identity
   axle repos add signed oci://registry.example.com/team/app --type oci --verify cosign --verify-key-file cosign.pub
   axle repos add files s3://acme-manifests --type bucket --region eu-central-1 --aws-access-key-id AKIA… --aws-secret-access-key-file key`
 
@@ -93,6 +94,7 @@ func (l *repoLogin) flags(c *cobra.Command) {
 	f.StringVar(&o.Endpoint, "endpoint", "", "URL of an object store, or of a registry's token service, instead of the cloud's own")
 	f.BoolVar(&o.PlainHttp, "plain-http", false, "speak http to a registry, where the hub allows it")
 	f.BoolVar(&o.PassCredentials, "pass-credentials", false, "send credentials to other hosts that a chart index names")
+	f.BoolVar(&o.HubIdentity, "hub-identity", false, "let the hub's own role in the cloud read it, in place of keys; administrators only")
 	f.Int64Var(&o.MaxBytes, "max-bytes", 0, "most that the hub keeps of it on disk (default: the hub's own bound)")
 	f.StringVar(&l.verify, "verify", "", "what must be signed: head or tag for git, provenance for helm, cosign or provenance for oci")
 	complete(c, "verify", "head", "tag", "provenance", "cosign")

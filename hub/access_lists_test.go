@@ -71,7 +71,7 @@ func TestListsShowWhatOneMaySee(t *testing.T) {
 		},
 		"Repositories/List": {
 			"repositories", `{}`, []string{"name", "project", "services"},
-			gone("%s shop 0", fmt.Sprint("repo-shop shop ", shopServices)), []string{"repo-lab lab 2"},
+			gone("%s shop 0", "repo-cloud shop 0", fmt.Sprint("repo-shop shop ", shopServices)), []string{"repo-lab lab 2"},
 		},
 		"Webhooks/List": {
 			"webhooks", `{}`, []string{"name", "repository"},

@@ -226,6 +226,7 @@ func (b *tableBed) fleet(url string) {
 			b.must("Services/Create", service("edge-"+p, name, "repo-"+p, `"contexts": ["ctx-`+p+`"]`))
 		}
 	}
+	b.must("Repositories/Create", `{"name": "repo-cloud", "project": "shop", "type": "bucket", "url": "s3://acme", "auth": "aws", "options": {"hubIdentity": true}}`)
 	// What is the hub's own, and one service that is a guest.
 	b.must("Contexts/Create", `{"context": {"name": "ctx-hub", "values": "{}"}}`)
 	b.must("Webhooks/Create", `{"name": "hook-hub", "provider": "github"}`)

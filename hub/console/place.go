@@ -139,6 +139,33 @@ func ofRepository(ctx context.Context, s *Server, action identity.Action, messag
 	return one(s.repositoryNeed(ctx, action, message.(interface{ GetName() string }).GetName()))
 }
 
+// hubIdentity is what it needs to give the hub's own identity to a repository,
+// or to change where one leads that has it.
+var hubIdentity = need{action: identity.ActionAdmin, what: "who uses the hub's own identity"}
+
+// ofNewRepository needs to change repositories in the project.
+func ofNewRepository(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
+	needs, err := inProject(ctx, s, action, message)
+	if message.(*hubv1.CreateRepositoryRequest).GetOptions().GetHubIdentity() {
+		needs = append(needs, hubIdentity)
+	}
+	return needs, err
+}
+
+// ofChangedRepository needs to change the repository.
+func ofChangedRepository(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
+	m := message.(*hubv1.UpdateRepositoryRequest)
+	needs, err := ofRepository(ctx, s, action, message)
+	if err != nil {
+		return nil, err
+	}
+	have, err := (&repositories{s}).find(ctx, m.GetName())
+	if have.Options.HubIdentity || m.GetOptions().GetHubIdentity() {
+		needs = append(needs, hubIdentity)
+	}
+	return needs, err
+}
+
 func ofNewWebhook(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
 	if name := message.(*hubv1.CreateWebhookRequest).GetRepository(); name != "" {
 		return one(s.repositoryNeed(ctx, action, name))

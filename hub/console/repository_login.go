@@ -59,7 +59,7 @@ func guess(c gitcache.Credentials) gitcache.AuthKind {
 func options(o *hubv1.RepositoryOptions) gitcache.Options {
 	return gitcache.Options{
 		Proxy: o.GetProxy(), APIURL: o.GetApiUrl(), Region: o.GetRegion(), Endpoint: o.GetEndpoint(), PlainHTTP: o.GetPlainHttp(),
-		PassCredentials: o.GetPassCredentials(), MaxBytes: o.GetMaxBytes(),
+		PassCredentials: o.GetPassCredentials(), MaxBytes: o.GetMaxBytes(), HubIdentity: o.GetHubIdentity(),
 		Verify: gitcache.Verify{Mode: o.GetVerify().GetMode(), Keys: o.GetVerify().GetKeys()},
 	}
 }
@@ -68,7 +68,7 @@ func options(o *hubv1.RepositoryOptions) gitcache.Options {
 func optionsOf(o gitcache.Options) *hubv1.RepositoryOptions {
 	out := &hubv1.RepositoryOptions{
 		Proxy: o.Proxy, ApiUrl: o.APIURL, Region: o.Region, Endpoint: o.Endpoint, PlainHttp: o.PlainHTTP,
-		PassCredentials: o.PassCredentials, MaxBytes: o.MaxBytes,
+		PassCredentials: o.PassCredentials, MaxBytes: o.MaxBytes, HubIdentity: o.HubIdentity,
 	}
 	if o.Verify.Mode != "" {
 		out.Verify = &hubv1.Verification{Mode: o.Verify.Mode, Keys: o.Verify.Keys}

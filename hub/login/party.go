@@ -35,6 +35,8 @@ const (
 	// discoveryRetry is how long a failure is believed, so that many people
 	// who want in do not all wait for a provider that is down.
 	discoveryRetry = 5 * time.Second
+	// maxRedirects bounds how often one request follows a provider.
+	maxRedirects = 3
 	// listKept is how long the list of providers is believed.
 	listKept = 2 * time.Second
 )
@@ -132,7 +134,19 @@ func (ps *parties) client(p identity.Provider) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &http.Client{Transport: bounded{transport}, Timeout: providerTimeout}, nil
+	return &http.Client{Transport: bounded{transport}, Timeout: providerTimeout, CheckRedirect: stays}, nil
+}
+
+// stays follows a provider to its own host alone: a redirect that repeats a
+// request would take the client's secret and the code with it.
+func stays(r *http.Request, via []*http.Request) error {
+	if first := via[0].URL; r.URL.Scheme != first.Scheme || r.URL.Host != first.Host {
+		return errcode.New(errcode.Unavailable, "it sends the hub to another host, %.200s", r.URL.Host)
+	}
+	if len(via) >= maxRedirects {
+		return errcode.New(errcode.Unavailable, "it redirects in a circle")
+	}
+	return nil
 }
 
 // bounded reads no more of an answer than a provider needs to say.
@@ -174,6 +188,8 @@ type party struct {
 type discovery struct {
 	*oidc.Provider
 	EndSession string   `json:"end_session_endpoint"`
+	Keys       string   `json:"jwks_uri"`
+	People     string   `json:"userinfo_endpoint"`
 	Methods    []string `json:"token_endpoint_auth_methods_supported"`
 	// IssInAnswer says that answers name the issuer (RFC 9207).
 	IssInAnswer bool `json:"authorization_response_iss_parameter_supported"`
@@ -243,7 +259,7 @@ func (p *party) ask(ctx context.Context) (*discovery, error) {
 		return nil, p.unreachable(err)
 	}
 	found.Provider = provider
-	if e := provider.Endpoint(); !usable(e.AuthURL) || !usable(e.TokenURL) {
+	if e := provider.Endpoint(); !usable(e.AuthURL) || !usable(e.TokenURL) || !usable(found.Keys) || found.People != "" && !usable(found.People) {
 		return nil, errcode.New(errcode.Unavailable, "%s does not say where to log in; is %s an OpenID Connect issuer?", p.Title, p.Issuer)
 	}
 	if found.EndSession != "" && !usable(found.EndSession) {

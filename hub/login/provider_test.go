@@ -3,10 +3,13 @@ package login_test
 import (
 	"crypto/rand"
 	"crypto/rsa"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -121,6 +124,32 @@ func TestIDTokensThatAreNotBelieved(t *testing.T) {
 		if who := v.who(); who != bob.Email {
 			t.Errorf("a clock %s by 4 min: %q", name, who)
 		}
+	}
+}
+
+// TestASecretStaysWithItsProvider holds that a provider which sends the hub
+// elsewhere takes neither the client's secret nor the code there.
+func TestASecretStaysWithItsProvider(t *testing.T) {
+	b, _ := newBed(t)
+	p := b.provider("idp", nil, bob)
+	var heard atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		t.Errorf("another host heard %s %s", r.Header.Get("Authorization"), body)
+		heard.Add(1)
+	}))
+	defer other.Close()
+	p.SendAway(other.URL + "/token")
+	v := b.visitor("198.51.100.9")
+	v.through("idp", p, bob)
+	if v.status < 400 || heard.Load() > 0 {
+		t.Errorf("%d, %d requests elsewhere: %s", v.status, heard.Load(), v.page)
+	}
+	p.SendAway("")
+	v = b.visitor("198.51.100.10")
+	v.through("idp", p, bob)
+	if who := v.who(); who != bob.Email {
+		t.Errorf("logged in as %q", who)
 	}
 }
 

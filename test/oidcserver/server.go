@@ -70,6 +70,7 @@ type Server struct {
 
 	mu     sync.Mutex
 	down   bool
+	sends  string // where to, of who asks for a token
 	tamper func(*Token)
 	inform func(claims map[string]any)
 	// describe changes what it says of itself.
@@ -109,6 +110,14 @@ func (s *Server) SetDown(down bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.down = down
+}
+
+// SendAway answers who asks for a token with a redirect that repeats what was
+// sent; empty ends it.
+func (s *Server) SendAway(to string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sends = to
 }
 
 // Tamper is given every ID token before a client gets it; nil leaves them
@@ -163,7 +172,7 @@ func (s *Server) Logins() int {
 // ServeHTTP is the provider with its login page.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	down, tamper, inform, describe := s.down, s.tamper, s.inform, s.describe
+	down, tamper, inform, describe, sends := s.down, s.tamper, s.inform, s.describe, s.sends
 	s.mu.Unlock()
 	switch {
 	case down:
@@ -176,6 +185,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.informed(w, r, inform)
 	case r.URL.Path == "/.well-known/openid-configuration" && describe != nil:
 		s.informed(w, r, describe)
+	case r.URL.Path == "/oauth/token" && sends != "":
+		http.Redirect(w, r, sends, http.StatusTemporaryRedirect)
 	case r.URL.Path == "/oauth/token" && tamper != nil:
 		s.tampered(w, r, tamper)
 	default:

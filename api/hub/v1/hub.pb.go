@@ -1757,8 +1757,12 @@ type RepositoryOptions struct {
 	// Send credentials to other hosts that a chart index names.
 	PassCredentials bool `protobuf:"varint,6,opt,name=pass_credentials,json=passCredentials,proto3" json:"pass_credentials,omitempty"`
 	// Bound on what the hub keeps of it on disk; zero is the hub's own.
-	MaxBytes      int64         `protobuf:"varint,7,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
-	Verify        *Verification `protobuf:"bytes,8,opt,name=verify,proto3" json:"verify,omitempty"`
+	MaxBytes int64         `protobuf:"varint,7,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
+	Verify   *Verification `protobuf:"bytes,8,opt,name=verify,proto3" json:"verify,omitempty"`
+	// Let the hub's own role in the cloud read it, in place of credentials: only
+	// with aws, gcp and azure, without a proxy and a CA of the repository's own.
+	// Only an administrator may set it, and change a repository that has it.
+	HubIdentity   bool `protobuf:"varint,9,opt,name=hub_identity,json=hubIdentity,proto3" json:"hub_identity,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1847,6 +1851,13 @@ func (x *RepositoryOptions) GetVerify() *Verification {
 		return x.Verify
 	}
 	return nil
+}
+
+func (x *RepositoryOptions) GetHubIdentity() bool {
+	if x != nil {
+		return x.HubIdentity
+	}
+	return false
 }
 
 // Verification says what must be signed before services move to it.
@@ -9197,7 +9208,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\vlease_epoch\x18! \x01(\x03R\n" +
 	"leaseEpoch\x12(\n" +
 	"\x10lease_age_micros\x18\" \x01(\x03R\x0eleaseAgeMicros\x128\n" +
-	"\aoptions\x18# \x01(\v2\x1e.axle.hub.v1.RepositoryOptionsR\aoptions\"\x90\x02\n" +
+	"\aoptions\x18# \x01(\v2\x1e.axle.hub.v1.RepositoryOptionsR\aoptions\"\xb3\x02\n" +
 	"\x11RepositoryOptions\x12\x14\n" +
 	"\x05proxy\x18\x01 \x01(\tR\x05proxy\x12\x17\n" +
 	"\aapi_url\x18\x02 \x01(\tR\x06apiUrl\x12\x16\n" +
@@ -9207,7 +9218,8 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"plain_http\x18\x05 \x01(\bR\tplainHttp\x12)\n" +
 	"\x10pass_credentials\x18\x06 \x01(\bR\x0fpassCredentials\x12\x1b\n" +
 	"\tmax_bytes\x18\a \x01(\x03R\bmaxBytes\x121\n" +
-	"\x06verify\x18\b \x01(\v2\x19.axle.hub.v1.VerificationR\x06verify\"6\n" +
+	"\x06verify\x18\b \x01(\v2\x19.axle.hub.v1.VerificationR\x06verify\x12!\n" +
+	"\fhub_identity\x18\t \x01(\bR\vhubIdentity\"6\n" +
 	"\fVerification\x12\x12\n" +
 	"\x04mode\x18\x01 \x01(\tR\x04mode\x12\x12\n" +
 	"\x04keys\x18\x02 \x03(\tR\x04keys\"\xcf\x01\n" +

@@ -41,14 +41,16 @@ func NewAWS(c AWSConfig) (*AWS, error) {
 	if err != nil {
 		return nil, err
 	}
-	auth := &cloudauth.AWS{AccessKeyID: c.AccessKeyID, AssumeRoleARN: c.AssumeRoleARN, Region: c.Region, Client: tokens, Env: environment(c.Getenv, c.Endpoint)}
+	auth := &cloudauth.AWS{AccessKeyID: c.AccessKeyID, AssumeRoleARN: c.AssumeRoleARN, Region: c.Region, HubIdentity: true, Client: tokens, Env: environment(c.Getenv, c.Endpoint)}
 	if c.SecretAccessKeyFile != "" {
 		if auth.SecretAccessKey, err = secretFile("secretAccessKeyFile", c.SecretAccessKeyFile); err != nil {
 			return nil, err
 		}
 	}
 	if c.Endpoint == "" {
-		c.Endpoint = auth.ServiceURL("secretsmanager")
+		if c.Endpoint, err = auth.ServiceURL("secretsmanager"); err != nil {
+			return nil, errcode.New(errcode.Invalid, "region: %w", err)
+		}
 	}
 	if err := checkEndpoint("endpoint", c.Endpoint); err != nil {
 		return nil, err

@@ -38,12 +38,17 @@ func NewAzure(c AzureConfig) (*Azure, error) {
 	if err := checkEndpoint("vaultURL", c.VaultURL); err != nil {
 		return nil, err
 	}
+	if c.Authority != "" {
+		if err := checkEndpoint("authority", c.Authority); err != nil {
+			return nil, err
+		}
+	}
 	c.VaultURL = strings.TrimSuffix(c.VaultURL, "/")
 	tokens, err := tokenClient(strings.HasPrefix(c.VaultURL, "http://"))
 	if err != nil {
 		return nil, err
 	}
-	app := &cloudauth.Azure{TenantID: c.TenantID, ClientID: c.ClientID, Endpoint: c.Authority, Client: tokens, Env: environment(c.Getenv, c.VaultURL)}
+	app := &cloudauth.Azure{TenantID: c.TenantID, ClientID: c.ClientID, Endpoint: c.Authority, HubIdentity: true, Client: tokens, Env: environment(c.Getenv, c.VaultURL, c.Authority)}
 	if c.ClientSecretFile != "" {
 		if app.ClientSecret, err = secretFile("clientSecretFile", c.ClientSecretFile); err != nil {
 			return nil, err

@@ -180,14 +180,16 @@ func tokenClient(plainHTTP bool) (*wire.Client, error) {
 	return wire.New(wire.Config{Dialer: &anywhere{}, AllowHTTP: plainHTTP})
 }
 
-// environment lets the hub's own role go to one host that was configured.
-func environment(getenv func(string) string, endpoint string) cloudauth.Environment {
-	e := cloudauth.Environment{Getenv: getenv}
-	if u, err := url.Parse(endpoint); err == nil && u.Host != "" {
-		own := strings.ToLower(u.Hostname())
-		e.Own = func(host string) bool { return host == own }
+// environment lets the hub's own role go to the hosts that the operator
+// configured.
+func environment(getenv func(string) string, endpoints ...string) cloudauth.Environment {
+	own := map[string]bool{}
+	for _, endpoint := range endpoints {
+		if u, err := url.Parse(endpoint); err == nil && u.Host != "" {
+			own[strings.ToLower(u.Hostname())] = true
+		}
 	}
-	return e
+	return cloudauth.Environment{Getenv: getenv, Own: func(host string) bool { return own[host] }}
 }
 
 // checkEndpoint refuses what is no URL, and plain HTTP except to this machine.

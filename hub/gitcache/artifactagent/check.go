@@ -2,6 +2,7 @@ package artifactagent
 
 import (
 	"net/url"
+	"strings"
 
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/upstream/cloudauth"
@@ -30,10 +31,33 @@ func CheckOptions(r record.Repository) error {
 	if r.Options.PassCredentials && r.Kind != record.Helm {
 		return errcode.New(errcode.Invalid, "passing credentials on is an option of repositories of type helm")
 	}
+	if err := cloudauth.CheckRegion(r.Options.Region); err != nil {
+		return err
+	}
+	if err := checkHubIdentity(r); err != nil {
+		return err
+	}
 	if r.Options.Verify.Mode == "" {
 		return nil
 	}
 	return checkVerify(r)
+}
+
+// checkHubIdentity refuses what the hub's own identity will not go with, when
+// it is written down.
+func checkHubIdentity(r record.Repository) error {
+	if !r.Options.HubIdentity {
+		return nil
+	}
+	switch {
+	case r.Auth != record.AuthAWS && r.Auth != record.AuthGCP && r.Auth != record.AuthAzure:
+		return errcode.New(errcode.Invalid, "the hub's own identity is for authentication aws, gcp or azure")
+	case r.Options.Proxy != "":
+		return errcode.New(errcode.Invalid, "the hub's own identity does not go through a repository's proxy; leave one of them out")
+	case r.Options.PlainHTTP || strings.HasPrefix(r.Options.Endpoint, "http:"):
+		return errcode.New(errcode.Invalid, "the hub's own identity does not go over plain http; leave one of them out")
+	}
+	return nil
 }
 
 // Check refuses credentials that cannot work with a repository.
@@ -47,8 +71,10 @@ func Check(r record.Repository, c record.Credentials) error {
 		return err
 	}
 	switch r.Auth {
-	case record.AuthNone, record.AuthAWS, record.AuthGCP, record.AuthAzure:
+	case record.AuthNone:
 		return nil
+	case record.AuthAWS, record.AuthGCP, record.AuthAzure:
+		return checkCloud(r, c)
 	case record.AuthBasic, record.AuthToken, record.AuthBearer:
 		if c.Password == "" {
 			return errcode.New(errcode.Invalid, "authentication %s needs a password or token", r.Auth)
@@ -56,6 +82,23 @@ func Check(r record.Repository, c record.Credentials) error {
 		return nil
 	}
 	return errcode.New(errcode.Invalid, "authentication %q is not for repositories of type %s; use basic, token, bearer, aws, gcp or azure", r.Auth, r.Kind)
+}
+
+// checkCloud wants credentials of the repository's own, or that the hub's were
+// given to it.
+func checkCloud(r record.Repository, c record.Credentials) error {
+	own := map[record.AuthKind]string{record.AuthAWS: c.AccessKeyID, record.AuthGCP: c.ServiceAccountJSON, record.AuthAzure: c.ClientSecret}[r.Auth] != ""
+	switch {
+	case own && r.Options.HubIdentity:
+		return errcode.New(errcode.Invalid, "the repository has credentials and is given the hub's own identity; leave one of them out")
+	case own:
+		return nil
+	case !r.Options.HubIdentity:
+		return errcode.New(errcode.Invalid, "authentication %s needs credentials; without them the hub's own identity is used, which an administrator gives with --hub-identity", r.Auth)
+	case c.CA != "" || c.ClientCertificate != "":
+		return errcode.New(errcode.Invalid, "the hub's own identity does not go with an authority or a certificate of a repository; leave one of them out")
+	}
+	return nil
 }
 
 func checkVerify(r record.Repository) error {

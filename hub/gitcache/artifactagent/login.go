@@ -27,7 +27,7 @@ func (c *Config) httpAuth(r record.Repository, creds record.Credentials, client 
 	case record.AuthAWS:
 		return c.aws(r, creds, client).S3(), nil // a chart repository in a bucket
 	case record.AuthGCP:
-		return c.google(creds, client).Bucket(), nil
+		return c.google(r, creds, client).Bucket(), nil
 	case record.AuthAzure:
 		return c.azure(r, creds, client).Bucket(), nil
 	}
@@ -36,19 +36,19 @@ func (c *Config) httpAuth(r record.Repository, creds record.Credentials, client 
 
 func (c *Config) aws(r record.Repository, creds record.Credentials, client *wire.Client) *cloudauth.AWS {
 	out := &cloudauth.AWS{AccessKeyID: creds.AccessKeyID, SecretAccessKey: creds.SecretAccessKey, SessionToken: creds.SessionToken,
-		AssumeRoleARN: creds.AssumeRoleARN, Region: r.Options.Region, Client: client, Env: c.Env}
+		AssumeRoleARN: creds.AssumeRoleARN, Region: r.Options.Region, HubIdentity: r.Options.HubIdentity, Client: client, Env: c.Env}
 	if r.Kind == record.OCI {
 		out.Endpoint = r.Options.Endpoint
 	}
 	return out
 }
 
-func (c *Config) google(creds record.Credentials, client *wire.Client) *cloudauth.Google {
-	return &cloudauth.Google{ServiceAccountJSON: creds.ServiceAccountJSON, Client: client, Env: c.Env}
+func (c *Config) google(r record.Repository, creds record.Credentials, client *wire.Client) *cloudauth.Google {
+	return &cloudauth.Google{ServiceAccountJSON: creds.ServiceAccountJSON, HubIdentity: r.Options.HubIdentity, Client: client, Env: c.Env}
 }
 
 func (c *Config) azure(r record.Repository, creds record.Credentials, client *wire.Client) *cloudauth.Azure {
-	out := &cloudauth.Azure{TenantID: creds.TenantID, ClientID: creds.ClientID, ClientSecret: creds.ClientSecret, Client: client, Env: c.Env}
+	out := &cloudauth.Azure{TenantID: creds.TenantID, ClientID: creds.ClientID, ClientSecret: creds.ClientSecret, HubIdentity: r.Options.HubIdentity, Client: client, Env: c.Env}
 	if r.Kind == record.OCI {
 		out.Endpoint = r.Options.Endpoint
 	}
@@ -81,7 +81,7 @@ func (c *Config) registryLogin(r record.Repository, creds record.Credentials, cl
 			return l, err
 		}, nil
 	case record.AuthGCP:
-		cloud := c.google(creds, client)
+		cloud := c.google(r, creds, client)
 		return func(ctx context.Context) (l registry.Login, err error) {
 			l.Username, l.Password, err = cloud.Registry(ctx, host)
 			return l, err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/upstream/bucket"
+	"github.com/axle-cd/axle/hub/gitcache/upstream/cloudauth"
 	"github.com/axle-cd/axle/hub/gitcache/upstream/wire"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -46,7 +47,13 @@ func newObjects(c *Config, r record.Repository, creds record.Credentials, client
 	if err != nil {
 		return nil, err
 	}
-	b, err := bucket.New(bucket.Config{URL: r.URL, Endpoint: r.Options.Endpoint, Region: r.Options.Region, Client: client, Auth: auth})
+	endpoint := r.Options.Endpoint
+	if endpoint == "" && strings.HasPrefix(r.URL, "s3:") {
+		if endpoint, err = cloudauth.S3URL(r.Options.Region); err != nil {
+			return nil, err
+		}
+	}
+	b, err := bucket.New(bucket.Config{URL: r.URL, Endpoint: endpoint, Client: client, Auth: auth})
 	if err != nil {
 		return nil, err
 	}

@@ -126,7 +126,7 @@ func TestLoginToBuckets(t *testing.T) {
 		"aws pod identity": {auth: record.AuthAWS, creds: none, env: func(s *cloudserver.Server) map[string]string {
 			return map[string]string{"AWS_CONTAINER_CREDENTIALS_FULL_URI": s.URL() + "/pod", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": identity}
 		}},
-		"aws own role elsewhere": {auth: record.AuthAWS, creds: none, env: webIdentity, notOurs: true, err: "no host of the cloud"},
+		"aws own role elsewhere": {auth: record.AuthAWS, creds: none, env: webIdentity, notOurs: true, err: "no host of this service of the cloud"},
 		"aws nothing":            {auth: record.AuthAWS, creds: none, err: "no AWS keys"},
 		"gcp account": {auth: record.AuthGCP, creds: func(t *testing.T, s *cloudserver.Server) record.Credentials {
 			return record.Credentials{ServiceAccountJSON: serviceAccount(t, s.URL()+"/google/token")}
@@ -134,7 +134,7 @@ func TestLoginToBuckets(t *testing.T) {
 		"gcp metadata": {auth: record.AuthGCP, creds: none, env: func(s *cloudserver.Server) map[string]string {
 			return map[string]string{"GCE_METADATA_HOST": s.Host()}
 		}},
-		"gcp own account elsewhere": {auth: record.AuthGCP, creds: none, notOurs: true, err: "no host of the cloud"},
+		"gcp own account elsewhere": {auth: record.AuthGCP, creds: none, notOurs: true, err: "no host of this service of the cloud"},
 		"azure secret": {auth: record.AuthAzure, creds: func(*testing.T, *cloudserver.Server) record.Credentials {
 			return record.Credentials{TenantID: "tenant", ClientID: "app", ClientSecret: "client-secret"}
 		}, env: func(s *cloudserver.Server) map[string]string {
@@ -162,7 +162,10 @@ func TestLoginToBuckets(t *testing.T) {
 			if tt.env != nil {
 				env = tt.env(s)
 			}
-			w := newWorld(t, record.Repository{Kind: record.Bucket, URL: s.BucketURL(), Auth: tt.auth}, tt.creds(t, s), func(c *artifactagent.Config) {
+			r := record.Repository{Kind: record.Bucket, URL: s.BucketURL(), Auth: tt.auth}
+			creds := tt.creds(t, s)
+			r.Options.HubIdentity = creds == (record.Credentials{})
+			w := newWorld(t, r, creds, func(c *artifactagent.Config) {
 				c.Env = cloudauth.Environment{Getenv: func(name string) string { return env[name] }, Own: func(string) bool { return !tt.notOurs }}
 			})
 			source := w.track("", "deploy")
@@ -223,15 +226,15 @@ func TestLoginToARegistryOfACloud(t *testing.T) {
 		w := newWorld(t, r, record.Credentials{TenantID: "tenant", ClientID: "app", ClientSecret: "client-secret"})
 		w.revision(w.track("v1", ""), "v1@"+digest)
 	})
-	t.Run("own identity elsewhere", func(t *testing.T) {
+	t.Run("own identity in the open", func(t *testing.T) {
 		t.Parallel()
 		s := newRegistry(t)
 		s.Require("a", "b", true)
 		for _, auth := range []record.AuthKind{record.AuthAWS, record.AuthGCP, record.AuthAzure} {
 			r := ociRepository(s, "team/app")
-			r.Auth = auth
+			r.Auth, r.Options.HubIdentity = auth, true
 			w := newWorld(t, r, record.Credentials{})
-			if h := w.failing(w.track("v1", ""), "no host of the cloud"); h.ErrorCode != errcode.Invalid {
+			if h := w.failing(w.track("v1", ""), "does not go over plain http"); h.ErrorCode != errcode.Invalid {
 				t.Errorf("%s: %+v", auth, h)
 			}
 		}

@@ -52,6 +52,10 @@ type target struct {
 
 // open makes the remote of a repository.
 func (c *Config) open(r record.Repository, creds record.Credentials) (remote, error) {
+	// A row may be older than a rule.
+	if err := CheckOptions(r); err != nil {
+		return nil, err
+	}
 	client, err := wire.New(wire.Config{Dialer: c.Dialer, AllowHTTP: c.AllowHTTP, Proxy: r.Options.Proxy,
 		ProxyUsername: creds.ProxyUsername, ProxyPassword: creds.ProxyPassword,
 		CA: creds.CA, ClientCertificate: creds.ClientCertificate, ClientKey: creds.ClientKey})

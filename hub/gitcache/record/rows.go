@@ -37,9 +37,10 @@ const (
 	AuthSSH    AuthKind = "ssh"    // PrivateKey, and KnownHosts
 	AuthApp    AuthKind = "app"    // a GitHub App: AppID, InstallationID, PrivateKey
 	AuthBearer AuthKind = "bearer" // Password is sent as a bearer token
-	AuthAWS    AuthKind = "aws"    // AccessKeyID and SecretAccessKey, else the hub's own role
-	AuthGCP    AuthKind = "gcp"    // ServiceAccountJSON, else the hub's own account
-	AuthAzure  AuthKind = "azure"  // TenantID, ClientID, ClientSecret, else the hub's own identity
+	// Without these the hub's own role is used, where Options.HubIdentity lets it.
+	AuthAWS   AuthKind = "aws"   // AccessKeyID and SecretAccessKey
+	AuthGCP   AuthKind = "gcp"   // ServiceAccountJSON
+	AuthAzure AuthKind = "azure" // TenantID, ClientID, ClientSecret
 )
 
 // Credentials are the secrets of one repository. They are stored sealed, are
@@ -116,6 +117,9 @@ type Options struct {
 	// PassCredentials sends credentials to other hosts that a chart index
 	// names.
 	PassCredentials bool `json:"passCredentials,omitempty"`
+	// HubIdentity lets the hub's own role in the cloud read it. Only an
+	// administrator may set it, or change a repository that has it.
+	HubIdentity bool `json:"hubIdentity,omitempty"`
 	// MaxBytes bounds the mirror or the kept files on disk; zero is the hub's
 	// own bound.
 	MaxBytes int64 `json:"maxBytes,omitempty"`

@@ -27,10 +27,10 @@ type Config struct {
 	// URL is s3://BUCKET, gs://BUCKET, azblob://ACCOUNT/CONTAINER, or the
 	// https URL of a bucket: https://s3.example.com/BUCKET.
 	URL string
-	// Endpoint replaces the cloud's own for s3, gs and azblob.
-	Endpoint, Region string
-	Client           *wire.Client
-	Auth             wire.Auth // nil is nobody
+	// Endpoint is needed for s3, and replaces the cloud's own for gs and azblob.
+	Endpoint string
+	Client   *wire.Client
+	Auth     wire.Auth // nil is nobody
 }
 
 // Bucket is one bucket.
@@ -52,9 +52,6 @@ func New(c Config) (*Bucket, error) {
 	endpoint := strings.TrimSuffix(c.Endpoint, "/")
 	switch u.Scheme {
 	case "s3":
-		if endpoint == "" {
-			endpoint = "https://s3." + or(c.Region, "us-east-1") + ".amazonaws.com"
-		}
 		b.base = endpoint + "/" + u.Host
 	case "gs":
 		b.base = or(endpoint, "https://storage.googleapis.com") + "/" + u.Host

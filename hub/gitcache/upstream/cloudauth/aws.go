@@ -9,7 +9,6 @@ import (
 	"encoding/xml"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
@@ -24,6 +23,9 @@ import (
 type AWS struct {
 	AccessKeyID, SecretAccessKey, SessionToken string
 	AssumeRoleARN, Region                      string
+	// HubIdentity lets the hub's own role be used; without keys nothing works
+	// otherwise.
+	HubIdentity bool
 	// Endpoint replaces that of ECR's API.
 	Endpoint string
 	Client   *wire.Client
@@ -33,10 +35,18 @@ type AWS struct {
 	password cell[string]
 }
 
-// awsHosts end the names of what the hub's own role may talk to.
-var awsHosts = []string{".amazonaws.com", ".amazonaws.com.cn", ".api.aws"}
+const defaultRegion = "us-east-1"
 
 func (a *AWS) own() bool { return a.AccessKeyID == "" }
+
+// mayLeave refuses what the hub's own role gives to whom it was not given, and
+// to other hosts than the service's.
+func (a *AWS) mayLeave(to *url.URL, service hosts) error {
+	if !a.own() {
+		return nil
+	}
+	return a.Env.mayLeave(a.HubIdentity, a.Client, to, service)
+}
 
 func (a *AWS) region() string {
 	for _, r := range []string{a.Region, a.Env.get("AWS_REGION"), a.Env.get("AWS_DEFAULT_REGION")} {
@@ -44,7 +54,7 @@ func (a *AWS) region() string {
 			return r
 		}
 	}
-	return "us-east-1"
+	return defaultRegion
 }
 
 // credentials are the keys to sign with, of the role that is taken on if there
@@ -62,9 +72,10 @@ func (a *AWS) credentials(ctx context.Context) (aws.Credentials, error) {
 // first are the keys of the repository or of the hub.
 func (a *AWS) first(ctx context.Context) (aws.Credentials, time.Time, error) {
 	never := time.Now().Add(time.Hour)
-	switch {
-	case a.AccessKeyID != "":
+	if !a.own() {
 		return aws.Credentials{AccessKeyID: a.AccessKeyID, SecretAccessKey: a.SecretAccessKey, SessionToken: a.SessionToken}, never, nil
+	}
+	switch {
 	case a.Env.get("AWS_ACCESS_KEY_ID") != "":
 		return aws.Credentials{AccessKeyID: a.Env.get("AWS_ACCESS_KEY_ID"), SecretAccessKey: a.Env.get("AWS_SECRET_ACCESS_KEY"),
 			SessionToken: a.Env.get("AWS_SESSION_TOKEN")}, never, nil
@@ -110,9 +121,11 @@ func (a *AWS) assume(ctx context.Context, first aws.Credentials) (aws.Credential
 // sts asks the token service, signed where there are keys.
 func (a *AWS) sts(ctx context.Context, form url.Values, keys *aws.Credentials) (aws.Credentials, time.Time, error) {
 	form.Set("Version", "2011-06-15")
-	where := a.Env.get("AWS_ENDPOINT_URL_STS")
+	where, err := a.Env.get("AWS_ENDPOINT_URL_STS"), error(nil)
 	if where == "" {
-		where = "https://sts." + a.region() + "." + domain(a.region()) + "/"
+		if where, err = serviceURL("sts", a.region()); err != nil {
+			return aws.Credentials{}, time.Time{}, err
+		}
 	}
 	request := wire.Request{Method: http.MethodPost, URL: where, Body: form.Encode(), Accept: []int{400, 403},
 		Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}}
@@ -150,13 +163,6 @@ type stsKeys struct {
 	Until  time.Time `xml:"Expiration"`
 }
 
-func domain(region string) string {
-	if strings.HasPrefix(region, "cn-") {
-		return "amazonaws.com.cn"
-	}
-	return "amazonaws.com"
-}
-
 // signer signs one request with its body.
 type signer struct {
 	keys            aws.Credentials
@@ -186,10 +192,8 @@ type s3auth struct{ aws *AWS }
 
 // Apply signs a request without a body.
 func (s s3auth) Apply(ctx context.Context, r *http.Request) error {
-	if s.aws.own() {
-		if err := s.aws.Env.mayLeave(r.URL.Host, awsHosts...); err != nil {
-			return err
-		}
+	if err := s.aws.mayLeave(r.URL, awsService("s3")); err != nil {
+		return err
 	}
 	keys, err := s.aws.credentials(ctx)
 	if err != nil {
@@ -198,18 +202,14 @@ func (s s3auth) Apply(ctx context.Context, r *http.Request) error {
 	return signer{keys: keys, service: "s3", region: s.aws.region()}.Apply(ctx, r)
 }
 
-// ecr is the host of a private registry: account, dkr, ecr, region.
-var ecr = regexp.MustCompile(`^(\d{12})\.dkr[.-]ecr(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com(?:\.cn)?|on\.aws)$`)
-
 // Registry returns user and password for ECR, which are good for 12 h.
 func (a *AWS) Registry(ctx context.Context, host string) (user, password string, err error) {
-	region := a.region()
-	if m := ecr.FindStringSubmatch(host); m != nil {
-		region = m[2]
-	} else if a.own() {
-		if err := a.Env.mayLeave(host, ".on.aws"); err != nil {
-			return "", "", err
-		}
+	region, known := registryOf(host)
+	if !known {
+		region = a.region()
+	}
+	if err := a.mayLeave(&url.URL{Scheme: "https", Host: host}, func(string) bool { return known }); err != nil {
+		return "", "", err
 	}
 	password, err = a.password.get(func() (string, time.Time, error) { return a.ask(ctx, region) })
 	return "AWS", password, err
@@ -223,7 +223,13 @@ func (a *AWS) ask(ctx context.Context, region string) (string, time.Time, error)
 	}
 	where := a.Endpoint
 	if where == "" {
-		where = "https://api.ecr." + region + "." + domain(region) + "/"
+		if where, err = serviceURL("api.ecr", region); err != nil {
+			return "", time.Time{}, err
+		}
+	} else if u, err := url.Parse(where); err != nil {
+		return "", time.Time{}, errcode.New(errcode.Invalid, "the endpoint is no URL")
+	} else if err := a.mayLeave(u, awsService("api.ecr")); err != nil {
+		return "", time.Time{}, err
 	}
 	answer, err := a.Client.Do(ctx, wire.Request{Method: http.MethodPost, URL: where, Body: "{}", Accept: []int{400, 403},
 		Header: http.Header{"Content-Type": {"application/x-amz-json-1.1"}, "X-Amz-Target": {"AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken"}},

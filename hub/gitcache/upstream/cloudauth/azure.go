@@ -14,6 +14,9 @@ import (
 // Azure is an application's secret, or none for the hub's workload identity.
 type Azure struct {
 	TenantID, ClientID, ClientSecret string
+	// HubIdentity lets the hub's workload identity be used where there is no
+	// secret.
+	HubIdentity bool
 	// Endpoint replaces the authority that gives tokens.
 	Endpoint string
 	Client   *wire.Client
@@ -23,24 +26,19 @@ type Azure struct {
 	refresh cell[string]
 }
 
-var (
-	azureRegistries = []string{".azurecr.io", ".azurecr.cn", ".azurecr.us"}
-	azureStorage    = []string{".blob.core.windows.net", ".blob.core.chinacloudapi.cn", ".blob.core.usgovcloudapi.net"}
-)
-
 // Registry returns the refresh token that a registry exchanges ours for.
 func (a *Azure) Registry(ctx context.Context, host string, plainHTTP bool) (string, error) {
-	if err := a.mayLeave(host, azureRegistries); err != nil {
+	scheme := "https"
+	if plainHTTP {
+		scheme = "http"
+	}
+	if err := a.mayLeave(&url.URL{Scheme: scheme, Host: host}, azureRegistries); err != nil {
 		return "", err
 	}
 	return a.refresh.get(func() (string, time.Time, error) {
 		t, err := a.token(ctx, "https://containerregistry.azure.net/.default")
 		if err != nil {
 			return "", time.Time{}, err
-		}
-		scheme := "https"
-		if plainHTTP {
-			scheme = "http"
 		}
 		var said granted
 		err = post(ctx, a.Client, scheme+"://"+host+"/oauth2/exchange",
@@ -60,7 +58,7 @@ type azureAuth struct{ azure *Azure }
 
 // Apply sets the Authorization header and the version that it needs.
 func (b azureAuth) Apply(ctx context.Context, r *http.Request) error {
-	if err := b.azure.mayLeave(r.URL.Host, azureStorage); err != nil {
+	if err := b.azure.mayLeave(r.URL, azureStorage); err != nil {
 		return err
 	}
 	t, err := b.azure.token(ctx, "https://storage.azure.com/.default")
@@ -70,11 +68,11 @@ func (b azureAuth) Apply(ctx context.Context, r *http.Request) error {
 	return wire.Bearer(t).Apply(ctx, r)
 }
 
-func (a *Azure) mayLeave(host string, cloud []string) error {
+func (a *Azure) mayLeave(to *url.URL, service hosts) error {
 	if a.ClientSecret != "" {
 		return nil
 	}
-	return a.Env.mayLeave(host, cloud...)
+	return a.Env.mayLeave(a.HubIdentity, a.Client, to, service)
 }
 
 func (a *Azure) tenant() string {
@@ -111,16 +109,31 @@ func (a *Azure) ask(ctx context.Context, scope string) (token, error) {
 		form.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
 		form.Set("client_assertion", assertion)
 	}
-	authority := a.Endpoint
-	if authority == "" {
-		authority = a.Env.get("AZURE_AUTHORITY_HOST")
-	}
-	if authority == "" {
-		authority = "https://login.microsoftonline.com"
+	authority, err := a.authority()
+	if err != nil {
+		return token{}, err
 	}
 	var said granted
 	if err := post(ctx, a.Client, strings.TrimSuffix(authority, "/")+"/"+url.PathEscape(a.tenant())+"/oauth2/v2.0/token", form, &said); err != nil {
 		return token{}, err
 	}
 	return said.token()
+}
+
+// authority is who gives tokens. Whoever it is hears the hub's own token, so
+// that one goes to the cloud's authorities, or to the one that the hub's
+// environment names.
+func (a *Azure) authority() (string, error) {
+	authority := a.Endpoint
+	if authority == "" {
+		authority = a.Env.get("AZURE_AUTHORITY_HOST")
+	} else if u, err := url.Parse(authority); err != nil {
+		return "", errcode.New(errcode.Invalid, "the endpoint is no URL")
+	} else if err := a.mayLeave(u, azureAuthorities); err != nil {
+		return "", err
+	}
+	if authority == "" {
+		authority = "https://login.microsoftonline.com"
+	}
+	return authority, nil
 }

@@ -39,24 +39,6 @@ func (e Environment) file(name string) (string, error) {
 	return strings.TrimSpace(string(raw)), nil
 }
 
-// mayLeave refuses to send what the hub's own role gives to a host that is not
-// the cloud's: the URL is a tenant's word.
-func (e Environment) mayLeave(host string, cloud ...string) error {
-	if u, err := url.Parse("//" + host); err == nil {
-		host = u.Hostname()
-	}
-	host = strings.ToLower(host)
-	for _, end := range cloud {
-		if host == strings.TrimPrefix(end, ".") || strings.HasPrefix(end, ".") && strings.HasSuffix(host, end) {
-			return nil
-		}
-	}
-	if e.Own != nil && e.Own(host) {
-		return nil
-	}
-	return errcode.New(errcode.Invalid, "the hub's own identity is not given to %s, which is no host of the cloud; give the repository credentials of its own", host)
-}
-
 // early is how long before its end a token is not used any more.
 const early = 5 * time.Minute
 

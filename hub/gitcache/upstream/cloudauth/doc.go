@@ -9,7 +9,9 @@
 // cover instance metadata of AWS and Azure, credentials in files of their
 // command lines, or Google's federation with other clouds.
 //
-// Invariants: what the hub's own role gives is sent only to hosts of that
-// cloud, whatever URL a repository has; the metadata services are asked
-// directly, never through a repository's proxy; no error holds a secret.
+// Invariants: the hub's own role is used only where HubIdentity says so, and
+// what it gives is sent only over https to hosts of the service that it is for,
+// whatever URL, region or endpoint a repository has, never through a proxy or by
+// an authority of the repository's; the metadata services are asked directly; no
+// error holds a secret.
 package cloudauth

@@ -21,21 +21,20 @@ import (
 // Google is a service account's key, or none for the hub's own account.
 type Google struct {
 	ServiceAccountJSON string
-	Client             *wire.Client
-	Env                Environment
+	// HubIdentity lets the hub's own account be used where there is no key.
+	HubIdentity bool
+	Client      *wire.Client
+	Env         Environment
 
 	access cell[token]
 }
-
-// googleHosts are what the hub's own account may talk to.
-var googleHosts = []string{".pkg.dev", ".gcr.io", "gcr.io", ".googleapis.com"}
 
 // scope of the tokens; what they may do is the account's roles' business.
 const scope = "https://www.googleapis.com/auth/cloud-platform"
 
 // Registry returns user and password for a registry.
 func (g *Google) Registry(ctx context.Context, host string) (user, password string, err error) {
-	t, err := g.token(ctx, host)
+	t, err := g.token(ctx, &url.URL{Scheme: "https", Host: host})
 	return "oauth2accesstoken", t, err
 }
 
@@ -46,16 +45,16 @@ type googleAuth struct{ google *Google }
 
 // Apply sets the Authorization header.
 func (a googleAuth) Apply(ctx context.Context, r *http.Request) error {
-	t, err := a.google.token(ctx, r.URL.Host)
+	t, err := a.google.token(ctx, r.URL)
 	if err != nil {
 		return err
 	}
 	return wire.Bearer(t).Apply(ctx, r)
 }
 
-func (g *Google) token(ctx context.Context, host string) (string, error) {
+func (g *Google) token(ctx context.Context, to *url.URL) (string, error) {
 	if g.ServiceAccountJSON == "" {
-		if err := g.Env.mayLeave(host, googleHosts...); err != nil {
+		if err := g.Env.mayLeave(g.HubIdentity, g.Client, to, googleHosts); err != nil {
 			return "", err
 		}
 	}

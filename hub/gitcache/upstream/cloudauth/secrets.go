@@ -8,17 +8,13 @@ import (
 )
 
 // ServiceURL is a service's address in the region.
-func (a *AWS) ServiceURL(service string) string {
-	return "https://" + service + "." + a.region() + "." + domain(a.region())
-}
+func (a *AWS) ServiceURL(service string) (string, error) { return serviceURL(service, a.region()) }
 
 // Sign signs one request with its body for a service of AWS. What the hub's
 // own role gives goes to the cloud's hosts alone.
 func (a *AWS) Sign(ctx context.Context, service, body string, r *http.Request) error {
-	if a.own() {
-		if err := a.Env.mayLeave(r.URL.Host, awsHosts...); err != nil {
-			return err
-		}
+	if err := a.mayLeave(r.URL, awsService(service)); err != nil {
+		return err
 	}
 	keys, err := a.credentials(ctx)
 	if err != nil {
@@ -27,8 +23,6 @@ func (a *AWS) Sign(ctx context.Context, service, body string, r *http.Request) e
 	return signer{keys: keys, service: service, region: a.region(), body: body}.Apply(ctx, r)
 }
 
-var azureVaults = []string{".vault.azure.net", ".vault.azure.cn", ".vault.usgovcloudapi.net"}
-
 // KeyVault authenticates requests to Azure Key Vault.
 func (a *Azure) KeyVault() wire.Auth { return vaultAuth{a} }
 
@@ -36,7 +30,7 @@ type vaultAuth struct{ azure *Azure }
 
 // Apply sets the Authorization header.
 func (v vaultAuth) Apply(ctx context.Context, r *http.Request) error {
-	if err := v.azure.mayLeave(r.URL.Host, azureVaults); err != nil {
+	if err := v.azure.mayLeave(r.URL, azureVaults); err != nil {
 		return err
 	}
 	t, err := v.azure.token(ctx, "https://vault.azure.net/.default")

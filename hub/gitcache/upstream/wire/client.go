@@ -172,6 +172,12 @@ func (c *Client) isOwnProxy(addr string) bool {
 	return false
 }
 
+// Private reports whether somebody but the hub's operator chose the way: a
+// proxy, an authority, or a certificate to show.
+func (c *Client) Private() bool {
+	return c.config.Proxy != "" || c.config.CA != "" || c.config.ClientCertificate != ""
+}
+
 // Close lets go of idle connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
