@@ -23,6 +23,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet/follow"
 	"github.com/axle-cd/axle/hub/fleet/metrics"
 	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/login"
 	"github.com/axle-cd/axle/hub/store"
@@ -88,6 +89,9 @@ func New(c Config) (_ *Hub, err error) {
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
+	if err := upstream.CheckGit(ctx); err != nil {
+		return nil, err
+	}
 	if err := h.open(ctx); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache/pace"
@@ -13,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/scrub"
 )
 
 // Agent follows one repository for the time of one lease. Run it once; the
@@ -27,6 +29,8 @@ type Agent struct {
 	seen   map[string]bool      // sources as last evaluated
 	lost   map[string]*question // recipes whose file is gone, by digest
 	latest map[string]bool      // revisions of heads
+
+	secrets atomic.Pointer[scrub.Scrubber] // of the repository
 
 	// What follows belongs to the goroutine of Run.
 	remote     remote
@@ -128,6 +132,7 @@ func (a *Agent) pass(ctx context.Context) error {
 	a.fetched = false
 	asked, lost := a.questions()
 	sources, err := a.read(ctx, asked)
+	err = a.told(err)
 	a.pacer.Started()
 	if err != nil && ctx.Err() != nil {
 		return err
@@ -138,7 +143,7 @@ func (a *Agent) pass(ctx context.Context) error {
 	}
 	a.answer(ctx, asked, lost, err)
 	if err == nil {
-		err = late
+		err = a.told(late)
 	}
 	a.plan(err)
 	if late := a.recordHealth(ctx, err); errcode.Is(late, errcode.Conflict) {
@@ -211,6 +216,7 @@ func (a *Agent) connect(ctx context.Context) error {
 		a.remote = nil
 	}
 	clear(a.refusals)
+	a.secrets.Store(secretsOf(c))
 	remote, err := a.config.open(r, c)
 	if err != nil {
 		return err
@@ -218,6 +224,9 @@ func (a *Agent) connect(ctx context.Context) error {
 	a.remote, a.generation = remote, r.Generation
 	return nil
 }
+
+// told is an error as people see it.
+func (a *Agent) told(err error) error { return record.Told(err, a.secrets.Load().String) }
 
 // recordHealth writes how upstream is, for people and for the repository's
 // status.

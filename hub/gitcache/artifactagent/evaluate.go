@@ -83,7 +83,8 @@ func (a *Agent) failed(s record.Source, old record.Head, err error) *record.Head
 	if !errcode.Is(err, errcode.Unprocessable) {
 		a.config.Log.Warn("source cannot be produced", logkey.Repository, s.RepositoryID, logkey.Source, s.ID, logkey.Error, err)
 	}
-	text := sourceError(err)
+	err = a.told(err)
+	text := errcode.Message(err)
 	if sameError(text, old.Error) && old.SourceID != "" {
 		return nil
 	}
@@ -111,16 +112,6 @@ func sameError(a, b string) bool {
 	a, _, _ = strings.Cut(a, ";")
 	b, _, _ = strings.Cut(b, ";")
 	return a == b
-}
-
-// sourceError is the text that a service shows. What has no code is a fault of
-// the hub or of its machine, and is told too: someone waits for this source.
-func sourceError(err error) string {
-	var coded *errcode.Error
-	if errors.As(err, &coded) {
-		return errcode.Message(err)
-	}
-	return "the hub cannot read the source: " + err.Error()
 }
 
 // produce fills the head for what the source points at and makes sure that the

@@ -10,6 +10,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/upstream/wire"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/scrub"
 )
 
 // remote is an upstream of one kind, as the agent needs it.
@@ -56,7 +57,7 @@ func (c *Config) open(r record.Repository, creds record.Credentials) (remote, er
 	if err := CheckOptions(r); err != nil {
 		return nil, err
 	}
-	client, err := wire.New(wire.Config{Dialer: c.Dialer, AllowHTTP: c.AllowHTTP, Proxy: r.Options.Proxy,
+	client, err := wire.New(wire.Config{Scrub: secretsOf(creds).String, Dialer: c.Dialer, AllowHTTP: c.AllowHTTP, Proxy: r.Options.Proxy,
 		ProxyUsername: creds.ProxyUsername, ProxyPassword: creds.ProxyPassword,
 		CA: creds.CA, ClientCertificate: creds.ClientCertificate, ClientKey: creds.ClientKey})
 	if err != nil {
@@ -71,6 +72,12 @@ func (c *Config) open(r record.Repository, creds record.Credentials) (remote, er
 		return newObjects(c, r, creds, client)
 	}
 	return nil, errcode.New(errcode.Unprocessable, "repository %q is of the kind %q, which this hub does not know", r.Name, r.Kind)
+}
+
+// secretsOf takes a repository's secrets out of texts.
+func secretsOf(c record.Credentials) *scrub.Scrubber {
+	return scrub.New(map[string]string{"password": c.Password, "client key": c.ClientKey, "proxy password": c.ProxyPassword,
+		"secret access key": c.SecretAccessKey, "session token": c.SessionToken, "service account": c.ServiceAccountJSON, "client secret": c.ClientSecret})
 }
 
 // fingerprint of what content must be signed by; part of each key, so that a

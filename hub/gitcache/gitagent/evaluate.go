@@ -277,7 +277,8 @@ func (e *evaluation) head(ctx context.Context, t task) outcome {
 // failed returns the row of a source that cannot be produced: it keeps its
 // content. Nil when it says so already.
 func (a *Agent) failed(s record.Source, old record.Head, err error) *record.Head {
-	text := sourceError(err)
+	err = a.told(err)
+	text := errcode.Message(err)
 	if sameError(text, old.Error) && old.SourceID != "" {
 		return nil
 	}
@@ -298,16 +299,6 @@ func sameError(a, b string) bool {
 	a, _, _ = strings.Cut(a, ";")
 	b, _, _ = strings.Cut(b, ";")
 	return a == b
-}
-
-// sourceError is the text that a service shows. What has no code is a fault of
-// the hub or of its machine, and is told too: someone waits for this source.
-func sourceError(err error) string {
-	var coded *errcode.Error
-	if errors.As(err, &coded) {
-		return errcode.Message(err)
-	}
-	return "the hub cannot read the source: " + err.Error()
 }
 
 // sourcesChanged evaluates new sources without asking upstream, when the last

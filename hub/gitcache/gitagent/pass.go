@@ -26,6 +26,7 @@ func (a *Agent) pass(ctx context.Context) (err error) {
 	}
 	reading, read := tracing.Start(ctx, "list refs and fetch")
 	sources, fetched, err := a.read(reading)
+	err = a.told(err)
 	read.End(err)
 	// Counted from here, the gap holds where upstream measures it too: it saw
 	// this pass begin before now.
@@ -47,6 +48,7 @@ func (a *Agent) pass(ctx context.Context) (err error) {
 	if damage := a.heal(ctx); damage != nil {
 		err = damage
 	}
+	err = a.told(err)
 	a.mu.Lock()
 	a.last = err
 	a.mu.Unlock()
@@ -58,6 +60,14 @@ func (a *Agent) pass(ctx context.Context) (err error) {
 	}
 	a.config.OnPass(fetched, err, a.config.Clock.Now().Sub(began))
 	return err
+}
+
+// told is an error as people see it.
+func (a *Agent) told(err error) error {
+	if a.server == nil {
+		return record.Told(err, nil)
+	}
+	return record.Told(err, a.server.Scrub)
 }
 
 // start asks the store for the right to begin and waits as long as it says.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/gitcache/mention"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/httpwords"
 	"github.com/axle-cd/axle/internal/tarball"
 )
 
@@ -260,13 +261,8 @@ func (s *Server) lfsFailed(what string, err error) error {
 }
 
 func (s *Server) lfsRefused(resp *http.Response, what string) error {
-	var said struct {
-		Message string `json:"message"`
-	}
-	raw, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
-	_ = json.Unmarshal(raw, &said)
 	code := errcode.Unavailable
-	words := said.Message
+	words := s.Scrub(httpwords.Read(resp.Header.Get("Content-Type"), resp.Body))
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		code = errcode.Unauthorized
@@ -275,5 +271,5 @@ func (s *Server) lfsRefused(resp *http.Response, what string) error {
 		code = errcode.Unprocessable
 		words = strings.TrimSpace("there is none; " + words)
 	}
-	return errcode.New(code, "the LFS server of %s answers%s with %d: %.300s", s.loc, what, resp.StatusCode, s.Scrub(clip(words, 300)))
+	return errcode.New(code, "the LFS server of %s answers%s with %d: %s", s.loc, what, resp.StatusCode, words)
 }

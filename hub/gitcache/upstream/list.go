@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/httpwords"
 )
 
 // maxListing bounds the bytes of one listing.
@@ -111,12 +111,9 @@ func mediaType(resp *http.Response) string {
 
 // refused puts an answer that is not Git's into words.
 func (s *Server) refused(resp *http.Response) error {
-	said := ""
-	if strings.HasPrefix(mediaType(resp), "text/plain") {
-		raw, _ := io.ReadAll(io.LimitReader(resp.Body, 300))
-		if raw = bytes.TrimSpace(raw); len(raw) > 0 {
-			said = ": " + strings.ToValidUTF8(string(raw), "?")
-		}
+	said := s.Scrub(httpwords.Read(resp.Header.Get("Content-Type"), resp.Body))
+	if said != "" {
+		said = ": " + said
 	}
 	where := s.loc.String()
 	wait := retryAfter(resp.Header, s.git.config.Now())

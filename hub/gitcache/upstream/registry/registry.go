@@ -110,13 +110,13 @@ func (r *Registry) explain(what string, err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case status == http.StatusUnauthorized:
-		return errcode.New(errcode.Unauthorized, "%s answers 401 Unauthorized for %s; check the repository's credentials", r.config.Host, what)
+		return errcode.New(errcode.Unauthorized, "%s answers 401 Unauthorized for %s; check the repository's credentials%s", r.config.Host, what, r.wordsOf(err))
 	case status == http.StatusForbidden:
-		return errcode.New(errcode.Unauthorized, "%s answers 403 Forbidden for %s; these credentials may not read it", r.config.Host, what)
+		return errcode.New(errcode.Unauthorized, "%s answers 403 Forbidden for %s; these credentials may not read it%s", r.config.Host, what, r.wordsOf(err))
 	case errors.Is(err, errdef.ErrNotFound), status == http.StatusNotFound:
 		return errcode.New(errcode.NotFound, "%s does not exist", what)
 	case status != 0:
-		return errcode.New(errcode.Unavailable, "%s answers %d for %s", r.config.Host, status, what)
+		return errcode.New(errcode.Unavailable, "%s answers %d for %s%s", r.config.Host, status, what, r.wordsOf(err))
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):
 		return errcode.New(errcode.Unauthorized, "%s asks for credentials for %s and the repository has none", r.config.Host, what)
 	case errors.Is(err, content.ErrMismatchedDigest), errors.Is(err, content.ErrTrailingData), errors.Is(err, io.ErrUnexpectedEOF):

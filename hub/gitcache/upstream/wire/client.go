@@ -34,6 +34,9 @@ type Config struct {
 	// CA, ClientCertificate and ClientKey are PEM; empty is the system's, and
 	// none.
 	CA, ClientCertificate, ClientKey string
+	// Scrub takes the repository's secrets out of what servers say; nil takes
+	// nothing out.
+	Scrub func(string) string
 	// Silence is how long an answer may bring nothing; default 60 s.
 	Silence time.Duration
 }
@@ -56,6 +59,9 @@ type Client struct {
 func New(c Config) (*Client, error) {
 	if c.Silence <= 0 {
 		c.Silence = silence
+	}
+	if c.Scrub == nil {
+		c.Scrub = func(text string) string { return text }
 	}
 	cl := &Client{config: c, dialer: c.Dialer}
 	tlsConfig, err := c.tls()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/httpwords"
 )
 
 // Auth puts credentials on a request. It may ask a token service first.
@@ -93,7 +94,7 @@ func (c *Client) Do(ctx context.Context, q Request) (*http.Response, error) {
 		}
 	}
 	defer answer.Body.Close()
-	return nil, refusal(u, answer)
+	return nil, c.refusal(u, answer)
 }
 
 // guarded is the transport with this package's rules.
@@ -117,14 +118,14 @@ func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer.Body = newPatient(answer.Body, g.client.config.Silence, cancel, r.URL)
 	if answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode >= 500 {
 		defer answer.Body.Close()
-		return nil, refusal(r.URL, answer)
+		return nil, g.client.refusal(r.URL, answer)
 	}
 	return answer, nil
 }
 
 // refusal is the error of a status.
-func refusal(u *url.URL, a *http.Response) error {
-	words := readWords(a)
+func (c *Client) refusal(u *url.URL, a *http.Response) error {
+	words := c.Said(httpwords.Read(a.Header.Get("Content-Type"), a.Body))
 	where := Redact(u)
 	switch a.StatusCode {
 	case http.StatusUnauthorized:
@@ -141,24 +142,13 @@ func refusal(u *url.URL, a *http.Response) error {
 	return errcode.New(errcode.Unavailable, "%s answers %.60s%s", where, a.Status, words).After(retryAfter(a.Header))
 }
 
-// readWords returns the first printable words of an error's body, when it is
-// short text and no page.
-func readWords(a *http.Response) string {
-	kind := a.Header.Get("Content-Type")
-	if !strings.HasPrefix(kind, "text/plain") && !strings.HasPrefix(kind, "application/json") {
+// Said puts a server's own words at the end of a sentence, on one bounded line
+// without the repository's secrets.
+func (c *Client) Said(words string) string {
+	if words = c.config.Scrub(httpwords.Line(words)); words == "" {
 		return ""
 	}
-	raw, _ := io.ReadAll(io.LimitReader(a.Body, 200))
-	text := strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r == '\ufffd' {
-			return ' '
-		}
-		return r
-	}, string(raw))), " ")
-	if text == "" {
-		return ""
-	}
-	return ": " + text
+	return ": " + words
 }
 
 // maxRetryAfter bounds what an upstream may ask for.

@@ -1,0 +1,46 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// The oldest git that can do what mirrors need: it packs what nothing reaches
+// by itself (pack-objects --cruft).
+const (
+	minMajor = 2
+	minMinor = 37
+	minGit   = "git 2.37"
+)
+
+var gitVersion = regexp.MustCompile(`^git version (\d+)\.(\d+)`)
+
+// CheckGit returns errcode.Invalid when there is no git on PATH, or one that
+// is too old for mirrors.
+func CheckGit(ctx context.Context) error {
+	path, err := exec.LookPath("git")
+	if err != nil {
+		return errcode.New(errcode.Invalid, "the hub follows repositories with %s or newer and finds none on its PATH; install it beside the hub", minGit)
+	}
+	out, err := exec.CommandContext(ctx, path, "version").Output()
+	said := strings.TrimSpace(string(out))
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		said = strings.TrimSpace(said + " " + string(exit.Stderr))
+	}
+	m := gitVersion.FindStringSubmatch(said)
+	if err != nil || m == nil {
+		return errcode.New(errcode.Invalid, "the hub needs %s or newer; %s cannot say which it is: %.200q (%v)", minGit, path, said, err)
+	}
+	major, _ := strconv.Atoi(m[1])
+	minor, _ := strconv.Atoi(m[2])
+	if major < minMajor || major == minMajor && minor < minMinor {
+		return errcode.New(errcode.Invalid, "the hub needs %s or newer; %s is %.100q; install a newer one", minGit, path, said)
+	}
+	return nil
+}
