@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -67,7 +68,12 @@ func (h *heads) Apply(_ context.Context, rows []event.Row) error {
 		case event.KindRepository:
 			h.changed(r.Key)
 		case event.KindSource:
-			h.changed("")
+			// Its key is the repository. Hubs of the release before wrote the
+			// source, of which only the owner's database knows more.
+			if strings.HasPrefix(r.Key, "src_") {
+				r.Key = ""
+			}
+			h.changed(r.Key)
 		}
 	}
 	return nil

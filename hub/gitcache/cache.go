@@ -16,6 +16,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/gitcache/gitagent"
 	"github.com/axle-cd/axle/hub/gitcache/nodecache"
+	"github.com/axle-cd/axle/hub/gitcache/pace"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/shard"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
@@ -36,14 +37,19 @@ const (
 
 // Cache is the door. See the package comment.
 type Cache struct {
-	config  Config
-	store   Store
-	node    *nodecache.Cache
-	git     *upstream.Git
-	budget  *gitagent.Budget
-	keeper  *shard.Keeper
-	metrics *metrics
-	ages    *ages
+	config Config
+	store  Store
+	node   *nodecache.Cache
+	git    *upstream.Git
+	budget *gitagent.Budget
+	gates  *pace.Gates
+	keeper *shard.Keeper
+	// store of agents, and openings of what an earlier life left: a hub that
+	// starts with many repositories serves, and renews leases, meanwhile.
+	agentStore *limited
+	openings   chan struct{}
+	metrics    *metrics
+	ages       *ages
 	// variants are deltas and other forms of what node has.
 	variants *variants
 	wake     chan struct{} // holds one: the list of repositories may be old
@@ -54,6 +60,7 @@ type Cache struct {
 
 	mu     sync.Mutex
 	agents map[string]agent    // that run here, by repository
+	known  map[string]bool     // repositories that were seen when last listed
 	owners map[string]lookedUp // that were looked up, by repository
 	moving map[string]bool     // that this replica is taking over
 	ending map[string]bool     // that this replica is handing over
@@ -90,6 +97,7 @@ func New(config Config) (*Cache, error) {
 		return nil, err
 	}
 	c := &Cache{config: config, store: config.Store, node: node, git: git, budget: &gitagent.Budget{Each: config.MirrorBytes, Total: config.MirrorsBytes}, wake: make(chan struct{}, 1),
+		gates: pace.NewGates(config.Clock), agentStore: newLimited(config.Store), openings: make(chan struct{}, maxOpenings),
 		agents: map[string]agent{}, owners: map[string]lookedUp{}, moving: map[string]bool{}, ending: map[string]bool{}, seconds: newSeconds()}
 	if c.variants, err = newVariants(filepath.Join(config.Dir, "variants")); err != nil {
 		return nil, err
@@ -98,7 +106,7 @@ func New(config Config) (*Cache, error) {
 	c.ages = newAges(config.Clock)
 	c.keeper = shard.New(shard.Config{
 		Leases: &leases{cache: c, holder: Holder{Replica: config.Replica, Boot: rand.Text()}},
-		Own:    c.own, RenewEvery: record.RenewEvery, FenceAfter: record.FenceAfter, Log: config.Log,
+		Own:    c.own, RenewEvery: record.RenewEvery, FenceAfter: record.FenceAfter, Batch: record.LeaseBatch, Log: config.Log,
 	})
 	watch(config.Registerer, func() int { return len(c.keeper.Owned()) }, c.followed, c.ages)
 	return c, nil
@@ -136,6 +144,13 @@ func (c *Cache) Ready() error {
 
 // own runs the agent of a repository for the time of one lease.
 func (c *Cache) own(ctx context.Context, repositoryID string, epoch int64) error {
+	select {
+	case c.openings <- struct{}{}:
+	case <-ctx.Done():
+		return nil
+	}
+	opened := sync.OnceFunc(func() { <-c.openings })
+	defer opened()
 	r, err := c.store.Repository(ctx, repositoryID)
 	if err != nil {
 		return err
@@ -147,7 +162,7 @@ func (c *Cache) own(ctx context.Context, repositoryID string, epoch int64) error
 	}
 	defer unlock()
 	c.seedMissing(ctx, r)
-	a, err := c.newAgent(r, epoch)
+	a, err := c.newAgent(r, epoch, opened)
 	if err != nil {
 		return err
 	}
@@ -165,14 +180,14 @@ func (c *Cache) own(ctx context.Context, repositoryID string, epoch int64) error
 }
 
 // newAgent makes the agent that a repository's kind asks for.
-func (c *Cache) newAgent(r Repository, epoch int64) (agent, error) {
+func (c *Cache) newAgent(r Repository, epoch int64, opened func()) (agent, error) {
 	switch r.Kind {
 	case record.Git:
-		return gitagent.New(gitagent.Config{RepositoryID: r.ID, Epoch: epoch, Store: c.store, Git: c.git, Sink: c.node, Parts: parts{c},
+		return gitagent.New(gitagent.Config{RepositoryID: r.ID, Epoch: epoch, Store: c.agentStore, Gates: c.gates, Opened: opened, Git: c.git, Sink: c.node, Parts: parts{c},
 			Dir: c.mirrorDir(r.Copy()), Budget: c.budget, PollInterval: c.pollEvery(r), Clock: c.config.Clock, Log: c.config.Log, Gap: c.config.gap, MaxPackBytes: c.config.maxPack,
 			Limits: c.config.Limits, Level: c.config.Level, OnPass: c.passed(r.ID)}), nil
 	case record.Helm, record.OCI, record.Bucket:
-		return c.artifactAgent(r, epoch), nil
+		return c.artifactAgent(r, epoch, opened), nil
 	}
 	return nil, errcode.New(errcode.Unprocessable, "repository %q is of the kind %q, which this hub does not know", r.Name, r.Kind)
 }
@@ -215,14 +230,24 @@ func (c *Cache) each(do func(agent)) {
 
 // Changed tells the cache that a repository's row, or its set of sources,
 // changed: call it for each feed row of those kinds. An empty ID means "any".
-// It returns at once. Without it a change is noticed within 30 s.
+// It returns at once, and touches that repository alone. Without it a change is
+// noticed at the next poll.
 func (c *Cache) Changed(repositoryID string) {
 	if repositoryID == "" {
 		c.each(agent.SourcesChanged)
-	} else if a := c.agent(repositoryID); a != nil {
-		a.SourcesChanged()
+		c.poke()
+		return
 	}
-	c.poke()
+	if a := c.agent(repositoryID); a != nil {
+		a.SourcesChanged()
+		return
+	}
+	c.mu.Lock()
+	known := c.known[repositoryID]
+	c.mu.Unlock()
+	if !known {
+		c.poke()
+	}
 }
 
 // LookAgain asks for a look at every upstream that this replica follows, as a
@@ -294,8 +319,8 @@ type leases struct {
 }
 
 // Acquire implements shard.Leases.
-func (l *leases) Acquire(ctx context.Context, id string) (int64, error) {
-	return l.cache.store.Acquire(ctx, id, l.holder, record.LeaseTTL, record.TakeOverGrace)
+func (l *leases) Acquire(ctx context.Context, ids []string) (map[string]int64, error) {
+	return l.cache.store.Acquire(ctx, ids, l.holder, record.LeaseTTL, record.TakeOverGrace)
 }
 
 // Renew implements shard.Leases, and passes on the kicks that came by the
@@ -316,6 +341,6 @@ func (l *leases) Renew(ctx context.Context) (map[string]int64, error) {
 }
 
 // Release implements shard.Leases.
-func (l *leases) Release(ctx context.Context, id string, epoch int64) error {
-	return l.cache.store.Release(ctx, id, l.holder, epoch)
+func (l *leases) Release(ctx context.Context, epochs map[string]int64) error {
+	return l.cache.store.Release(ctx, epochs, l.holder)
 }

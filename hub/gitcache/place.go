@@ -6,15 +6,19 @@ import (
 
 	"github.com/axle-cd/axle/hub/gitcache/shard"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
 const (
-	// relistEvery bounds how long a change goes unnoticed that nobody told of.
+	// relistEvery bounds how long a new repository goes unnoticed that nobody
+	// told of.
 	relistEvery = 30 * time.Second
 	// lookEvery is the same for what replicas do to each other: a lease that
 	// ran out must not be the last to be noticed.
 	lookEvery = 5 * time.Second
+	// lookGap is how long news of repositories gather before a look at them.
+	lookGap = 100 * time.Millisecond
 	// lookLimit bounds one such look at the database.
 	lookLimit = 10 * time.Second
 	// planEvery is how often the one that places repositories looks at them.
@@ -30,7 +34,6 @@ func (c *Cache) follow(ctx context.Context) error {
 	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	swept := time.Now()
 	for {
 		ids, err := c.mine(ctx)
 		switch {
@@ -44,11 +47,15 @@ func (c *Cache) follow(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			if time.Since(swept) >= relistEvery {
-				swept = time.Now()
-				c.each(agent.SourcesChanged)
-			}
 		case <-c.wake:
+			// Many may come at once, and a look reads them all.
+			if jitter.Wait(ctx, lookGap) != nil {
+				return nil
+			}
+			select {
+			case <-c.wake:
+			default:
+			}
 		}
 	}
 }
@@ -61,6 +68,7 @@ func (c *Cache) mine(ctx context.Context) ([]string, error) {
 		for _, r := range repos {
 			ids = append(ids, r.ID)
 		}
+		c.remember(ids, err)
 		return ids, err
 	}
 	call, cancel := context.WithTimeout(ctx, lookLimit)
@@ -74,14 +82,32 @@ func (c *Cache) mine(ctx context.Context) ([]string, error) {
 	}
 	known := c.config.Replicas.Members.Known()
 	owned := c.keeper.Owned()
-	for _, row := range rows {
+	all := make([]string, len(rows))
+	for i, row := range rows {
+		all[i] = row.RepositoryID
 		// What is owned is kept until its next owner asks for it.
 		if owned[row.RepositoryID] != 0 && !c.handing(row.RepositoryID) || shard.May(c.config.Replica, known, row) {
 			ids = append(ids, row.RepositoryID)
 		}
 	}
+	c.remember(all, nil)
 	c.placed(ctx, rows)
 	return ids, nil
+}
+
+// remember keeps which repositories there are, so that news of one that is
+// known makes nobody look at all.
+func (c *Cache) remember(ids []string, err error) {
+	if err != nil {
+		return
+	}
+	known := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		known[id] = true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known = known
 }
 
 // placed looks for what this replica should do about placements: take over

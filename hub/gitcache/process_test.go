@@ -226,16 +226,16 @@ func (s *remoteStore) Pinned(_ context.Context, of []digest.Digest) ([]digest.Di
 
 func (s *remoteStore) DropSources(context.Context, time.Time) (int, error) { return 0, nil }
 
-func (s *remoteStore) Acquire(_ context.Context, id string, h gitcache.Holder, ttl, grace time.Duration) (int64, error) {
-	return call[int64](s, "Acquire", id, h, ttl, grace)
+func (s *remoteStore) Acquire(_ context.Context, ids []string, h gitcache.Holder, ttl, grace time.Duration) (map[string]int64, error) {
+	return call[map[string]int64](s, "Acquire", ids, h, ttl, grace)
 }
 
 func (s *remoteStore) Renew(_ context.Context, h gitcache.Holder, ttl time.Duration) ([]gitcache.Held, error) {
 	return call[[]gitcache.Held](s, "Renew", h, ttl)
 }
 
-func (s *remoteStore) Release(_ context.Context, id string, h gitcache.Holder, epoch int64) error {
-	_, err := call[struct{}](s, "Release", id, h, epoch)
+func (s *remoteStore) Release(_ context.Context, epochs map[string]int64, h gitcache.Holder) error {
+	_, err := call[struct{}](s, "Release", epochs, h)
 	return err
 }
 

@@ -37,7 +37,7 @@ func fill(t *testing.T, s *store.Store) {
 	if err := s.PutSource(ctx, src); err != nil {
 		t.Fatal(err)
 	}
-	epoch, err := s.Acquire(ctx, "repo_a", gitcache.Holder{Replica: "hub-0", Boot: "one"}, 1<<40, 0)
+	epoch, err := record.AcquireOne(ctx, s, "repo_a", gitcache.Holder{Replica: "hub-0", Boot: "one"}, 1<<40, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestBackupRestoresIntoEitherDatabase(t *testing.T) {
 				if now := present(t, r); now.ID != next.ID || now.ID <= parent.ID || now.ParentID != parent.ID || now.ParentKeptSequence != last || now.Confirmed {
 					t.Errorf("incarnation %+v, parent was %+v at %d", now, parent, last)
 				}
-				if epoch, err := r.Acquire(t.Context(), "repo_a", gitcache.Holder{Replica: "hub-1", Boot: "x"}, 1<<40, 0); err != nil || epoch != 2 {
+				if epoch, err := record.AcquireOne(t.Context(), r, "repo_a", gitcache.Holder{Replica: "hub-1", Boot: "x"}, 1<<40, 0); err != nil || epoch != 2 {
 					t.Errorf("epoch %d after 1, %v", epoch, err)
 				}
 				write(t, r, "after")

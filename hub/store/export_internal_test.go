@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/axle-cd/axle/internal/clock"
 )
@@ -36,3 +37,13 @@ func (s *Store) Disconnect() {
 
 // Trace tells of each statement that runs from now on; nil ends it.
 func (s *Store) Trace(fn func(statement string, args []any)) { s.trace = fn }
+
+// HeldBy returns how many repositories a replica has held since it first took
+// them, and until when it holds the one that ends first.
+func (s *Store) HeldBy(ctx context.Context, replica string) (n int, until time.Time, err error) {
+	held, _, err := rowOf(ctx, s, func(row scan) (v [2]int64, err error) {
+		err = row(&v[0], &v[1])
+		return v, err
+	}, "SELECT count(*), COALESCE(min(expires_at), 0) FROM repository_leases WHERE replica = $1 AND epoch = 1 AND expires_at > {now}", replica)
+	return int(held[0]), clock.FromMicros(held[1]), err
+}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,30 +12,29 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Acquire makes h the holder of a repository whose lease is free, ran out more
-// than grace ago or is of an earlier life of the same replica, and returns the
-// new epoch. errcode.Conflict, errcode.NotFound.
-func (s *Store) Acquire(ctx context.Context, repositoryID string, h gitcache.Holder, ttl, grace time.Duration) (epoch int64, err error) {
-	err = s.Write(ctx, func(ctx context.Context) error {
-		taken, err := s.execOne(ctx, `UPDATE repository_leases
-			SET replica = $2, boot = $3, epoch = epoch + 1, expires_at = {now} + $4, acquired_at = {now}
-			WHERE repository_id = $1
-			  AND (replica = '' OR (replica = $2 AND boot <> $3) OR expires_at + $5 < {now})`,
-			repositoryID, h.Replica, h.Boot, ttl.Microseconds(), grace.Microseconds())
-		if err != nil {
+// Acquire makes h the holder of those of the repositories whose lease is free,
+// ran out more than grace ago or is of an earlier life of the same replica, and
+// returns their new epochs.
+func (s *Store) Acquire(ctx context.Context, repositoryIDs []string, h gitcache.Holder, ttl, grace time.Duration) (map[string]int64, error) {
+	var epochs map[string]int64
+	err := s.Write(ctx, func(ctx context.Context) error {
+		epochs = make(map[string]int64, len(repositoryIDs))
+		return chunks(repositoryIDs, func(ids []any) error {
+			args := append([]any{h.Replica, h.Boot, ttl.Microseconds(), grace.Microseconds()}, ids...)
+			_, err := rowsOf(ctx, s, func(row scan) (id string, err error) {
+				var epoch int64
+				err = row(&id, &epoch)
+				epochs[id] = epoch
+				return id, err
+			}, `UPDATE repository_leases
+				SET replica = $1, boot = $2, epoch = epoch + 1, expires_at = {now} + $3, acquired_at = {now}
+				WHERE repository_id IN (`+placeholders(5, len(ids))+`)
+				  AND (replica = '' OR (replica = $1 AND boot <> $2) OR expires_at + $4 < {now})
+				RETURNING repository_id, epoch`, args...)
 			return err
-		}
-		lease, err := s.repositoryLease(ctx, repositoryID)
-		if err != nil {
-			return err
-		}
-		if !taken {
-			return errcode.New(errcode.Conflict, "repository %s is held by replica %s", repositoryID, lease.replica)
-		}
-		epoch = lease.epoch
-		return nil
+		})
 	})
-	return epoch, err
+	return epochs, err
 }
 
 // repositoryLease is what a refused statement is explained with.
@@ -73,13 +73,26 @@ func (s *Store) Renew(ctx context.Context, h gitcache.Holder, ttl time.Duration)
 	return held, err
 }
 
-// Release gives a lease back, so that anyone may have it at once. It does
-// nothing when h does not hold it under this epoch.
-func (s *Store) Release(ctx context.Context, repositoryID string, h gitcache.Holder, epoch int64) error {
+// Release gives leases back, so that anyone may have them at once. It does
+// nothing to one that h does not hold under its epoch.
+func (s *Store) Release(ctx context.Context, epochs map[string]int64, h gitcache.Holder) error {
+	// Most are of the same few epochs.
+	byEpoch := map[int64][]string{}
+	for _, id := range slices.Sorted(maps.Keys(epochs)) {
+		byEpoch[epochs[id]] = append(byEpoch[epochs[id]], id)
+	}
 	return s.Write(ctx, func(ctx context.Context) error {
-		_, err := s.exec(ctx, `UPDATE repository_leases SET replica = '', boot = '', expires_at = {now}
-			WHERE repository_id = $1 AND replica = $2 AND boot = $3 AND epoch = $4`, repositoryID, h.Replica, h.Boot, epoch)
-		return err
+		for _, epoch := range slices.Sorted(maps.Keys(byEpoch)) {
+			err := chunks(byEpoch[epoch], func(ids []any) error {
+				_, err := s.exec(ctx, `UPDATE repository_leases SET replica = '', boot = '', expires_at = {now}
+					WHERE replica = $1 AND boot = $2 AND epoch = $3 AND repository_id IN (`+placeholders(4, len(ids))+")", append([]any{h.Replica, h.Boot, epoch}, ids...)...)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

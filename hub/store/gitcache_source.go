@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/axle-cd/axle/hub/event"
@@ -49,7 +50,7 @@ func (s *Store) PutSource(ctx context.Context, src gitcache.Source) error {
 		if err != nil || !created {
 			return err
 		}
-		return event.Append(ctx, event.Change{Kind: event.KindSource, Key: src.ID})
+		return event.Append(ctx, event.Change{Kind: event.KindSource, Key: src.RepositoryID})
 	})
 }
 
@@ -74,15 +75,16 @@ func (s *Store) DropSources(ctx context.Context, putBefore time.Time) (n int, er
 		if len(page) == sourcesAtOnce {
 			last = end
 		}
-		ids, err := rowsOf(ctx, s, value[string], `DELETE FROM sources
+		of, err := rowsOf(ctx, s, value[string], `DELETE FROM sources
 			WHERE id > $2 AND id <= $3 AND put_at < $1 AND NOT EXISTS (SELECT 1 FROM services v WHERE v.source_id = sources.id)
 				AND NOT EXISTS (SELECT 1 FROM service_sources v WHERE v.source_id = sources.id)
-			RETURNING id`, clock.Micros(putBefore), after, end)
+			RETURNING repository_id`, clock.Micros(putBefore), after, end)
 		if err != nil {
 			return err
 		}
-		n = len(ids)
-		for _, id := range ids {
+		n = len(of)
+		slices.Sort(of)
+		for _, id := range slices.Compact(of) {
 			if err := event.Append(ctx, event.Change{Kind: event.KindSource, Key: id}); err != nil {
 				return err
 			}

@@ -43,7 +43,7 @@ func TestPlacementsTellWhoOwnsAndWhoShould(t *testing.T) {
 		}
 		must(s.Assign(ctx, []shard.Assignment{{RepositoryID: "r1", Preferred: "hub-1", Follower: "hub-2"}, {RepositoryID: "gone", Preferred: "hub-1"}}))
 		holder := gitcache.Holder{Replica: "hub-1", Boot: "b"}
-		epoch, err := s.Acquire(ctx, "r1", holder, time.Minute, 0)
+		epoch, err := record.AcquireOne(ctx, s, "r1", holder, time.Minute, 0)
 		must(err)
 		must(s.Followed(ctx, "r1", "hub-3"))
 		got := one()
@@ -59,7 +59,7 @@ func TestPlacementsTellWhoOwnsAndWhoShould(t *testing.T) {
 		if got := one(); got.MovedAgo > time.Minute || !got.FollowedAt.IsZero() || got.Owner != "hub-1" {
 			t.Errorf("a repository that moves: %+v", got)
 		}
-		must(s.Release(ctx, "r1", holder, epoch))
+		must(record.ReleaseOne(ctx, s, "r1", holder, epoch))
 		if got := one(); got.Held || got.FreeFor > time.Minute {
 			t.Errorf("a repository that was given back: %+v", got)
 		}

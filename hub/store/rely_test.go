@@ -70,7 +70,7 @@ func newCrossing(t *testing.T) *crossing {
 	if c.sources.repository, err = y.store.CreateRepository(t.Context(), gitcache.Repository{ID: "repo_main", Name: "main", Kind: record.Git, URL: "https://git.example.test/main"}, gitcache.Credentials{}); err != nil {
 		t.Fatal(err)
 	}
-	if c.sources.epoch, err = y.store.Acquire(t.Context(), c.sources.repository.ID, gitcache.Holder{Replica: "hub-0", Boot: "1"}, 1<<40, 1<<40); err != nil {
+	if c.sources.epoch, err = record.AcquireOne(t.Context(), y.store, c.sources.repository.ID, gitcache.Holder{Replica: "hub-0", Boot: "1"}, 1<<40, 1<<40); err != nil {
 		t.Fatal(err)
 	}
 	y.Fleet = y.fleetOf(c.sources)

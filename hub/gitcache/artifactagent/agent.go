@@ -2,6 +2,7 @@ package artifactagent
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -12,7 +13,6 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache/pace"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/internal/errcode"
-	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
 	"github.com/axle-cd/axle/internal/scrub"
 )
@@ -20,9 +20,10 @@ import (
 // Agent follows one repository for the time of one lease. Run it once; the
 // other methods may be called from anywhere while it runs.
 type Agent struct {
-	config Config
-	pacer  *pace.Pacer
-	keep   *keep
+	config  Config
+	pacer   *pace.Pacer
+	retries *pace.Retries
+	keep    *keep
 
 	mu     sync.Mutex
 	asked  map[string]*question // sources that nobody follows, by ID
@@ -36,10 +37,10 @@ type Agent struct {
 	remote     remote
 	generation int64
 	health     record.Health
-	begun      bool // a pass was begun under this lease
-	good       bool // a pass went well under this lease
-	failures   int
-	next       time.Time // pass; zero while one has not said
+	host       string    // of upstream
+	said       error     // by upstream in this pass
+	begun      bool      // a pass was begun under this lease
+	next       time.Time // pass
 	fetchSeq   int64
 	fetchedAt  time.Time
 	fetched    bool                   // something was fetched in this pass
@@ -51,7 +52,8 @@ type Agent struct {
 // New returns an agent. It touches nothing until Run.
 func New(c Config) *Agent {
 	c.defaults()
-	return &Agent{config: c, pacer: pace.New(c.Clock, c.Gap), keep: &keep{dir: filepath.Join(c.Dir, "kept"), tmp: filepath.Join(c.Dir, "tmp")},
+	base, spread := c.poll()
+	return &Agent{config: c, pacer: pace.New(pace.Config{Clock: c.Clock, Gap: c.Gap, Poll: base, Spread: spread}), retries: pace.NewRetries(c.Clock), keep: &keep{dir: filepath.Join(c.Dir, "kept"), tmp: filepath.Join(c.Dir, "tmp")},
 		asked: map[string]*question{}, seen: map[string]bool{}, lost: map[string]*question{}, latest: map[string]bool{},
 		heads: map[string]record.Head{}, refusals: map[string]error{}}
 }
@@ -82,76 +84,109 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	defer a.close()
 	if r, err := a.config.Store.Repository(ctx, a.config.RepositoryID); err == nil {
-		a.health = r.Health
+		a.health, a.host = r.Health, pace.HostOf(r.URL)
+		if h := r.Health; h.State == record.Failed {
+			a.generation = r.Generation
+			a.pacer.Resume(errcode.New(errcode.Unavailable, "%s", h.Message), h.FailedSince, h.NextAt, !h.CheckedAt.IsZero())
+		}
 	}
 	if err := a.loadHeads(ctx); err != nil {
 		a.config.Log.Warn("heads cannot be read yet", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
 	}
-	return a.pacer.Run(ctx, pace.Steps{Pass: a.timedPass, SourcesChanged: a.sourcesChanged})
+	a.config.Opened()
+	return a.pacer.Run(ctx, pace.Steps{Pass: a.pass, SourcesChanged: a.sourcesChanged, Reconfigured: a.reconfigured})
 }
 
-// timedPass is a pass and when the next is due.
-func (a *Agent) timedPass(ctx context.Context) (time.Duration, error) {
-	a.next = time.Time{}
-	err := a.pass(ctx)
-	if a.next.IsZero() {
-		a.plan(err) // the pass ended before it could say how it went
+// reconfigured reports whether the repository's row is another than the one
+// that upstream was last asked by.
+func (a *Agent) reconfigured(ctx context.Context) bool {
+	r, err := a.config.Store.Repository(ctx, a.config.RepositoryID)
+	if err != nil || a.generation == 0 || r.Generation == a.generation {
+		return false
 	}
-	return a.next.Sub(a.config.Clock.Now()), err
-}
-
-// plan sets the next pass by how this one went.
-func (a *Agent) plan(err error) {
-	base, spread := a.config.poll()
-	wait := jitter.Add(base, spread)
-	if err == nil {
-		a.failures, a.good = 0, true
-	} else {
-		a.failures++
-		if !a.good {
-			retry := min(maxRetry, firstRetry<<min(a.failures-1, 6), base*4)
-			wait = min(wait, jitter.Add(retry, retry/2))
-		}
-		wait = max(wait, errcode.RetryAfter(err))
-	}
-	a.next = a.config.Clock.Now().Add(wait)
+	a.host = pace.HostOf(r.URL)
+	return true
 }
 
 // pass asks upstream, evaluates sources and records how upstream is. An error
 // with code Conflict means that the lease is gone.
-func (a *Agent) pass(ctx context.Context) error {
-	began := a.config.Clock.Now()
-	if err := a.start(ctx); err != nil {
-		if ctx.Err() == nil && !errcode.Is(err, errcode.Conflict) {
-			a.config.Log.Warn("pass cannot start", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
-		}
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, passTimeout)
+func (a *Agent) pass(life context.Context, urgent bool) error {
+	ctx, cancel := context.WithTimeout(life, passTimeout)
 	defer cancel()
-	a.fetched = false
+	began := a.config.Clock.Now()
+	if urgent {
+		a.retries.Lift()
+	}
 	asked, lost := a.questions()
-	sources, err := a.read(ctx, asked)
-	err = a.told(err)
-	a.pacer.Started()
-	if err != nil && ctx.Err() != nil {
+	leave, err := a.config.Gates.Enter(ctx, pace.Turn{Host: a.host, Urgent: urgent})
+	if errors.Is(err, pace.ErrClosed) && a.health.State == record.Failed {
+		a.answer(ctx, asked, lost, err)
+		a.next = a.pacer.Plan(err)
 		return err
 	}
-	late := a.evaluate(ctx, sources, err)
-	if errcode.Is(late, errcode.Conflict) || ctx.Err() != nil {
+	sources, late := a.config.Store.Sources(ctx, a.config.RepositoryID)
+	a.fetched = false
+	if err == nil {
+		a.said = context.Canceled // nothing yet
+		if late == nil {
+			late, err = a.askUpstream(ctx, sources, asked)
+		}
+		leave(a.said)
+	}
+	if late != nil {
+		return a.postpone(life, asked, lost, late)
+	}
+	if err != nil && life.Err() != nil {
+		return err
+	}
+	err = a.told(err)
+	late = a.evaluate(ctx, sources, err)
+	if errcode.Is(late, errcode.Conflict) || life.Err() != nil {
 		return late
 	}
 	a.answer(ctx, asked, lost, err)
 	if err == nil {
 		err = a.told(late)
 	}
-	a.plan(err)
-	if late := a.recordHealth(ctx, err); errcode.Is(late, errcode.Conflict) {
+	a.next = a.pacer.Plan(err)
+	if late := a.recordHealth(life, err); errcode.Is(late, errcode.Conflict) {
 		return late
 	}
 	a.sweep(ctx)
 	a.config.OnPass(a.fetched, err, a.config.Clock.Now().Sub(began))
 	return err
+}
+
+// postpone tries a pass again soon that the store did not let begin.
+func (a *Agent) postpone(ctx context.Context, asked, lost map[string]*question, err error) error {
+	a.answer(ctx, asked, lost, err)
+	if ctx.Err() == nil && !errcode.Is(err, errcode.Conflict) {
+		a.config.Log.Warn("pass cannot start", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
+	}
+	a.pacer.Postpone()
+	return err
+}
+
+// askUpstream asks what there is now when the store lets it. What comes late
+// says nothing of upstream.
+func (a *Agent) askUpstream(ctx context.Context, sources []record.Source, asked map[string]*question) (late, err error) {
+	if late = a.start(ctx); late != nil {
+		return late, nil
+	}
+	defer a.pacer.Started()
+	if err := a.connect(ctx); err != nil {
+		return nil, err
+	}
+	all := slices.Clone(sources)
+	for _, q := range asked {
+		all = append(all, q.source)
+	}
+	if a.said = a.remote.refresh(ctx, all); a.said != nil {
+		return nil, a.said
+	}
+	a.fetchSeq++
+	a.fetchedAt = a.config.Clock.Now()
+	return nil, nil
 }
 
 // start asks the store for the right to begin and waits as long as it says.
@@ -177,27 +212,6 @@ func (a *Agent) start(ctx context.Context) error {
 	}
 }
 
-// read asks upstream what there is now.
-func (a *Agent) read(ctx context.Context, asked map[string]*question) ([]record.Source, error) {
-	sources, err := a.config.Store.Sources(ctx, a.config.RepositoryID)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.connect(ctx); err != nil {
-		return sources, err
-	}
-	all := slices.Clone(sources)
-	for _, q := range asked {
-		all = append(all, q.source)
-	}
-	if err := a.remote.refresh(ctx, all); err != nil {
-		return sources, err
-	}
-	a.fetchSeq++
-	a.fetchedAt = a.config.Clock.Now()
-	return sources, nil
-}
-
 // connect makes the remote anew when the repository's row changed.
 func (a *Agent) connect(ctx context.Context) error {
 	r, err := a.config.Store.Repository(ctx, a.config.RepositoryID)
@@ -221,7 +235,7 @@ func (a *Agent) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.remote, a.generation = remote, r.Generation
+	a.remote, a.generation, a.host = remote, r.Generation, pace.HostOf(r.URL)
 	return nil
 }
 
@@ -254,15 +268,16 @@ func (a *Agent) recordHealth(ctx context.Context, err error) error {
 }
 
 // sourcesChanged looks at sources and questions that are new. What upstream
-// said last answers them if it can; else it is asked again.
+// said last answers them if it can; else it is asked again, but while it fails
+// they are told so: it is not asked sooner because they came.
 func (a *Agent) sourcesChanged(ctx context.Context) {
 	sources, err := a.config.Store.Sources(ctx, a.config.RepositoryID)
 	if err != nil {
 		a.config.Log.Warn("sources cannot be read", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
 		return // the next poll sees them
 	}
-	r, err := a.config.Store.Repository(ctx, a.config.RepositoryID)
-	if a.remote == nil || !a.good || a.failures > 0 || err == nil && r.Generation != a.generation {
+	failing := a.pacer.Failing()
+	if !failing && (a.remote == nil || a.pacer.Last() != nil) {
 		a.pacer.Again()
 		return
 	}
@@ -278,16 +293,18 @@ func (a *Agent) sourcesChanged(ctx context.Context) {
 		}
 	}
 	a.mu.Unlock()
-	if len(fresh)+waiting == 0 {
+	switch {
+	case failing:
+		err = a.pacer.Last()
+	case len(fresh)+waiting == 0 && !a.retries.Waiting():
 		return
-	}
-	if !a.remote.knows(fresh) {
+	case !a.remote.knows(fresh):
 		a.pacer.Again()
 		return
 	}
 	asked, lost := a.questions()
-	a.answer(ctx, asked, lost, nil)
-	if err := a.evaluate(ctx, sources, nil); err != nil && ctx.Err() == nil {
+	a.answer(ctx, asked, lost, err)
+	if err := a.evaluate(ctx, sources, err); err != nil && ctx.Err() == nil {
 		a.config.Log.Warn("sources cannot be evaluated", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
 	}
 }

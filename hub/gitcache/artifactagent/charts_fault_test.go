@@ -86,6 +86,18 @@ func TestFaultsOfAChartRepository(t *testing.T) {
 			}
 			_ = w.head(other, "any word", func(h record.Head) bool { return h.Error != "" || h.Digest != "" })
 			s.Fault("/index.yaml", nil)
+			if tt.after > 0 {
+				// Whoever kicks waits as long as upstream asked; a changed
+				// repository does not.
+				if err := w.refresh(); err == nil {
+					t.Error("upstream was not left alone")
+				}
+				r := w.repo
+				r.Options.MaxBytes = 1 << 40
+				if _, err := w.store.UpdateRepository(t.Context(), r, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
 			if err := w.refresh(); err != nil {
 				t.Fatal(err)
 			}

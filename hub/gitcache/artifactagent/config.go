@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/axle-cd/axle/hub/gitcache/pace"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/upstream/cloudauth"
 	"github.com/axle-cd/axle/hub/gitcache/upstream/wire"
@@ -49,6 +50,11 @@ type Config struct {
 	MaxDownload int64
 	// MaxKept bounds the files kept of one repository; default 10 GiB.
 	MaxKept int64
+	// Gates are what all agents of this replica pass to ask a host; nil lets
+	// everybody through.
+	Gates *pace.Gates
+	// Opened, if any, is called when Run has found what an earlier life left.
+	Opened func()
 	// OnPass, if any, hears of each pass that ended, for metrics.
 	OnPass func(fetched bool, err error, took time.Duration)
 }
@@ -56,9 +62,6 @@ type Config struct {
 // The numbers of following.
 const (
 	defaultPoll = 2 * time.Minute
-	// firstRetry is the wait after a failed first pass; it doubles.
-	firstRetry = 30 * time.Second
-	maxRetry   = 10 * time.Minute
 	// passTimeout bounds one pass with all its downloads.
 	passTimeout = 30 * time.Minute
 	// headBatch is how many heads are written at once.
@@ -87,6 +90,9 @@ func (c *Config) defaults() {
 	}
 	if c.MaxKept <= 0 {
 		c.MaxKept = 10 << 30
+	}
+	if c.Opened == nil {
+		c.Opened = func() {}
 	}
 	if c.OnPass == nil {
 		c.OnPass = func(bool, error, time.Duration) {}

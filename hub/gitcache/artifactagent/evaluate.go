@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/axle-cd/axle/hub/gitcache/pace"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -175,11 +176,35 @@ func (a *Agent) download(ctx context.Context, t *target) (kept, error) {
 		return kept{}, err
 	}
 	defer end()
-	if err := a.remote.fetch(ctx, t, dir); err != nil {
+	if err := a.fetch(ctx, t, dir); err != nil {
 		return kept{}, err
 	}
 	file, err := a.keep.put(ctx, t.Key, dir, tarball.Options{Level: a.config.Level, Limits: a.config.Limits})
 	return file, refused(err)
+}
+
+// fetch gets a target's content, unless that failed a short while ago, through
+// the gate of the host that has it.
+func (a *Agent) fetch(ctx context.Context, t *target, dir string) error {
+	if err := a.retries.Blocked(t.Key); err != nil {
+		return err
+	}
+	host := a.host
+	if a.config.Kind == record.Helm {
+		host = pace.HostOf(t.url)
+	}
+	leave, err := a.config.Gates.Enter(ctx, pace.Turn{Host: host})
+	if err == nil {
+		err = a.remote.fetch(ctx, t, dir)
+		leave(err)
+	}
+	if ctx.Err() != nil {
+		return err
+	}
+	if at := a.retries.Done(t.Key, err); !at.IsZero() {
+		a.pacer.LookAt(at)
+	}
+	return err
 }
 
 // refused gives a code to what the user's content is refused for.

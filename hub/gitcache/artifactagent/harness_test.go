@@ -66,7 +66,7 @@ func (w *world) start() {
 	w.t.Helper()
 	w.holder.Replica = "hub-0"
 	w.holder.Boot += "x"
-	epoch, err := w.store.Acquire(w.t.Context(), w.repo.ID, w.holder, time.Hour, 0)
+	epoch, err := record.AcquireOne(w.t.Context(), w.store, w.repo.ID, w.holder, time.Hour, 0)
 	if err != nil {
 		w.t.Fatal(err)
 	}

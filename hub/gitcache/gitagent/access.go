@@ -3,6 +3,7 @@ package gitagent
 import (
 	"context"
 
+	"github.com/axle-cd/axle/hub/gitcache/pace"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
 )
@@ -27,7 +28,7 @@ func (a *Agent) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.server, a.generation, a.maxBytes = s, r.Generation, r.Options.MaxBytes
+	a.server, a.generation, a.maxBytes, a.host = s, r.Generation, r.Options.MaxBytes, pace.HostOf(r.URL)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/axle-cd/axle/hub/gitcache/pace"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/internal/clock"
@@ -46,6 +47,11 @@ type Config struct {
 	MaxPackBytes int64
 	// Budget bounds the disk of mirrors; nil is no bound.
 	Budget *Budget
+	// Gates are what all agents of this replica pass to ask a host; nil lets
+	// everybody through.
+	Gates *pace.Gates
+	// Opened, if any, is called when Run has found what an earlier life left.
+	Opened func()
 	// OnPass, if any, hears of each pass that ended, for metrics.
 	OnPass func(fetched bool, err error, took time.Duration)
 }
@@ -58,14 +64,6 @@ const (
 	fullEvery = 24 * time.Hour
 	// repackEvery is when a mirror is packed whole.
 	repackEvery = 7 * 24 * time.Hour
-	// cloneRetry is the first wait after a failed first fetch; it doubles.
-	cloneRetry = 30 * time.Second
-	// maxRetry bounds that wait.
-	maxRetry = 10 * time.Minute
-	// kickBurst and kickGaps bound how often kicks make passes: four at once,
-	// and one more every three gaps, which is 15 s.
-	kickBurst = 4
-	kickGaps  = 3
 	// retryIDs is when a commit that upstream did not have is asked for again.
 	retryIDs = 10 * time.Minute
 	// headBatch is how many heads are written at once, and headWait how long
@@ -89,6 +87,9 @@ func (c *Config) defaults() {
 	}
 	if c.MaxPackBytes <= 0 {
 		c.MaxPackBytes = 5 << 30
+	}
+	if c.Opened == nil {
+		c.Opened = func() {}
 	}
 	if c.OnPass == nil {
 		c.OnPass = func(bool, error, time.Duration) {}

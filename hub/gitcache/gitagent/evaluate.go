@@ -188,8 +188,8 @@ func (e *evaluation) run(ctx context.Context, tasks []task) error {
 	w := &headWriter{agent: e.agent}
 	next, running := 0, 0
 	for next < len(tasks) || running > 0 {
-		if next < len(tasks) && rank(tasks[next]) > 0 && e.agent.kicked() {
-			e.agent.request(func(p *pending) { p.sources = true })
+		if next < len(tasks) && rank(tasks[next]) > 0 && e.agent.pacer.Due() {
+			e.agent.pacer.SourcesChanged()
 			tasks = tasks[:next]
 			continue
 		}
@@ -232,14 +232,6 @@ func (e *evaluation) take(ctx context.Context, w *headWriter, o outcome) error {
 		return nil
 	}
 	return w.add(ctx, *o.head, o.artifact)
-}
-
-// kicked reports whether a pass waits that may begin now.
-func (a *Agent) kicked() bool {
-	a.mu.Lock()
-	p := a.pending
-	a.mu.Unlock()
-	return (p.kick || p.again) && a.due(&p)
 }
 
 // head returns the row that a source should have.
@@ -302,32 +294,37 @@ func sameError(a, b string) bool {
 }
 
 // sourcesChanged evaluates new sources without asking upstream, when the last
-// listing covered their refs; else it asks for a pass.
+// listing covered their refs; else it asks for a pass. While upstream fails
+// they get what the mirror has, and why they have no more: it is not asked
+// sooner because they came.
 func (a *Agent) sourcesChanged(ctx context.Context) {
-	a.mu.Lock()
-	good := a.last == nil
-	a.mu.Unlock()
 	sources, err := a.config.Store.Sources(ctx, a.config.RepositoryID)
-	if r, missing := a.config.Store.Repository(ctx, a.config.RepositoryID); missing == nil {
-		good = good && r.Generation == a.generation
-	}
 	if err != nil {
 		a.config.Log.Warn("sources cannot be read", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
 		return // the next poll sees them
 	}
-	for _, p := range inUse(sources) {
-		good = good && a.covers(p)
+	last := a.pacer.Last()
+	switch {
+	case last == nil && a.coversAll(ctx, sources):
+		err = a.evaluate(ctx, sources)
+	case a.pacer.Failing():
+		err = a.evaluateFromMirror(ctx, sources, last)
+	default:
+		a.pacer.Again()
 	}
-	if good {
-		good = a.hasIDs(ctx, sources)
-	}
-	if !good {
-		a.request(func(p *pending) { p.again = true })
-		return
-	}
-	if err := a.evaluate(ctx, sources); err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil {
 		a.config.Log.Warn("sources cannot be evaluated", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
 	}
+}
+
+// coversAll reports whether the last listing showed what sources name.
+func (a *Agent) coversAll(ctx context.Context, sources []record.Source) bool {
+	for _, p := range inUse(sources) {
+		if !a.covers(p) {
+			return false
+		}
+	}
+	return a.hasIDs(ctx, sources)
 }
 
 // hasIDs reports whether the mirror has the commits that sources name.

@@ -46,8 +46,11 @@ func (e *evaluation) gathered(ctx context.Context, s record.Source, c upstream.C
 	if len(content.Needs) == 0 && len(content.Links) == 0 && !s.Options.LFS {
 		return gathered{}, nil
 	}
+	if err := e.agent.retries.Blocked(content.Key); err != nil {
+		return gathered{}, err
+	}
 	if !e.wait {
-		return e.agent.gather(ctx, e.reader, s, c, content)
+		return e.agent.gatherNow(ctx, e.reader, s, c, content)
 	}
 	g := &e.agent.gatherer
 	g.mu.Lock()
@@ -85,10 +88,19 @@ func (e *evaluation) gatherBeside(j *job, s record.Source, c upstream.Commit, co
 		return
 	}
 	began := time.Now()
-	j.got, j.err = a.gather(ctx, e.reader, s, c, content)
+	j.got, j.err = a.gatherNow(ctx, e.reader, s, c, content)
 	if time.Since(began) >= gatherWait {
-		a.request(func(p *pending) { p.sources = true })
+		a.pacer.SourcesChanged()
 	}
+}
+
+// gatherNow gathers, unless that failed a short while ago.
+func (a *Agent) gatherNow(ctx context.Context, reader *upstream.Reader, s record.Source, c upstream.Commit, content *upstream.Content) (got gathered, err error) {
+	err = a.try(content.Key, func() error {
+		got, err = a.gather(ctx, reader, s, c, content)
+		return err
+	})
+	return got, err
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -3,6 +3,7 @@ package gitagent
 import (
 	"context"
 
+	"github.com/axle-cd/axle/hub/gitcache/pace"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
 )
 
@@ -12,11 +13,32 @@ func (a *Agent) fetchLFS(ctx context.Context, reader *upstream.Reader, content *
 	if err != nil || len(missing) == 0 {
 		return err
 	}
-	s, _, err := a.dial(ctx)
+	s, r, err := a.dial(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
+	leave, err := a.config.Gates.Enter(ctx, pace.Turn{Host: pace.HostOf(r.URL)})
+	if err != nil {
+		return err
+	}
 	m, _, _ := a.copy()
-	return s.FetchLFS(ctx, m, missing)
+	err = s.FetchLFS(ctx, m, missing)
+	leave(err)
+	return err
+}
+
+// try gets content from other servers, unless that failed a short while ago.
+func (a *Agent) try(key string, get func() error) error {
+	if err := a.retries.Blocked(key); err != nil {
+		return err
+	}
+	err := get()
+	if stopped(err) {
+		return err
+	}
+	if at := a.retries.Done(key, err); !at.IsZero() {
+		a.pacer.LookAt(at)
+	}
+	return err
 }

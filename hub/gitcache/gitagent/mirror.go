@@ -143,7 +143,7 @@ func (a *Agent) heal(ctx context.Context) error {
 		return late
 	}
 	a.anew, a.aside = true, m.Dir()
-	a.request(func(p *pending) { p.again = true })
+	a.pacer.Again()
 	return errcode.New(errcode.Unavailable, "this replica's copy of the repository is damaged (%w); it is cloned again, and what was delivered stays in use", err)
 }
 

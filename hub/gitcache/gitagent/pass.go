@@ -2,8 +2,10 @@ package gitagent
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/axle-cd/axle/hub/gitcache/pace"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
@@ -12,29 +14,39 @@ import (
 
 // pass lists refs, fetches when one moved, evaluates sources and records how
 // upstream is. An error with code Conflict means that the lease is gone.
-func (a *Agent) pass(ctx context.Context) (err error) {
+func (a *Agent) pass(ctx context.Context, urgent bool) (err error) {
 	ctx, span := tracing.Start(ctx, "look upstream")
 	span.Set("repository", a.config.RepositoryID)
 	defer func() { span.End(err) }()
 	began := a.config.Clock.Now()
-	if err := a.start(ctx); err != nil {
-		if !lost(err) && !stopped(err) {
-			a.config.Log.Warn("pass cannot start", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
-			a.lastStart = began // not in a circle
-		}
+	a.said = context.Canceled // upstream, in this pass: nothing yet
+	if urgent {
+		a.retries.Lift()
+	}
+	m, _, _ := a.copy()
+	leave, err := a.config.Gates.Enter(ctx, pace.Turn{Host: a.host, Urgent: urgent, Bulk: m == nil || a.anew})
+	if a.known(err) {
+		a.next = a.pacer.Plan(err)
 		return err
 	}
-	reading, read := tracing.Start(ctx, "list refs and fetch")
-	sources, fetched, err := a.read(reading)
-	err = a.told(err)
-	read.End(err)
-	// Counted from here, the gap holds where upstream measures it too: it saw
-	// this pass begin before now.
-	a.lastStart = a.config.Clock.Now()
+	sources, late := a.config.Store.Sources(ctx, a.config.RepositoryID)
+	fetched := false
+	if err == nil {
+		reading, read := tracing.Start(ctx, "list refs and fetch")
+		if late == nil {
+			fetched, late, err = a.askUpstream(reading, sources)
+		}
+		leave(a.said)
+		read.End(err)
+	}
+	if late != nil {
+		return a.postpone(ctx, late)
+	}
 	if err != nil && ctx.Err() != nil {
 		return err
 	}
-	a.plan(err)
+	err = a.told(err)
+	a.next = a.pacer.Plan(err)
 	evaluating, evaluated := tracing.Start(ctx, "evaluate sources")
 	if err == nil {
 		err = a.evaluate(evaluating, sources)
@@ -49,10 +61,7 @@ func (a *Agent) pass(ctx context.Context) (err error) {
 		err = damage
 	}
 	err = a.told(err)
-	a.mu.Lock()
-	a.last = err
-	a.mu.Unlock()
-	if late := a.recordHealth(ctx, err); lost(late) {
+	if late = a.recordHealth(ctx, err); lost(late) {
 		return late
 	}
 	if err == nil {
@@ -70,6 +79,34 @@ func (a *Agent) told(err error) error {
 	return record.Told(err, a.server.Scrub)
 }
 
+// known reports whether a pass that the gate turned away has nothing new to
+// tell: a host that is away for long costs its repositories nothing.
+func (a *Agent) known(err error) bool {
+	return errors.Is(err, pace.ErrClosed) && a.health.State == record.Failed
+}
+
+// askUpstream reads upstream when the store lets it. What comes late says
+// nothing of upstream.
+func (a *Agent) askUpstream(ctx context.Context, sources []record.Source) (fetched bool, late, err error) {
+	if late = a.start(ctx); late != nil {
+		return false, late, nil
+	}
+	fetched, err = a.read(ctx, sources)
+	// Counted from here, the gap holds where upstream measures it too: it saw
+	// this pass begin before now.
+	a.pacer.Started()
+	return fetched, nil, err
+}
+
+// postpone tries a pass again soon that the store did not let begin.
+func (a *Agent) postpone(ctx context.Context, err error) error {
+	if !lost(err) && !stopped(err) && ctx.Err() == nil {
+		a.config.Log.Warn("pass cannot start", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
+	}
+	a.pacer.Postpone()
+	return err
+}
+
 // start asks the store for the right to begin and waits as long as it says.
 func (a *Agent) start(ctx context.Context) error {
 	gap := a.config.Gap
@@ -80,7 +117,7 @@ func (a *Agent) start(ctx context.Context) error {
 	}
 	for {
 		err := a.config.Store.StartFetch(ctx, a.config.RepositoryID, a.config.Epoch, gap)
-		a.lastStart = a.config.Clock.Now()
+		a.pacer.Started()
 		if !errcode.Is(err, errcode.Exhausted) {
 			a.begun = a.begun || err == nil
 			return err
@@ -112,7 +149,7 @@ func (a *Agent) recordHealth(ctx context.Context, err error) error {
 		h.Bytes = m.Size()
 		a.config.Budget.Used(a.config.RepositoryID, h.Bytes)
 	}
-	h.NextAt = a.nextPoll
+	h.NextAt = a.next
 	if err := a.config.Store.WriteHealth(ctx, a.config.RepositoryID, a.config.Epoch, h); err != nil {
 		return err
 	}

@@ -12,32 +12,29 @@ import (
 )
 
 // read brings the mirror up to date with upstream.
-func (a *Agent) read(ctx context.Context) (sources []record.Source, fetched bool, err error) {
-	if sources, err = a.config.Store.Sources(ctx, a.config.RepositoryID); err != nil {
-		return nil, false, err
-	}
+func (a *Agent) read(ctx context.Context, sources []record.Source) (fetched bool, err error) {
 	if err := a.connect(ctx); err != nil {
-		return sources, false, err
+		return false, err
 	}
 	ask := a.question(sources)
 	diff := ask.table.Compare()
-	listing, err := a.server.List(ctx, ask.prefixes, diff.See)
+	listing, err := a.list(ctx, ask.prefixes, diff.See)
 	if err != nil {
-		return sources, false, err
+		return false, err
 	}
 	if ask.headMoved(listing) {
 		// The default branch is another one now, which was not asked for.
 		ask.all = true
 		ask.prefixes = everything(sources, ask.table)
 		diff = ask.table.Compare()
-		if listing, err = a.server.List(ctx, ask.prefixes, diff.See); err != nil {
-			return sources, false, err
+		if listing, err = a.list(ctx, ask.prefixes, diff.See); err != nil {
+			return false, err
 		}
 	}
 	diff.End(ask.prefixes)
 	m, table, err := a.mirrorFor(ctx, listing.Format)
 	if err != nil {
-		return sources, false, err
+		return false, err
 	}
 	if table != ask.table {
 		// A new mirror: all that was listed is new to it, and it is asked for
@@ -49,32 +46,39 @@ func (a *Agent) read(ctx context.Context) (sources []record.Source, fetched bool
 	}
 	if ask.all && listing.Count == 0 && table.Len() > 0 {
 		// More likely a broken server than a repository that lost everything.
-		return sources, false, errcode.New(errcode.Unavailable, "%s shows no branches and no tags any more; what is known stays in use", a.server.Location())
+		return false, errcode.New(errcode.Unavailable, "%s shows no branches and no tags any more; what is known stays in use", a.server.Location())
 	}
 	return a.settle(ctx, sources, m, table, diff, listing, ask.all)
 }
 
+// list asks upstream for its refs, and remembers how that went for the gate.
+func (a *Agent) list(ctx context.Context, prefixes []string, see func(upstream.Ref) error) (upstream.Listing, error) {
+	l, err := a.server.List(ctx, prefixes, see)
+	a.said = err
+	return l, err
+}
+
 // readAnew lists everything for a mirror that was made a moment ago.
-func (a *Agent) readAnew(ctx context.Context, sources []record.Source, m *upstream.Mirror, table *upstream.Table) ([]record.Source, bool, error) {
+func (a *Agent) readAnew(ctx context.Context, sources []record.Source, m *upstream.Mirror, table *upstream.Table) (bool, error) {
 	prefixes := everything(sources, table)
 	diff := table.Compare()
-	listing, err := a.server.List(ctx, prefixes, diff.See)
+	listing, err := a.list(ctx, prefixes, diff.See)
 	if err != nil {
-		return sources, false, err
+		return false, err
 	}
 	if listing.Format != m.Format() {
-		return sources, false, errcode.New(errcode.Unavailable, "%s changed its object format while it was read; it is read again", a.server.Location())
+		return false, errcode.New(errcode.Unavailable, "%s changed its object format while it was read; it is read again", a.server.Location())
 	}
 	diff.End(prefixes)
 	return a.settle(ctx, sources, m, table, diff, listing, true)
 }
 
 // settle fetches what a listing brought and makes it what sources see.
-func (a *Agent) settle(ctx context.Context, sources []record.Source, m *upstream.Mirror, table *upstream.Table, diff *upstream.Diff, l upstream.Listing, all bool) ([]record.Source, bool, error) {
+func (a *Agent) settle(ctx context.Context, sources []record.Source, m *upstream.Mirror, table *upstream.Table, diff *upstream.Diff, l upstream.Listing, all bool) (bool, error) {
 	now := a.config.Clock.Now()
 	fetched, err := a.update(ctx, m, table, diff, l, sources)
 	if err != nil {
-		return sources, fetched, err
+		return fetched, err
 	}
 	if all {
 		a.lastAll, a.listed = now, nil
@@ -83,7 +87,7 @@ func (a *Agent) settle(ctx context.Context, sources []record.Source, m *upstream
 	}
 	a.fetchSeq++
 	a.fetchedAt = now
-	return sources, fetched, a.replaced(ctx)
+	return fetched, a.replaced(ctx)
 }
 
 // question is what a listing asks for.
@@ -148,7 +152,7 @@ func (a *Agent) update(ctx context.Context, m *upstream.Mirror, t *upstream.Tabl
 		}
 		a.health.FetchedAt = a.config.Clock.Now()
 		if len(ids) > 0 {
-			a.request(func(p *pending) { p.again = true })
+			a.pacer.Again()
 		}
 	case len(ids) > 0:
 		fetched = true
@@ -156,7 +160,7 @@ func (a *Agent) update(ctx context.Context, m *upstream.Mirror, t *upstream.Tabl
 			a.idTried[ids[0]] = a.config.Clock.Now() // the source says so
 		}
 		if len(ids) > 1 {
-			a.request(func(p *pending) { p.again = true })
+			a.pacer.Again()
 		}
 	}
 	if err := m.SetDefault(ctx, l.Default); err != nil {
@@ -241,7 +245,8 @@ func (a *Agent) fetch(ctx context.Context, m *upstream.Mirror, ids []string) err
 			}
 		}
 	}()
-	return a.server.Fetch(ctx, m, ids)
+	a.said = a.server.Fetch(ctx, m, ids)
+	return a.said
 }
 
 // watchEvery is how often the bytes of a running fetch are looked at.

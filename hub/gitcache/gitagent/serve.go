@@ -1,6 +1,7 @@
 package gitagent
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"sync"
@@ -34,7 +35,7 @@ func (a *Agent) Rebuild(ctx context.Context, r record.Recipe, w io.Writer) (dige
 	}
 	if r.Options.LFS {
 		// A disk that is new has the mirror from a peer, perhaps, but not these.
-		if err := a.fetchLFS(ctx, reader, content); err != nil {
+		if err := a.try(content.Key, func() error { return a.fetchLFS(ctx, reader, content) }); err != nil {
 			return "", err
 		}
 	}
@@ -47,11 +48,8 @@ func (a *Agent) Rebuild(ctx context.Context, r record.Recipe, w io.Writer) (dige
 // written when it is new.
 func (a *Agent) Resolve(ctx context.Context, s record.Source) (record.Head, error) {
 	m, _, t := a.copy()
-	a.mu.Lock()
-	last := a.last
-	a.mu.Unlock()
 	if m == nil {
-		return record.Head{}, last
+		return record.Head{}, cmp.Or(a.pacer.Last(), error(errUnread))
 	}
 	commit, err := a.resolve(ctx, m, t, s.Ref)
 	if err != nil {

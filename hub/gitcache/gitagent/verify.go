@@ -46,6 +46,9 @@ func CheckVerify(v record.Verify) error { return new(Agent).trust(v) }
 // maxGood bounds how many verified ids are remembered.
 const maxGood = 10_000
 
+// errUnread says that upstream was not asked yet.
+var errUnread = errcode.New(errcode.Unavailable, "the repository was not read yet; try again in a moment")
+
 // resolve finds the commit that a source's ref means and, where the repository
 // asks for it, checks who signed it. The code of a failed check is
 // Unprocessable: the same commit gives the same answer.
@@ -58,7 +61,7 @@ func (a *Agent) resolve(ctx context.Context, m *upstream.Mirror, table *upstream
 	case err != nil:
 		return "", err
 	case t == nil:
-		return "", errNoPass // what is to be checked is not known
+		return "", errUnread // what is to be checked is not known
 	case t.mode == "":
 		return commit, nil
 	}

@@ -11,23 +11,26 @@ import (
 )
 
 // Acquire implements record.Lease.
-func (m *Memory) Acquire(ctx context.Context, repositoryID string, h gitcache.Holder, ttl, grace time.Duration) (int64, error) {
+func (m *Memory) Acquire(ctx context.Context, repositoryIDs []string, h gitcache.Holder, ttl, grace time.Duration) (map[string]int64, error) {
 	now, err := m.enter(ctx, "Acquire")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer m.mu.Unlock()
-	r, err := m.repo(repositoryID)
-	if err != nil {
-		return 0, err
+	epochs := map[string]int64{}
+	for _, id := range repositoryIDs {
+		r, err := m.repo(id)
+		if err != nil {
+			continue
+		}
+		earlierLife := r.holder.Replica == h.Replica && r.holder.Boot != h.Boot
+		if r.holder == (gitcache.Holder{}) || earlierLife || r.expires.Add(grace).Before(now) {
+			r.holder, r.expires = h, now.Add(ttl)
+			r.epoch++
+			epochs[id] = r.epoch
+		}
 	}
-	earlierLife := r.holder.Replica == h.Replica && r.holder.Boot != h.Boot
-	if r.holder != (gitcache.Holder{}) && !earlierLife && !r.expires.Add(grace).Before(now) {
-		return 0, errcode.New(errcode.Conflict, "repository %s is held by %s", repositoryID, r.holder.Replica)
-	}
-	r.holder, r.expires = h, now.Add(ttl)
-	r.epoch++
-	return r.epoch, nil
+	return epochs, nil
 }
 
 // Renew implements record.Lease.
@@ -49,13 +52,15 @@ func (m *Memory) Renew(ctx context.Context, h gitcache.Holder, ttl time.Duration
 }
 
 // Release implements record.Lease.
-func (m *Memory) Release(ctx context.Context, repositoryID string, h gitcache.Holder, epoch int64) error {
+func (m *Memory) Release(ctx context.Context, epochs map[string]int64, h gitcache.Holder) error {
 	if _, err := m.enter(ctx, "Release"); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
-	if r := m.repos[repositoryID]; r != nil && r.holder == h && r.epoch == epoch {
-		r.holder, r.expires = gitcache.Holder{}, time.Time{}
+	for id, epoch := range epochs {
+		if r := m.repos[id]; r != nil && r.holder == h && r.epoch == epoch {
+			r.holder, r.expires = gitcache.Holder{}, time.Time{}
+		}
 	}
 	return nil
 }

@@ -109,7 +109,7 @@ func put(t *testing.T, s gitcache.Store, repo, folder string) gitcache.Source {
 
 func acquire(t *testing.T, s gitcache.Store, repo string, h gitcache.Holder) int64 {
 	t.Helper()
-	epoch, err := s.Acquire(t.Context(), repo, h, time.Minute, 0)
+	epoch, err := record.AcquireOne(t.Context(), s, repo, h, time.Minute, 0)
 	check(t, err)
 	return epoch
 }
@@ -290,7 +290,7 @@ func suiteOldEpoch(t *testing.T, f Fixture) {
 	create(t, s, "a")
 	src := put(t, s, "a", "x")
 	old := acquire(t, s, "a", first)
-	check(t, s.Release(ctx, "a", first, old))
+	check(t, record.ReleaseOne(ctx, s, "a", first, old))
 	epoch := acquire(t, s, "a", second)
 	if epoch <= old {
 		t.Fatalf("epoch %d after %d", epoch, old)
@@ -401,22 +401,34 @@ func suiteLease(t *testing.T, f Fixture) {
 	ctx, s := t.Context(), f.Store
 	create(t, s, "a")
 	create(t, s, "b")
-	_, err := s.Acquire(ctx, "none", first, time.Minute, 0)
-	wantCode(t, err, errcode.NotFound)
-	epoch := acquire(t, s, "a", first)
-	_, err = s.Acquire(ctx, "a", second, time.Minute, 0)
+	_, err := record.AcquireOne(ctx, s, "none", first, time.Minute, 0)
 	wantCode(t, err, errcode.Conflict)
-	_, err = s.Acquire(ctx, "a", first, time.Minute, 0)
+	// Of a batch, what is free is taken, and given back as it was taken.
+	create(t, s, "c")
+	theirs := acquire(t, s, "c", second)
+	epochs, err := s.Acquire(ctx, []string{"c", "none", "b"}, first, time.Minute, 0)
+	check(t, err)
+	equal(t, map[string]int64{"b": 1}, epochs)
+	check(t, s.Release(ctx, map[string]int64{"b": 1, "c": theirs, "none": 7}, first))
+	free, err := s.Acquire(ctx, []string{"a", "b", "c"}, gitcache.Holder{Replica: "hub-9", Boot: "x"}, time.Millisecond, 0)
+	check(t, err)
+	equal(t, map[string]int64{"a": 1, "b": 2}, free)
+	check(t, s.Release(ctx, free, gitcache.Holder{Replica: "hub-9", Boot: "x"}))
+	check(t, record.ReleaseOne(ctx, s, "c", second, theirs))
+	epoch := acquire(t, s, "a", first)
+	_, err = record.AcquireOne(ctx, s, "a", second, time.Minute, 0)
+	wantCode(t, err, errcode.Conflict)
+	_, err = record.AcquireOne(ctx, s, "a", first, time.Minute, 0)
 	wantCode(t, err, errcode.Conflict)
 	held, err := s.Renew(ctx, first, time.Minute)
 	check(t, err)
 	equal(t, []gitcache.Held{{RepositoryID: "a", Epoch: epoch}}, held)
-	check(t, s.Release(ctx, "a", second, epoch))
-	check(t, s.Release(ctx, "a", first, epoch-1))
+	check(t, record.ReleaseOne(ctx, s, "a", second, epoch))
+	check(t, record.ReleaseOne(ctx, s, "a", first, epoch-1))
 	if held, err = s.Renew(ctx, first, time.Minute); err != nil || len(held) != 1 {
 		t.Fatalf("a release by others took the lease: %v, %v", held, err)
 	}
-	check(t, s.Release(ctx, "a", first, epoch))
+	check(t, record.ReleaseOne(ctx, s, "a", first, epoch))
 	if held, err = s.Renew(ctx, first, time.Minute); err != nil || len(held) != 0 {
 		t.Fatalf("still held after the release: %v, %v", held, err)
 	}
@@ -440,7 +452,7 @@ func suiteFormerLife(t *testing.T, f Fixture) {
 func suiteLeaseRunsOut(t *testing.T, f Fixture) {
 	ctx, s := t.Context(), f.Store
 	create(t, s, "a")
-	epoch, err := s.Acquire(ctx, "a", first, time.Millisecond, 0)
+	epoch, err := record.AcquireOne(ctx, s, "a", first, time.Millisecond, 0)
 	check(t, err)
 	eventually.For(t, 20*time.Second, "the lease runs out", func() error {
 		if s.StartFetch(ctx, "a", epoch, 0) == nil {
@@ -451,11 +463,11 @@ func suiteLeaseRunsOut(t *testing.T, f Fixture) {
 	if held, err := s.Renew(ctx, first, time.Minute); err != nil || len(held) != 0 {
 		t.Fatalf("a lease that ran out was renewed: %v, %v", held, err)
 	}
-	_, err = s.Acquire(ctx, "a", second, time.Minute, time.Hour)
+	_, err = record.AcquireOne(ctx, s, "a", second, time.Minute, time.Hour)
 	wantCode(t, err, errcode.Conflict) // not before expiry and grace
 	var next int64
 	eventually.For(t, 20*time.Second, "take-over", func() error {
-		next, err = s.Acquire(ctx, "a", second, time.Minute, 10*time.Millisecond)
+		next, err = record.AcquireOne(ctx, s, "a", second, time.Minute, 10*time.Millisecond)
 		return err
 	})
 	if next != epoch+1 {
@@ -470,7 +482,7 @@ func suiteManyAcquire(t *testing.T, f Fixture) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			epoch, err := f.Store.Acquire(context.WithoutCancel(t.Context()), "a", gitcache.Holder{Replica: fmt.Sprintf("hub-%d", i), Boot: "x"}, time.Minute, time.Second)
+			epoch, err := record.AcquireOne(context.WithoutCancel(t.Context()), f.Store, "a", gitcache.Holder{Replica: fmt.Sprintf("hub-%d", i), Boot: "x"}, time.Minute, time.Second)
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
@@ -498,7 +510,7 @@ func suiteFetchStarts(t *testing.T, f Fixture) {
 	}
 	check(t, s.StartFetch(ctx, "a", epoch, 0))
 	wantCode(t, s.StartFetch(ctx, "a", epoch-1, 0), errcode.Conflict)
-	check(t, s.Release(ctx, "a", first, epoch))
+	check(t, record.ReleaseOne(ctx, s, "a", first, epoch))
 	wantCode(t, s.StartFetch(ctx, "a", epoch, 0), errcode.Conflict)
 	next := acquire(t, s, "a", second)
 	wantCode(t, s.StartFetch(ctx, "a", next, time.Hour), errcode.Exhausted) // the gap outlives its owner

@@ -1,18 +1,23 @@
 // Package pace decides when the agent of a repository asks its upstream: at
-// polls, and soon after a kick, but never twice within the gap. It knows
-// nothing of what a pass does; agents of all kinds but Git's own run under it.
+// polls, and soon after a kick, but never twice within the gap, and less and
+// less while upstream fails. Beside it are what keeps all agents of a replica
+// polite to one host (Gates), and what keeps content that cannot be had from
+// being asked for at every look (Retries). It knows nothing of what a pass
+// does; agents of all kinds run under it.
 //
 //	waiting --(poll due, kick with a token)--> pass --> waiting
 //
 // Invariants: two passes never overlap and start at least Gap apart; a kick is
 // never dropped, several are one, and at most Burst of them start passes at
 // once, then one per three gaps; whoever waits hears of a pass that began
-// after the call.
+// after the call. While upstream fails nothing but a kick begins a pass before
+// the next poll, and a kick that fails does not move that poll.
 package pace
 
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -28,21 +33,38 @@ const (
 	gapsPerKick = 3
 )
 
+// Config of a Pacer. All fields are needed.
+type Config struct {
+	Clock clock.Clock
+	// Gap is the least time between the starts of two passes.
+	Gap time.Duration
+	// Poll is the time between passes while all is well, and Spread the most
+	// that is added to it at random.
+	Poll, Spread time.Duration
+}
+
 // Pacer runs passes one after another. Run it once; Kick and its like may be
 // called from anywhere.
 type Pacer struct {
-	clock clock.Clock
-	gap   time.Duration
-	wake  chan struct{} // holds one; says that pending changed
+	config  Config
+	wake    chan struct{} // holds one; says that pending changed
+	failing atomic.Bool
 
 	mu      sync.Mutex
 	pending pending
 	ended   bool
+	last    error     // of the last pass
+	lookAt  time.Time // at sources again; zero is never
 
 	// What follows belongs to the goroutine of Run.
 	bucket    *rate.Limiter
 	lastStart time.Time
 	nextPoll  time.Time
+	notBefore time.Time // upstream asks to be left alone until then
+	failures  int       // polls in a row that went wrong
+	read      bool      // upstream was read once
+	planned   bool      // the pass said how it went
+	urgent    bool      // the pass was kicked for
 }
 
 // pending is what callers asked for and Run has not begun.
@@ -55,26 +77,41 @@ type pending struct {
 
 // Steps are what an agent does when its time has come.
 type Steps struct {
-	// Pass asks upstream and returns when the next poll is due. An error with
-	// code Conflict ends Run: the lease is another's.
-	Pass func(ctx context.Context) (wait time.Duration, err error)
+	// Pass asks upstream; urgent says that somebody kicked for it. An error
+	// with code Conflict ends Run: the lease is another's.
+	Pass func(ctx context.Context, urgent bool) error
 	// SourcesChanged looks at sources without asking upstream.
 	SourcesChanged func(ctx context.Context)
+	// Reconfigured reports whether the repository's row is another than the
+	// one that was last used. It is tried soon, as after a kick.
+	Reconfigured func(ctx context.Context) bool
 }
 
 // New returns a pacer that polls at once.
-func New(c clock.Clock, gap time.Duration) *Pacer {
-	return &Pacer{clock: c, gap: gap, wake: make(chan struct{}, 1), bucket: rate.NewLimiter(rate.Every(gapsPerKick*gap), Burst)}
+func New(c Config) *Pacer {
+	return &Pacer{config: c, wake: make(chan struct{}, 1), nextPoll: c.Clock.Now(), last: errNoPass,
+		bucket: rate.NewLimiter(rate.Every(gapsPerKick*c.Gap), Burst)}
 }
 
 // Kick asks for a pass soon. It returns at once; several kicks are one.
 func (p *Pacer) Kick() { p.request(func(q *pending) { q.kick = true }) }
 
-// Again asks for a pass as soon as the gap allows, without a token.
+// Again asks for a pass as soon as the gap allows, without a token. While
+// upstream fails it is the next poll.
 func (p *Pacer) Again() { p.request(func(q *pending) { q.again = true }) }
 
 // SourcesChanged says that the set of sources in use may have changed.
 func (p *Pacer) SourcesChanged() { p.request(func(q *pending) { q.sources = true }) }
+
+// LookAt has the sources looked at, at that time or before.
+func (p *Pacer) LookAt(t time.Time) {
+	p.mu.Lock()
+	if p.lookAt.IsZero() || t.Before(p.lookAt) {
+		p.lookAt = t
+	}
+	p.mu.Unlock()
+	p.request(func(*pending) {})
+}
 
 func (p *Pacer) request(change func(*pending)) {
 	p.mu.Lock()
@@ -86,7 +123,10 @@ func (p *Pacer) request(change func(*pending)) {
 	}
 }
 
-var errStopped = errcode.New(errcode.Unavailable, "this replica stopped following the repository; try again")
+var (
+	errStopped = errcode.New(errcode.Unavailable, "this replica stopped following the repository; try again")
+	errNoPass  = errcode.New(errcode.Unavailable, "the repository was not read yet; try again in a moment")
+)
 
 // KickAndWait asks for a pass and returns the error of one that began after
 // the call.
@@ -107,18 +147,22 @@ func (p *Pacer) KickAndWait(ctx context.Context) error {
 	}
 }
 
+// Failing reports whether the last poll went wrong.
+func (p *Pacer) Failing() bool { return p.failing.Load() }
+
+// Last is the error of the last pass, or that there was none yet.
+func (p *Pacer) Last() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last
+}
+
 // Run makes passes until ctx ends or a pass says that the lease is gone.
 func (p *Pacer) Run(ctx context.Context, steps Steps) error {
 	defer p.end()
-	p.nextPoll = p.clock.Now() // at once
 	for ctx.Err() == nil {
 		work := p.take()
-		if work.sources {
-			if _, due := p.peek(work); !due {
-				steps.SourcesChanged(ctx)
-				work.sources = false
-			}
-		}
+		p.prepare(ctx, steps, &work)
 		start, ok := p.startAt(work)
 		if ok {
 			err := p.pass(ctx, steps, work)
@@ -128,19 +172,50 @@ func (p *Pacer) Run(ctx context.Context, steps Steps) error {
 			continue
 		}
 		p.putBack(work)
+		if look := p.looksAt(); !look.IsZero() && look.Before(start) {
+			start = look
+		}
 		select {
 		case <-ctx.Done():
 		case <-p.wake:
-		case <-p.clock.After(start.Sub(p.clock.Now())):
+		case <-p.config.Clock.After(start.Sub(p.config.Clock.Now())):
 		}
 	}
 	return nil
 }
 
+// prepare does what needs no pass.
+func (p *Pacer) prepare(ctx context.Context, steps Steps, work *pending) {
+	resting := p.notBefore.After(p.config.Clock.Now())
+	if (work.sources || resting && len(work.waiters) > 0) && steps.Reconfigured(ctx) {
+		work.kick, p.notBefore, resting = true, time.Time{}, false
+	}
+	if resting {
+		// Upstream asked to be left alone; what they kicked for runs afterwards.
+		for _, w := range work.waiters {
+			w <- p.Last()
+		}
+		work.waiters = nil
+	}
+	if !work.sources {
+		return
+	}
+	if _, due := p.peek(*work); !due {
+		steps.SourcesChanged(ctx)
+		work.sources = false
+	}
+}
+
 func (p *Pacer) pass(ctx context.Context, steps Steps, work pending) error {
-	p.lastStart = p.clock.Now()
-	wait, err := steps.Pass(ctx)
-	p.nextPoll = p.clock.Now().Add(wait)
+	p.lastStart = p.config.Clock.Now()
+	p.planned, p.urgent = false, work.kick
+	err := steps.Pass(ctx, work.kick)
+	if !p.planned {
+		p.Plan(err)
+	}
+	p.mu.Lock()
+	p.last = err
+	p.mu.Unlock()
 	for _, w := range work.waiters {
 		w <- err
 	}
@@ -149,7 +224,20 @@ func (p *Pacer) pass(ctx context.Context, steps Steps, work pending) error {
 
 // Started moves the last start to now: a pass that had to wait for its right
 // to begin says when upstream really saw it.
-func (p *Pacer) Started() { p.lastStart = p.clock.Now() }
+func (p *Pacer) Started() { p.lastStart = p.config.Clock.Now() }
+
+// Due reports whether somebody waits for a pass that may begin now. A pass
+// asks it, to be short.
+func (p *Pacer) Due() bool {
+	p.mu.Lock()
+	work := p.pending
+	p.mu.Unlock()
+	if !work.kick && !work.again {
+		return false
+	}
+	_, due := p.peek(work)
+	return due
+}
 
 // take removes what is pending, so that requests during a pass are for the
 // next one.
@@ -158,7 +246,16 @@ func (p *Pacer) take() pending {
 	defer p.mu.Unlock()
 	taken := p.pending
 	p.pending = pending{}
+	if !p.lookAt.IsZero() && !p.lookAt.After(p.config.Clock.Now()) {
+		p.lookAt, taken.sources = time.Time{}, true
+	}
 	return taken
+}
+
+func (p *Pacer) looksAt() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lookAt
 }
 
 func (p *Pacer) putBack(work pending) {
@@ -173,10 +270,13 @@ func (p *Pacer) putBack(work pending) {
 // peek says when the next pass may begin, and whether that is now, without
 // taking a token.
 func (p *Pacer) peek(work pending) (time.Time, bool) {
-	now := p.clock.Now()
-	earliest := p.lastStart.Add(p.gap)
+	now := p.config.Clock.Now()
+	earliest := p.lastStart.Add(p.config.Gap)
+	if p.notBefore.After(earliest) {
+		earliest = p.notBefore
+	}
 	at := p.nextPoll
-	if work.again {
+	if work.again && p.failures == 0 {
 		at = now
 	}
 	if work.kick {
@@ -196,8 +296,9 @@ func (p *Pacer) peek(work pending) (time.Time, bool) {
 // startAt is peek that takes the token when a kick begins the pass.
 func (p *Pacer) startAt(work pending) (time.Time, bool) {
 	at, ok := p.peek(work)
-	if ok && work.kick && !work.again && p.nextPoll.After(p.clock.Now()) {
-		p.bucket.AllowN(p.clock.Now(), 1)
+	now := p.config.Clock.Now()
+	if ok && work.kick && !(work.again && p.failures == 0) && p.nextPoll.After(now) {
+		p.bucket.AllowN(now, 1)
 	}
 	return at, ok
 }

@@ -3,6 +3,8 @@ package record
 import (
 	"context"
 	"time"
+
+	"github.com/axle-cd/axle/internal/errcode"
 )
 
 // The numbers of ownership. A lease outlives the fence by more than the guard
@@ -17,6 +19,8 @@ const (
 	FenceAfter = 12 * time.Second
 	// TakeOverGrace is how long past its expiry a lease is left alone.
 	TakeOverGrace = 5 * time.Second
+	// LeaseBatch is the most leases that one call takes or gives back.
+	LeaseBatch = 500
 	// FetchGap is the least time between the starts of two fetches.
 	FetchGap = 5 * time.Second
 )
@@ -40,19 +44,21 @@ type Held struct {
 
 // Lease is the ownership of repositories. All times are the database's.
 type Lease interface {
-	// Acquire makes h the holder of a repository whose lease is free, ran out
-	// more than grace ago, or belongs to another boot of the same replica. It
-	// returns the new epoch, one more than the last. errcode.Conflict when
-	// someone else holds it, errcode.NotFound when there is no such repository.
-	Acquire(ctx context.Context, repositoryID string, h Holder, ttl, grace time.Duration) (epoch int64, err error)
+	// Acquire makes h the holder of those of the repositories whose lease is
+	// free, ran out more than grace ago, or belongs to another boot of the same
+	// replica, in one transaction. It returns their new epochs, each one more
+	// than the last; what others hold, or is no repository, is not among them.
+	// At most LeaseBatch at a time.
+	Acquire(ctx context.Context, repositoryIDs []string, h Holder, ttl, grace time.Duration) (epochs map[string]int64, err error)
 
 	// Renew extends all leases of h that have not run out, in one statement,
 	// and returns them.
 	Renew(ctx context.Context, h Holder, ttl time.Duration) ([]Held, error)
 
-	// Release gives a lease back, so that anyone may have it at once. It does
-	// nothing when the lease is not held by h under this epoch.
-	Release(ctx context.Context, repositoryID string, h Holder, epoch int64) error
+	// Release gives leases back, by their epochs, so that anyone may have them
+	// at once. It does nothing to one that h does not hold under its epoch. At
+	// most LeaseBatch at a time.
+	Release(ctx context.Context, epochs map[string]int64, h Holder) error
 
 	// StartFetch records that a fetch starts now, if the epoch is the lease's,
 	// the lease has not run out, and the last start was at least gap ago, and
@@ -64,6 +70,21 @@ type Lease interface {
 	// RequestKick leaves a wish for a fetch for whoever is, or becomes, the
 	// holder.
 	RequestKick(ctx context.Context, repositoryID string) error
+}
+
+// AcquireOne takes the lease of one repository. errcode.Conflict when someone
+// else holds it, or there is no such repository.
+func AcquireOne(ctx context.Context, l Lease, repositoryID string, h Holder, ttl, grace time.Duration) (epoch int64, err error) {
+	epochs, err := l.Acquire(ctx, []string{repositoryID}, h, ttl, grace)
+	if err == nil && epochs[repositoryID] == 0 {
+		err = errcode.New(errcode.Conflict, "repository %s is held by another replica, or is gone", repositoryID)
+	}
+	return epochs[repositoryID], err
+}
+
+// ReleaseOne gives one lease back.
+func ReleaseOne(ctx context.Context, l Lease, repositoryID string, h Holder, epoch int64) error {
+	return l.Release(ctx, map[string]int64{repositoryID: epoch}, h)
 }
 
 // Store is what the agent of a repository reads and writes. Writes carry the epoch and are

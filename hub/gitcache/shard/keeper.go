@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -14,13 +15,13 @@ import (
 
 // Leases is where ownership is kept, for one life of this replica.
 type Leases interface {
-	// Acquire takes a lease. errcode.Conflict when it is another's.
-	Acquire(ctx context.Context, id string) (epoch int64, err error)
+	// Acquire takes those of the leases that are free and returns their epochs.
+	Acquire(ctx context.Context, ids []string) (map[string]int64, error)
 	// Renew extends all leases that this life still has and returns their
 	// epochs.
 	Renew(ctx context.Context) (map[string]int64, error)
-	// Release gives a lease back.
-	Release(ctx context.Context, id string, epoch int64) error
+	// Release gives leases back, by their epochs.
+	Release(ctx context.Context, epochs map[string]int64) error
 }
 
 // Config of a Keeper.
@@ -32,7 +33,9 @@ type Config struct {
 
 	RenewEvery time.Duration
 	FenceAfter time.Duration
-	Log        *slog.Logger
+	// Batch is the most leases that are taken or given back in one call.
+	Batch int
+	Log   *slog.Logger
 }
 
 // Keeper keeps the leases of this replica. Run it once.
@@ -41,8 +44,11 @@ type Keeper struct {
 	wake   chan struct{}
 
 	mu     sync.Mutex
-	wanted []string
+	wanted map[string]bool
 	owned  map[string]*ownership
+	// taking are those that are being acquired: a renewal may see them before
+	// whoever asked knows.
+	taking map[string]bool
 }
 
 // ownership is one lease that is held, or was lost and whose work still ends.
@@ -66,13 +72,17 @@ func New(c Config) *Keeper {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Keeper{config: c, wake: make(chan struct{}, 1), owned: map[string]*ownership{}}
+	return &Keeper{config: c, wake: make(chan struct{}, 1), wanted: map[string]bool{}, owned: map[string]*ownership{}, taking: map[string]bool{}}
 }
 
 // Want replaces the set of what this replica should own, if nobody else does.
 func (k *Keeper) Want(ids []string) {
+	wanted := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		wanted[id] = true
+	}
 	k.mu.Lock()
-	k.wanted = slices.Clone(ids)
+	k.wanted = wanted
 	k.mu.Unlock()
 	select {
 	case k.wake <- struct{}{}:
@@ -107,7 +117,7 @@ func (k *Keeper) Owned() map[string]int64 {
 // owned. The id is not wanted any more until Want says so.
 func (k *Keeper) HandOver(ctx context.Context, id string) (epoch int64, err error) {
 	k.mu.Lock()
-	k.wanted = slices.DeleteFunc(k.wanted, func(w string) bool { return w == id })
+	delete(k.wanted, id)
 	o := k.owned[id]
 	if o != nil {
 		o.cancel(errHandedOver)
@@ -121,7 +131,7 @@ func (k *Keeper) HandOver(ctx context.Context, id string) (epoch int64, err erro
 	case <-ctx.Done():
 		return 0, errcode.New(errcode.Unavailable, "the work on %s did not end in time; it is given back when it does", id)
 	}
-	err = k.config.Leases.Release(ctx, id, o.epoch)
+	err = k.config.Leases.Release(ctx, map[string]int64{id: o.epoch})
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err == nil && k.owned[id] == o {
@@ -131,30 +141,50 @@ func (k *Keeper) HandOver(ctx context.Context, id string) (epoch int64, err erro
 }
 
 // Run keeps leases until ctx ends, then ends all work and gives them back.
+// Renewals run beside what takes leases and gives them back, so that many of
+// those never make the ones that are held run out.
 func (k *Keeper) Run(ctx context.Context) error {
-	var fences sync.WaitGroup
-	fences.Go(func() { k.fence(ctx) })
-	tick := time.NewTicker(k.config.RenewEvery)
-	defer tick.Stop()
+	var beside sync.WaitGroup
+	beside.Go(func() { k.fence(ctx) })
+	beside.Go(func() { k.every(ctx, func() { k.renew(ctx) }) })
+	beside.Go(func() { k.every(ctx, k.poke) })
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-		case <-tick.C:
-			k.renew(ctx)
-			k.adjust(ctx)
 		case <-k.wake:
 			k.adjust(ctx)
 		}
 	}
-	fences.Wait()
+	beside.Wait()
 	// The database may be gone too; whoever comes next then waits for expiry.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.config.RenewEvery)
 	defer cancel()
 	k.mu.Lock()
-	k.wanted = nil
+	k.wanted = map[string]bool{}
 	k.mu.Unlock()
 	k.dismiss(last, true)
 	return nil
+}
+
+// every calls fn each RenewEvery until ctx ends.
+func (k *Keeper) every(ctx context.Context, fn func()) {
+	tick := time.NewTicker(k.config.RenewEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			fn()
+		}
+	}
+}
+
+func (k *Keeper) poke() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
 }
 
 // renew proves the leases, all in one call.
@@ -162,29 +192,44 @@ func (k *Keeper) renew(ctx context.Context) {
 	started := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, k.config.FenceAfter/2)
 	defer cancel()
+	before := k.Owned()
 	held, err := k.config.Leases.Renew(ctx)
 	if err != nil {
 		k.config.Log.Warn("leases cannot be renewed", logkey.Error, err)
 		return
 	}
+	strays := map[string]int64{}
 	k.mu.Lock()
-	for id, o := range k.owned {
-		switch {
-		case held[id] == o.epoch:
-			o.proved = started
-			delete(held, id)
-		case o.proved.Before(started):
-			o.cancel(ErrFenced)
-			delete(held, id)
+	for id, epoch := range before {
+		if o := k.owned[id]; o != nil && o.epoch == epoch {
+			if held[id] == epoch {
+				o.proved = started
+			} else {
+				o.cancel(ErrFenced)
+			}
+		}
+	}
+	for id, epoch := range held {
+		if k.owned[id] == nil && !k.taking[id] {
+			strays[id] = epoch
 		}
 	}
 	k.mu.Unlock()
 	// A database that failed over and lost its last seconds says that this
 	// replica has what it gave back meanwhile. Nobody works under that lease,
 	// and renewed it would keep everyone else out for good.
-	for id, epoch := range held {
-		if err := k.config.Leases.Release(ctx, id, epoch); err != nil {
-			k.config.Log.Warn("lease cannot be given back", logkey.Repository, id, logkey.Error, err)
+	k.release(ctx, strays)
+}
+
+// release gives leases back in batches. One that cannot be given back runs out.
+func (k *Keeper) release(ctx context.Context, epochs map[string]int64) {
+	for ids := range slices.Chunk(slices.Sorted(maps.Keys(epochs)), max(1, k.config.Batch)) {
+		part := make(map[string]int64, len(ids))
+		for _, id := range ids {
+			part[id] = epochs[id]
+		}
+		if err := k.config.Leases.Release(ctx, part); err != nil {
+			k.config.Log.Warn("leases cannot be given back", logkey.Count, len(part), logkey.Repository, ids[0], logkey.Error, err)
 		}
 	}
 }
@@ -215,34 +260,50 @@ func (k *Keeper) adjust(ctx context.Context) {
 	k.dismiss(ctx, false)
 	k.mu.Lock()
 	var missing []string
-	for _, id := range k.wanted {
+	for id := range k.wanted {
 		if _, ok := k.owned[id]; !ok {
 			missing = append(missing, id)
 		}
 	}
 	k.mu.Unlock()
-	for _, id := range missing {
+	slices.Sort(missing) // replicas that want the same lock in one order
+	for ids := range slices.Chunk(missing, max(1, k.config.Batch)) {
 		if ctx.Err() != nil {
 			return
 		}
-		started := time.Now()
-		epoch, err := k.config.Leases.Acquire(ctx, id)
-		switch {
-		case err == nil:
+		k.acquire(ctx, ids)
+	}
+}
+
+// acquire takes what is free of a batch and begins the work.
+func (k *Keeper) acquire(ctx context.Context, ids []string) {
+	k.mu.Lock()
+	for _, id := range ids {
+		k.taking[id] = true
+	}
+	k.mu.Unlock()
+	started := time.Now()
+	call, cancel := context.WithTimeout(ctx, k.config.FenceAfter/2)
+	epochs, err := k.config.Leases.Acquire(call, ids)
+	cancel()
+	if err != nil {
+		k.config.Log.Warn("leases cannot be acquired", logkey.Count, len(ids), logkey.Repository, ids[0], logkey.Error, err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, id := range ids {
+		delete(k.taking, id)
+		if epoch := epochs[id]; epoch != 0 {
 			k.begin(ctx, id, epoch, started)
-		case !errcode.Is(err, errcode.Conflict) && !errcode.Is(err, errcode.NotFound):
-			k.config.Log.Warn("lease cannot be acquired", logkey.Repository, id, logkey.Error, err)
 		}
 	}
 }
 
-// begin starts an owner's work in its own goroutine.
+// begin starts an owner's work in its own goroutine. The lock is held.
 func (k *Keeper) begin(ctx context.Context, id string, epoch int64, proved time.Time) {
 	work, cancel := context.WithCancelCause(ctx)
 	o := &ownership{epoch: epoch, proved: proved, cancel: cancel, done: make(chan struct{})}
-	k.mu.Lock()
 	k.owned[id] = o
-	k.mu.Unlock()
 	go func() {
 		defer close(o.done)
 		defer cancel(nil)
@@ -254,12 +315,12 @@ func (k *Keeper) begin(ctx context.Context, id string, epoch int64, proved time.
 
 // dismiss cancels what is not wanted, and gives back the leases of work that
 // has ended. On request it waits for the work that it cancelled; at other
-// times the next call gives those leases back, since renewals do not wait.
+// times the next call gives those leases back, since what is new does not wait.
 func (k *Keeper) dismiss(ctx context.Context, wait bool) {
 	k.mu.Lock()
 	ending := map[string]*ownership{}
 	for id, o := range k.owned {
-		if !slices.Contains(k.wanted, id) {
+		if !k.wanted[id] {
 			o.cancel(errUnwanted)
 			if wait {
 				ending[id] = o
@@ -273,19 +334,20 @@ func (k *Keeper) dismiss(ctx context.Context, wait bool) {
 		}
 	}
 	k.mu.Unlock()
+	epochs := make(map[string]int64, len(ending))
 	for id, o := range ending {
 		select {
 		case <-o.done:
+			epochs[id] = o.epoch
 		case <-ctx.Done():
-			return
 		}
-		if err := k.config.Leases.Release(ctx, id, o.epoch); err != nil {
-			k.config.Log.Warn("lease cannot be given back", logkey.Repository, id, logkey.Error, err)
-		}
-		k.mu.Lock()
-		if k.owned[id] == o {
+	}
+	k.release(ctx, epochs)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for id, o := range ending {
+		if _, ended := epochs[id]; ended && k.owned[id] == o {
 			delete(k.owned, id)
 		}
-		k.mu.Unlock()
 	}
 }

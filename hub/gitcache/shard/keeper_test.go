@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache/shard"
-	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
@@ -25,15 +24,19 @@ type table struct {
 
 func newTable() *table { return &table{epochs: map[string]int64{}, held: map[string]int64{}} }
 
-func (t *table) Acquire(_ context.Context, id string) (int64, error) {
+func (t *table) Acquire(_ context.Context, ids []string) (map[string]int64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.held[id] != 0 {
-		return 0, errcode.New(errcode.Conflict, "held")
+	out := map[string]int64{}
+	for _, id := range ids {
+		if t.held[id] != 0 {
+			continue
+		}
+		t.epochs[id]++
+		t.held[id] = t.epochs[id]
+		out[id] = t.epochs[id]
 	}
-	t.epochs[id]++
-	t.held[id] = t.epochs[id]
-	return t.epochs[id], nil
+	return out, nil
 }
 
 func (t *table) Renew(ctx context.Context) (map[string]int64, error) {
@@ -56,12 +59,14 @@ func (t *table) Renew(ctx context.Context) (map[string]int64, error) {
 	return out, nil
 }
 
-func (t *table) Release(_ context.Context, id string, epoch int64) error {
+func (t *table) Release(_ context.Context, epochs map[string]int64) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.released = append(t.released, fmt.Sprint(id, epoch))
-	if t.held[id] == epoch {
-		delete(t.held, id)
+	for id, epoch := range epochs {
+		t.released = append(t.released, fmt.Sprint(id, epoch))
+		if t.held[id] == epoch {
+			delete(t.held, id)
+		}
 	}
 	return nil
 }
@@ -110,7 +115,7 @@ func (o *owners) see(check func() error) func() error {
 func run(t *testing.T, leases *table) (*shard.Keeper, *owners, func()) {
 	t.Helper()
 	o := &owners{running: map[string]int64{}, ended: map[string]error{}}
-	k := shard.New(shard.Config{Leases: leases, Own: o.own, RenewEvery: 20 * time.Millisecond, FenceAfter: 500 * time.Millisecond})
+	k := shard.New(shard.Config{Leases: leases, Own: o.own, RenewEvery: 20 * time.Millisecond, FenceAfter: 500 * time.Millisecond, Batch: 2})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- k.Run(ctx) }()

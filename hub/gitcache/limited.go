@@ -1,0 +1,84 @@
+package gitcache
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// maxOpenings is how many agents look at once for what an earlier life
+	// left.
+	maxOpenings = 16
+	// maxAgentCalls is how many calls agents make of the store at once. Others
+	// wait here, and not before the renewals of their own leases.
+	maxAgentCalls = 16
+)
+
+// limited is the store as agents have it: all of them together make so many
+// calls at once.
+type limited struct {
+	Store
+	slots chan struct{}
+}
+
+func newLimited(s Store) *limited { return &limited{s, make(chan struct{}, maxAgentCalls)} }
+
+// in makes one call when there is room.
+func in[T any](ctx context.Context, l *limited, call func() (T, error)) (T, error) {
+	select {
+	case l.slots <- struct{}{}:
+		defer func() { <-l.slots }()
+		return call()
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+// done is a call that returns nothing but its error.
+func done(err error) (struct{}, error) { return struct{}{}, err }
+
+// StartFetch implements record.Store.
+func (l *limited) StartFetch(ctx context.Context, repositoryID string, epoch int64, gap time.Duration) error {
+	_, err := in(ctx, l, func() (struct{}, error) { return done(l.Store.StartFetch(ctx, repositoryID, epoch, gap)) })
+	return err
+}
+
+// Repository implements record.Store.
+func (l *limited) Repository(ctx context.Context, id string) (Repository, error) {
+	return in(ctx, l, func() (Repository, error) { return l.Store.Repository(ctx, id) })
+}
+
+// Credentials implements record.Store.
+func (l *limited) Credentials(ctx context.Context, repositoryID string) (Credentials, error) {
+	return in(ctx, l, func() (Credentials, error) { return l.Store.Credentials(ctx, repositoryID) })
+}
+
+// Sources implements record.Store.
+func (l *limited) Sources(ctx context.Context, repositoryID string) ([]Source, error) {
+	return in(ctx, l, func() ([]Source, error) { return l.Store.Sources(ctx, repositoryID) })
+}
+
+// Heads implements record.Store.
+func (l *limited) Heads(ctx context.Context, repositoryID string) ([]Head, error) {
+	return in(ctx, l, func() ([]Head, error) { return l.Store.Heads(ctx, repositoryID) })
+}
+
+// WriteHeads implements record.Store.
+func (l *limited) WriteHeads(ctx context.Context, repositoryID string, epoch int64, heads []Head, artifacts []Artifact) error {
+	_, err := in(ctx, l, func() (struct{}, error) {
+		return done(l.Store.WriteHeads(ctx, repositoryID, epoch, heads, artifacts))
+	})
+	return err
+}
+
+// WriteHealth implements record.Store.
+func (l *limited) WriteHealth(ctx context.Context, repositoryID string, epoch int64, h Health) error {
+	_, err := in(ctx, l, func() (struct{}, error) { return done(l.Store.WriteHealth(ctx, repositoryID, epoch, h)) })
+	return err
+}
+
+// Pins implements record.Store.
+func (l *limited) Pins(ctx context.Context, repositoryID string) ([]Pin, error) {
+	return in(ctx, l, func() ([]Pin, error) { return l.Store.Pins(ctx, repositoryID) })
+}

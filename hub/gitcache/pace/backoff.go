@@ -1,0 +1,188 @@
+package pace
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
+)
+
+const (
+	// firstRetry is the wait after a failure of what was never read; it
+	// doubles. What was read once begins with the time between polls.
+	firstRetry = 30 * time.Second
+	// maxRetry bounds the wait, if polls are not further apart anyway. Half of
+	// it at most is added at random.
+	maxRetry = 10 * time.Minute
+	// maxDoubled keeps a doubled time from overflowing.
+	maxDoubled = 20
+)
+
+// backoff is the wait after so many failures in a row.
+func backoff(first, longest time.Duration, failures int) time.Duration {
+	d := min(longest, first<<min(max(0, failures-1), maxDoubled))
+	return jitter.Add(d, d/2)
+}
+
+// Plan sets the next poll by how a pass went and returns it. A pass calls it
+// when it knows, else Run does.
+func (p *Pacer) Plan(err error) time.Time {
+	p.planned = true
+	now := p.config.Clock.Now()
+	rest := errcode.RetryAfter(err)
+	switch {
+	case err == nil:
+		p.failures, p.read, p.notBefore = 0, true, time.Time{}
+		p.nextPoll = now.Add(jitter.Add(p.config.Poll, p.config.Spread))
+	case errors.Is(err, ErrClosed):
+		// The host fails for others; who asked for a look gets one by the
+		// gate's tokens.
+		p.failures = max(1, p.failures)
+		p.nextPoll = now.Add(rest + jitter.Full(p.config.Spread))
+	case p.urgent && p.failures > 0 && p.nextPoll.After(now):
+		p.notBefore = now.Add(rest)
+	default:
+		p.failures++
+		p.notBefore = now.Add(rest)
+		p.nextPoll = now.Add(max(rest, p.retry()))
+	}
+	if p.nextPoll.Before(p.notBefore) {
+		p.nextPoll = p.notBefore
+	}
+	p.failing.Store(p.failures > 0)
+	return p.nextPoll
+}
+
+// Postpone tries a pass again soon that could not begin, for reasons that are
+// not upstream's.
+func (p *Pacer) Postpone() {
+	p.planned = true
+	now := p.config.Clock.Now()
+	p.lastStart, p.nextPoll = now, now.Add(jitter.Add(p.config.Gap, 2*p.config.Gap))
+}
+
+// retry is the wait after the present number of failures.
+func (p *Pacer) retry() time.Duration {
+	first := p.config.Poll
+	if !p.read {
+		first = min(first, firstRetry)
+	}
+	return backoff(first, max(maxRetry, p.config.Poll), p.failures)
+}
+
+// Resume takes up where an earlier life stood, before Run: upstream failed
+// with an error since some time, was read before or never was, and is asked
+// next at a time that was said. Sources are looked at once without it.
+func (p *Pacer) Resume(err error, since, next time.Time, read bool) {
+	p.read = read
+	now := p.config.Clock.Now()
+	if err == nil || !next.After(now) {
+		return
+	}
+	longest := max(maxRetry, p.config.Poll)
+	first := p.config.Poll
+	if !read {
+		first = min(first, firstRetry)
+	}
+	p.failures = 1
+	for spent := first; spent < now.Sub(since) && p.failures < maxDoubled; p.failures++ {
+		spent += min(longest, first<<p.failures)
+	}
+	// A clock that was set back must not end the following of a repository.
+	p.nextPoll = now.Add(min(next.Sub(now), longest*3/2))
+	p.last, p.pending.sources = err, true
+	p.failing.Store(true)
+}
+
+// Retries remembers what could not be had, by a key that changes with what is
+// asked for, so that it is not asked for at every look. The zero value is not
+// useful.
+type Retries struct {
+	clock clock.Clock
+
+	mu    sync.Mutex
+	tries map[string]try
+}
+
+type try struct {
+	err      error
+	failures int
+	until    time.Time
+	lifted   bool // once
+}
+
+// maxTries bounds what is remembered.
+const maxTries = 1_000
+
+// NewRetries returns one that remembers nothing.
+func NewRetries(c clock.Clock) *Retries { return &Retries{clock: c, tries: map[string]try{}} }
+
+// Blocked returns why something could not be had, until it may be asked for
+// again.
+func (r *Retries) Blocked(key string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t, ok := r.tries[key]
+	if !ok || t.lifted || !t.until.After(r.clock.Now()) {
+		return nil
+	}
+	return t.err
+}
+
+// Done takes note of how it went, and returns when it may be asked for again;
+// zero when it was had.
+func (r *Retries) Done(key string, err error) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		delete(r.tries, key)
+		return time.Time{}
+	}
+	now := r.clock.Now()
+	for old, t := range r.tries {
+		if len(r.tries) < maxTries {
+			break
+		}
+		if old != key && !t.until.After(now.Add(maxRetry)) {
+			delete(r.tries, old)
+		}
+	}
+	t := r.tries[key]
+	t.err = err
+	if t.lifted && t.until.After(now) {
+		t.lifted = false
+		r.tries[key] = t
+		return t.until
+	}
+	t.failures, t.lifted = t.failures+1, false
+	t.until = now.Add(max(errcode.RetryAfter(err), backoff(firstRetry, maxRetry, t.failures)))
+	r.tries[key] = t
+	return t.until
+}
+
+// Waiting reports whether something failed that may be asked for again.
+func (r *Retries) Waiting() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.clock.Now()
+	for _, t := range r.tries {
+		if !t.until.After(now) {
+			return true
+		}
+	}
+	return false
+}
+
+// Lift lets everything be asked for once before its time, for somebody who
+// asks for a look. Its time stays.
+func (r *Retries) Lift() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key, t := range r.tries {
+		t.lifted = true
+		r.tries[key] = t
+	}
+}
