@@ -24,9 +24,7 @@ The type says what lies behind the URL:
 
 Secrets come from files, never from the command line: every --…-file takes a
 path, - for standard input, or env:NAME for a variable of the environment.
-
-With --auth aws, gcp or azure the hub uses its own role in place of keys where
-an administrator says --hub-identity.`
+With --auth aws, gcp or azure the hub's own role needs no keys: --hub-identity.`
 
 const repoAddExample = `  axle repos add fleet https://git.example.com/platform/fleet.git
   axle repos add fleet https://git.example.com/platform/fleet.git --username ci --password-file token

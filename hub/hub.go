@@ -23,13 +23,13 @@ import (
 	"github.com/axle-cd/axle/hub/fleet/follow"
 	"github.com/axle-cd/axle/hub/fleet/metrics"
 	"github.com/axle-cd/axle/hub/gitcache"
-	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/login"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/hub/tunnel"
 	"github.com/axle-cd/axle/hub/tunnel/authproxy"
 	"github.com/axle-cd/axle/hub/webhook"
+	"github.com/axle-cd/axle/internal/gitversion"
 	"github.com/axle-cd/axle/internal/routes"
 	"github.com/axle-cd/axle/internal/strangers"
 	"github.com/axle-cd/axle/internal/tracing"
@@ -89,7 +89,7 @@ func New(c Config) (_ *Hub, err error) {
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
-	if err := upstream.CheckGit(ctx); err != nil {
+	if err := gitversion.Check(ctx); err != nil {
 		return nil, err
 	}
 	if err := h.open(ctx); err != nil {

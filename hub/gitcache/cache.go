@@ -183,7 +183,7 @@ func (c *Cache) own(ctx context.Context, repositoryID string, epoch int64) error
 func (c *Cache) newAgent(r Repository, epoch int64, opened func()) (agent, error) {
 	switch r.Kind {
 	case record.Git:
-		return gitagent.New(gitagent.Config{RepositoryID: r.ID, Epoch: epoch, Store: c.agentStore, Gates: c.gates, Opened: opened, Git: c.git, Sink: c.node, Parts: parts{c},
+		return gitagent.New(gitagent.Config{RepositoryID: r.ID, Epoch: epoch, Store: c.agentStore, Gates: c.gates, Opened: opened, Seed: func(ctx context.Context) bool { return c.seedMissing(ctx, r) }, Git: c.git, Sink: c.node, Parts: parts{c},
 			Dir: c.mirrorDir(r.Copy()), Budget: c.budget, PollInterval: c.pollEvery(r), Clock: c.config.Clock, Log: c.config.Log, Gap: c.config.gap, MaxPackBytes: c.config.maxPack,
 			Limits: c.config.Limits, Level: c.config.Level, OnPass: c.passed(r.ID)}), nil
 	case record.Helm, record.OCI, record.Bucket:

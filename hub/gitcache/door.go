@@ -1,6 +1,7 @@
 package gitcache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -8,10 +9,12 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache/nodecache"
+	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/peer"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/logkey"
 	"github.com/axle-cd/axle/internal/tarball"
 	"github.com/axle-cd/axle/internal/tracing"
 )
@@ -72,27 +75,32 @@ func (c *Cache) fill(ctx context.Context, d digest.Digest, w io.Writer) (got dig
 	if err != nil {
 		return "", fromNowhere, err
 	}
-	// 2a. This replica's git agent, when it owns the repository.
+	// 2a. This replica's git agent, when it owns the repository. Whatever goes
+	// wrong with its copy is no reason for others not to have it.
 	if own := c.agent(a.Recipe.RepositoryID); own != nil {
-		got, err = own.Rebuild(ctx, a.Recipe, w)
-		if err == nil || !errcode.Is(err, errcode.Unavailable) {
-			return got, fromBuilt, err
+		if got, err = own.Rebuild(ctx, a.Recipe, w); err == nil {
+			err = digest.Verify(d, got)
 		}
+		if err == nil {
+			return got, fromBuilt, nil
+		}
+		c.config.Log.Warn("a tarball cannot be built here; others are asked for it", logkey.Repository, a.Recipe.RepositoryID, logkey.Error, err)
 	}
 	// 2b. The owner: its disk, then its git agent, which alone touches upstream
 	// (3), and not even that for this: what has a recipe is in the mirror.
 	asked, lost := c.copyFromOwner(ctx, a.Recipe.RepositoryID, d, w)
-	if asked && (lost == nil || !errcode.Is(lost, errcode.Unavailable)) {
-		return d, fromOwner, lost
+	if asked && lost == nil {
+		return d, fromOwner, nil
 	}
-	// The owner is away: any replica that has the bytes.
-	if c.copyFromAny(ctx, d, w) {
+	// The owner is away, or cannot: any replica that has the bytes.
+	if ctx.Err() == nil && c.copyFromAny(ctx, d, w) {
 		return d, fromReplica, nil
 	}
-	if err = errors.Join(err, lost); err == nil {
+	if err = cmp.Or(err, lost); err == nil {
 		err = c.unowned(ctx, a.Recipe.RepositoryID)
 	}
-	if ctx.Err() == nil && errcode.RetryAfter(err) == 0 {
+	err = record.Told(err, nil)
+	if ctx.Err() == nil && errcode.RetryAfter(err) == 0 && errcode.Is(err, errcode.Unavailable) {
 		err = errcode.Hide(errcode.Of(err), err, "%s", errcode.Message(err)).After(time.Second)
 	}
 	return "", fromNowhere, err
@@ -178,7 +186,7 @@ func (c *Cache) TarballHere(ctx context.Context, d digest.Digest, build bool) (*
 		})
 	}
 	if err != nil {
-		return nil, true, c.unserved(ctx, d, err)
+		return nil, true, record.Told(c.unserved(ctx, d, err), nil)
 	}
 	return &peer.Tarball{ReadSeekCloser: f, Hash: f.Hash}, true, nil
 }

@@ -74,8 +74,11 @@ func unpinned(r Repository, w gitagent.Wanted, err error) error {
 	return fmt.Errorf("%s: %w", r.URL, err)
 }
 
-// Open implements gitagent.Parts.
+// Open implements gitagent.Parts. What was stored is looked at before it
+// becomes a part of something else, which is seldom: a file that the disk
+// spoiled meanwhile would spoil that, or keep it from being made.
 func (p parts) Open(ctx context.Context, part record.Part) (io.ReadCloser, error) {
+	p.cache.node.Doubt(part.Digest)
 	t, err := p.cache.Fetch(ctx, part.Digest)
 	if err == nil {
 		return t, nil

@@ -68,7 +68,7 @@ func (c *Cache) mine(ctx context.Context) ([]string, error) {
 		for _, r := range repos {
 			ids = append(ids, r.ID)
 		}
-		c.remember(ids, err)
+		remember(c, ids, err)
 		return ids, err
 	}
 	call, cancel := context.WithTimeout(ctx, lookLimit)
@@ -90,14 +90,14 @@ func (c *Cache) mine(ctx context.Context) ([]string, error) {
 			ids = append(ids, row.RepositoryID)
 		}
 	}
-	c.remember(all, nil)
+	remember(c, all, nil)
 	c.placed(ctx, rows)
 	return ids, nil
 }
 
 // remember keeps which repositories there are, so that news of one that is
 // known makes nobody look at all.
-func (c *Cache) remember(ids []string, err error) {
+func remember(c *Cache, ids []string, err error) {
 	if err != nil {
 		return
 	}

@@ -335,9 +335,9 @@ func (c *Cache) refsOf(ctx context.Context, repositoryID string) string {
 // seedMissing looks for a copy elsewhere when an owner's disk has none: one
 // that was lost, or never was. Upstream is asked for a whole repository only
 // when no replica has it.
-func (c *Cache) seedMissing(ctx context.Context, r Repository) {
+func (c *Cache) seedMissing(ctx context.Context, r Repository) (seeded bool) {
 	if c.config.Replicas == nil || r.Kind != record.Git || c.mirror(r.Copy()).Exists(ctx) {
-		return
+		return false
 	}
 	c.mu.Lock()
 	follower := c.seconds.names[r.ID]
@@ -354,9 +354,10 @@ func (c *Cache) seedMissing(ctx context.Context, r Repository) {
 		}
 		if news || ctx.Err() != nil {
 			c.config.Log.Info("a repository was copied from another replica", logkey.Repository, r.ID, logkey.Replica, from.Name)
-			return
+			return news
 		}
 	}
+	return false
 }
 
 // worth orders replicas by how likely they have a copy and answer.

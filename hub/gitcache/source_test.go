@@ -306,7 +306,11 @@ func TestForcePushKeepsTheOldCommit(t *testing.T) {
 	}
 	w.start(gitcache.ShortenGap)
 	w.mustRefresh()
-	if _, err := w.cache.Fetch(context.WithoutCancel(t.Context()), old.Digest); !errcode.Is(err, errcode.Unprocessable) {
-		t.Errorf("after the ref is gone: %v", err)
-	}
+	// The first who asks has the mirror looked at.
+	eventually.For(t, patience, "the words for what is nowhere", func() error {
+		if _, err := w.cache.Fetch(context.WithoutCancel(t.Context()), old.Digest); !errcode.Is(err, errcode.Unprocessable) {
+			return fmt.Errorf("after the ref is gone: %w", err)
+		}
+		return nil
+	})
 }

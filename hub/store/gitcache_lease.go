@@ -12,9 +12,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Acquire makes h the holder of those of the repositories whose lease is free,
-// ran out more than grace ago or is of an earlier life of the same replica, and
-// returns their new epochs.
+// Acquire makes h the holder of those whose lease is free, ran out more than
+// grace ago or is of an earlier life of h, and returns their new epochs.
 func (s *Store) Acquire(ctx context.Context, repositoryIDs []string, h gitcache.Holder, ttl, grace time.Duration) (map[string]int64, error) {
 	var epochs map[string]int64
 	err := s.Write(ctx, func(ctx context.Context) error {
@@ -39,24 +38,22 @@ func (s *Store) Acquire(ctx context.Context, repositoryIDs []string, h gitcache.
 
 // repositoryLease is what a refused statement is explained with.
 type repositoryLease struct {
-	replica             string
 	epoch               int64
 	expires, start, now int64
 }
 
 func (s *Store) repositoryLease(ctx context.Context, repositoryID string) (repositoryLease, error) {
 	l, found, err := rowOf(ctx, s, func(row scan) (l repositoryLease, err error) {
-		err = row(&l.replica, &l.epoch, &l.expires, &l.start, &l.now)
+		err = row(&l.epoch, &l.expires, &l.start, &l.now)
 		return l, err
-	}, "SELECT replica, epoch, expires_at, fetch_started_at, {now} FROM repository_leases WHERE repository_id = $1", repositoryID)
+	}, "SELECT epoch, expires_at, fetch_started_at, {now} FROM repository_leases WHERE repository_id = $1", repositoryID)
 	if err == nil && !found {
 		err = noRepository(repositoryID)
 	}
 	return l, err
 }
 
-// Renew extends all leases of h that have not run out, in one statement, and
-// returns them.
+// Renew extends all leases of h that have not run out, and returns them.
 func (s *Store) Renew(ctx context.Context, h gitcache.Holder, ttl time.Duration) (held []gitcache.Held, err error) {
 	err = s.writeOne(ctx, func(ctx context.Context) (err error) {
 		held, err = rowsOf(ctx, s, func(row scan) (one gitcache.Held, err error) {
@@ -73,8 +70,7 @@ func (s *Store) Renew(ctx context.Context, h gitcache.Holder, ttl time.Duration)
 	return held, err
 }
 
-// Release gives leases back, so that anyone may have them at once. It does
-// nothing to one that h does not hold under its epoch.
+// Release gives back, for anyone to have at once, those that h holds under their epoch.
 func (s *Store) Release(ctx context.Context, epochs map[string]int64, h gitcache.Holder) error {
 	// Most are of the same few epochs.
 	byEpoch := map[int64][]string{}

@@ -95,3 +95,12 @@ func Line(text string) string {
 	}
 	return text[:cut] + "…"
 }
+
+// Clause returns words as the end of a sentence, ": words", or nothing when there
+// are none.
+func Clause(words string) string {
+	if words == "" {
+		return ""
+	}
+	return ": " + words
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache/pace"
@@ -46,13 +47,14 @@ type Agent struct {
 	lastRepack time.Time
 	fetchSeq   int64
 	fetchedAt  time.Time
-	evaluated  map[string]look        // by source, when it was last worked out
-	heads      map[string]record.Head // as the store has them
-	idTried    map[string]time.Time   // commits that upstream did not have
-	maxBytes   int64                  // of the mirror, by the repository's own word
-	anew       bool                   // the mirror is damaged and made again
-	aside      string                 // where the damaged one lies
-	verified   time.Time              // when a doubted mirror was found whole
+	evaluated  map[string]look                 // by source, when it was last worked out
+	heads      map[string]record.Head          // as the store has them
+	idTried    map[string]time.Time            // commits that upstream did not have
+	maxBytes   int64                           // of the mirror, by the repository's own word
+	anew       bool                            // the mirror is damaged and made again
+	aside      string                          // where the damaged one lies
+	verified   time.Time                       // when a doubted mirror was found whole
+	whole      atomic.Pointer[upstream.Mirror] // which one that was
 }
 
 // New returns an agent. It touches nothing until Run.
@@ -136,6 +138,7 @@ func (a *Agent) open(ctx context.Context) {
 	if err := a.openMirror(ctx, upstream.FormatOf(a.config.Dir)); err != nil {
 		a.config.Log.Warn("mirror cannot be opened", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
 	}
+	seed(ctx, a)
 }
 
 func (a *Agent) loadHeads(ctx context.Context) error {

@@ -50,6 +50,9 @@ type Config struct {
 	// Gates are what all agents of this replica pass to ask a host; nil lets
 	// everybody through.
 	Gates *pace.Gates
+	// Seed makes the mirror in Dir, where none lies, from another replica's
+	// copy, if one has it; nil never can.
+	Seed func(ctx context.Context) bool
 	// Opened, if any, is called when Run has found what an earlier life left.
 	Opened func()
 	// OnPass, if any, hears of each pass that ended, for metrics.
@@ -87,6 +90,9 @@ func (c *Config) defaults() {
 	}
 	if c.MaxPackBytes <= 0 {
 		c.MaxPackBytes = 5 << 30
+	}
+	if c.Seed == nil {
+		c.Seed = func(context.Context) bool { return false }
 	}
 	if c.Opened == nil {
 		c.Opened = func() {}

@@ -303,6 +303,9 @@ func (a *Agent) sourcesChanged(ctx context.Context) {
 		a.config.Log.Warn("sources cannot be read", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
 		return // the next poll sees them
 	}
+	if err := a.heal(ctx); err != nil {
+		a.config.Log.Warn("mirror cannot be healed yet", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
+	}
 	last := a.pacer.Last()
 	switch {
 	case last == nil && a.coversAll(ctx, sources):

@@ -121,7 +121,8 @@ func (a *Agent) retire(m *upstream.Mirror) error {
 const verifyAgain = time.Hour
 
 // heal looks at a mirror that somebody doubts. A damaged one is set aside and
-// cloned again at once; what can still be read of it is, until then.
+// copied from another replica at once, else cloned again at the next pass; what
+// can still be read of it is, until then.
 func (a *Agent) heal(ctx context.Context) error {
 	m, _, _ := a.copy()
 	if m == nil || a.anew || m.Suspect() == nil || a.config.Clock.Now().Sub(a.verified) < verifyAgain {
@@ -133,7 +134,8 @@ func (a *Agent) heal(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return nil
 	case !errors.Is(err, upstream.ErrDamaged):
-		m.Trust()
+		m.Doubt(nil)
+		a.whole.Store(m)
 		a.verified = a.config.Clock.Now()
 		a.config.Log.Info("mirror is whole", logkey.Repository, a.config.RepositoryID, logkey.Reason, why, logkey.Error, err)
 		return nil
@@ -143,8 +145,36 @@ func (a *Agent) heal(ctx context.Context) error {
 		return late
 	}
 	a.anew, a.aside = true, m.Dir()
+	if seed(ctx, a) {
+		return nil
+	}
 	a.pacer.Again()
 	return errcode.New(errcode.Unavailable, "this replica's copy of the repository is damaged (%w); it is cloned again, and what was delivered stays in use", err)
+}
+
+// seed makes a mirror that was set aside anew from another replica's copy, and
+// reports whether that is what everybody sees now.
+func seed(ctx context.Context, a *Agent) bool {
+	if !a.anew || !a.config.Seed(ctx) {
+		return false
+	}
+	format := upstream.FormatOf(a.config.Dir)
+	m, err := a.config.Git.OpenMirror(ctx, a.config.Dir, format)
+	if err == nil {
+		var t *upstream.Table
+		if t, err = m.Table(ctx); err == nil {
+			a.show(m, t)
+			err = a.replaced(ctx)
+		}
+	}
+	if err != nil {
+		a.config.Log.Warn("the mirror of another replica cannot be used", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
+		return false
+	}
+	a.config.Log.Info("mirror is made again from another replica's", logkey.Repository, a.config.RepositoryID)
+	a.verified = time.Time{}
+	a.listed, a.lastAll = nil, time.Time{} // upstream is asked for everything
+	return true
 }
 
 // replaced ends a heal: the new mirror has what upstream has; what only the

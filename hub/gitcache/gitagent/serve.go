@@ -12,8 +12,14 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Rebuild writes the tarball of a recipe out of the mirror, with its parts.
-func (a *Agent) Rebuild(ctx context.Context, r record.Recipe, w io.Writer) (digest.Digest, error) {
+// Rebuild writes the tarball of a recipe out of the mirror, with its parts. A
+// mirror that turns out to be damaged is looked at soon.
+func (a *Agent) Rebuild(ctx context.Context, r record.Recipe, w io.Writer) (d digest.Digest, err error) {
+	defer func() {
+		if m, _, _ := a.copy(); err != nil && m != nil && m.Suspect() != nil {
+			a.pacer.SourcesChanged()
+		}
+	}()
 	m, reader := a.copyOf(r.Commit)
 	if m == nil {
 		return "", errcode.New(errcode.Unavailable, "the repository is not copied yet")
@@ -22,6 +28,11 @@ func (a *Agent) Rebuild(ctx context.Context, r record.Recipe, w io.Writer) (dige
 		return "", errcode.New(errcode.Unprocessable, "content of kind %q cannot be made by a Git repository", r.Kind)
 	}
 	c, err := m.Commit(ctx, r.Commit)
+	if errcode.Is(err, errcode.Unprocessable) && a.whole.Load() != m {
+		// It is kept for as long as somebody may ask for it.
+		m.Doubt(err)
+		err = errcode.Hide(errcode.Unavailable, err, "commit %.12s cannot be read from this replica's copy of the repository, which is looked at", r.Commit)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -39,7 +50,7 @@ func (a *Agent) Rebuild(ctx context.Context, r record.Recipe, w io.Writer) (dige
 			return "", err
 		}
 	}
-	d, _, err := a.pack(ctx, reader, content, r, w)
+	d, _, err = a.pack(ctx, reader, content, r, w)
 	return d, err
 }
 

@@ -400,21 +400,9 @@ func suiteHealth(t *testing.T, f Fixture) {
 func suiteLease(t *testing.T, f Fixture) {
 	ctx, s := t.Context(), f.Store
 	create(t, s, "a")
-	create(t, s, "b")
 	_, err := record.AcquireOne(ctx, s, "none", first, time.Minute, 0)
 	wantCode(t, err, errcode.Conflict)
-	// Of a batch, what is free is taken, and given back as it was taken.
-	create(t, s, "c")
-	theirs := acquire(t, s, "c", second)
-	epochs, err := s.Acquire(ctx, []string{"c", "none", "b"}, first, time.Minute, 0)
-	check(t, err)
-	equal(t, map[string]int64{"b": 1}, epochs)
-	check(t, s.Release(ctx, map[string]int64{"b": 1, "c": theirs, "none": 7}, first))
-	free, err := s.Acquire(ctx, []string{"a", "b", "c"}, gitcache.Holder{Replica: "hub-9", Boot: "x"}, time.Millisecond, 0)
-	check(t, err)
-	equal(t, map[string]int64{"a": 1, "b": 2}, free)
-	check(t, s.Release(ctx, free, gitcache.Holder{Replica: "hub-9", Boot: "x"}))
-	check(t, record.ReleaseOne(ctx, s, "c", second, theirs))
+	suiteLeaseBatch(t, s)
 	epoch := acquire(t, s, "a", first)
 	_, err = record.AcquireOne(ctx, s, "a", second, time.Minute, 0)
 	wantCode(t, err, errcode.Conflict)

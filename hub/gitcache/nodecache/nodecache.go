@@ -36,6 +36,10 @@ type Config struct {
 // together does not go together.
 const ageSpread = 30 * time.Minute
 
+// lookEvery is how often, at most, readers that stop in the middle make all bytes
+// of one tarball be looked at again: clients that are cut off do so too.
+const lookEvery = time.Minute
+
 // touchEvery is how often the last use is written to disk.
 const touchEvery = 10 * time.Minute
 
@@ -57,7 +61,8 @@ type entry struct {
 	used     time.Time
 	touched  time.Time // last use as the disk has it
 	stored   time.Time
-	verified bool // the bytes were seen to be right, in this life
+	verified bool      // the bytes were seen to be right, in this life
+	looked   time.Time // when they were last
 }
 
 // File is an open tarball.
@@ -70,6 +75,7 @@ type File struct {
 	sum     hash.Hash // of what was read, while that was from the start and in order
 	summed  int64
 	damaged func() // drops the entry
+	doubted func() // has a later open look at all bytes
 }
 
 // Read reads on, and checks the bytes on the way: a file that was damaged
@@ -104,6 +110,15 @@ func (f *File) Seek(offset int64, whence int) (int64, error) {
 // nothing.
 func (f *File) WriteTo(w io.Writer) (int64, error) {
 	return io.Copy(w, struct{ io.Reader }{f})
+}
+
+// Close ends the use. Who stopped in the middle may have found the bytes
+// wrong, so the next open looks at them, once a minute at most.
+func (f *File) Close() error {
+	if f.sum != nil && f.summed > 0 && f.summed < f.Size {
+		f.doubted()
+	}
+	return f.File.Close()
 }
 
 // New opens the cache in a folder, which it makes, and removes what writers
@@ -236,11 +251,32 @@ func (c *Cache) Open(d digest.Digest) (*File, error) {
 	if touch {
 		_ = os.Chtimes(path, now, now)
 	}
-	c.mu.Lock()
-	e.verified = true
-	c.mu.Unlock()
-	f.sum, f.damaged = sha256.New(), func() { c.discard(d, e) }
+	if !verified {
+		c.mu.Lock()
+		e.verified, e.looked = true, now
+		c.mu.Unlock()
+	}
+	f.sum, f.damaged, f.doubted = sha256.New(), func() { c.discard(d, e) }, func() { c.doubt(e) }
 	return f, nil
+}
+
+// doubt is Doubt unless the bytes were looked at within the last minute.
+func (c *Cache) doubt(e *entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.config.Clock.Now().Sub(e.looked) >= lookEvery {
+		e.verified = false
+	}
+}
+
+// Doubt has the next open of a tarball look at all its bytes, whoever saw them
+// right before.
+func (c *Cache) Doubt(d digest.Digest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if el, ok := c.entries[d]; ok {
+		el.Value.(*entry).verified = false
+	}
 }
 
 // discard drops an entry that turned out to be unusable.

@@ -175,6 +175,35 @@ func TestDamageIsSeenByWhoReads(t *testing.T) {
 	}
 }
 
+// Who unpacks stops where the bytes are wrong, and the rest is never read.
+// Then the next reader's open looks, but not for each who is cut off.
+func TestWhoStopsInTheMiddleHasAllLookedAt(t *testing.T) {
+	dir, now := t.TempDir(), clock.NewManual(time.Now())
+	c := open(t, nodecache.Config{Dir: dir, Clock: now})
+	put(t, c, "a", 1000)
+	stop := func() error {
+		f, err := c.Open(name("a"))
+		if err != nil {
+			return err
+		}
+		_, err = io.ReadFull(f, make([]byte, 10))
+		return errors.Join(err, f.Close())
+	}
+	if err := os.WriteFile(stored(t, dir)[0], bytes.Repeat([]byte("b"), 1000), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(stop(), stop()); err != nil {
+		t.Fatalf("all bytes were looked at within the minute: %v", err)
+	}
+	now.Advance(time.Minute)
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := stop(); !errors.Is(err, fs.ErrNotExist) || c.Has(name("a")) {
+		t.Errorf("the damaged file is still given out: %v", err)
+	}
+}
+
 func TestFailedBuildLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	c := open(t, nodecache.Config{Dir: dir})

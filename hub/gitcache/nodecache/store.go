@@ -61,7 +61,7 @@ func (c *Cache) attempt(ctx context.Context, build Build) (*entry, error) {
 		return nil, err
 	}
 	now := c.config.Clock.Now()
-	e := &entry{digest: d, hash: hex.EncodeToString(w.hash.Sum(nil)), size: w.n, used: now, touched: now, stored: now, verified: true}
+	e := &entry{digest: d, hash: hex.EncodeToString(w.hash.Sum(nil)), size: w.n, used: now, touched: now, stored: now, verified: true, looked: now}
 	// Without fsync: after a power cut the name may stand over other bytes,
 	// which the first open sees by the hash.
 	if err := os.MkdirAll(filepath.Dir(c.path(e)), 0o755); err != nil {

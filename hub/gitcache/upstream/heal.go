@@ -29,12 +29,17 @@ func (m *Mirror) blame(err error) {
 	}
 	for _, phrase := range corrupt {
 		if strings.Contains(text, phrase) {
-			m.doubt.Lock()
-			m.suspect = err
-			m.doubt.Unlock()
+			m.Doubt(err)
 			return
 		}
 	}
+}
+
+// Doubt makes the mirror suspect; nil ends a suspicion.
+func (m *Mirror) Doubt(why error) {
+	m.doubt.Lock()
+	defer m.doubt.Unlock()
+	m.suspect = why
 }
 
 // Suspect returns why the mirror may be damaged, nil when nothing says so.
@@ -42,13 +47,6 @@ func (m *Mirror) Suspect() error {
 	m.doubt.Lock()
 	defer m.doubt.Unlock()
 	return m.suspect
-}
-
-// Trust ends a suspicion.
-func (m *Mirror) Trust() {
-	m.doubt.Lock()
-	defer m.doubt.Unlock()
-	m.suspect = nil
 }
 
 // verifyTimeout bounds one verification. What takes longer counts as sound:

@@ -271,8 +271,5 @@ func (s *Server) lfsRefused(resp *http.Response, what string) error {
 		code = errcode.Unprocessable
 		words = strings.TrimSpace("there is none; " + words)
 	}
-	if words != "" {
-		words = ": " + words
-	}
-	return errcode.New(code, "the LFS server of %s answers%s with %d%s", s.loc, what, resp.StatusCode, words)
+	return errcode.New(code, "the LFS server of %s answers%s with %d%s", s.loc, what, resp.StatusCode, httpwords.Clause(words))
 }

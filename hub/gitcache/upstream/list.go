@@ -111,10 +111,7 @@ func mediaType(resp *http.Response) string {
 
 // refused puts an answer that is not Git's into words.
 func (s *Server) refused(resp *http.Response) error {
-	said := s.Scrub(httpwords.Read(resp.Header.Get("Content-Type"), resp.Body))
-	if said != "" {
-		said = ": " + said
-	}
+	said := httpwords.Clause(s.Scrub(httpwords.Read(resp.Header.Get("Content-Type"), resp.Body)))
 	where := s.loc.String()
 	wait := retryAfter(resp.Header, s.git.config.Now())
 	switch code := resp.StatusCode; {

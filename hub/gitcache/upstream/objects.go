@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/axle-cd/axle/internal/gitobject"
 )
 
 // idleAfter is when a process that nobody uses is ended.
@@ -44,10 +46,11 @@ var errMissing = errors.New("object is missing")
 
 // reader is one process. It belongs to one caller at a time.
 type reader struct {
-	cmd  *exec.Cmd
-	in   io.WriteCloser
-	out  *bufio.Reader
-	used time.Time
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	format string // of ids
+	used   time.Time
 	// bad is set while an answer has not been read to its end: the next
 	// caller would get another's bytes.
 	bad bool
@@ -97,7 +100,7 @@ func (o *objects) start() (*reader, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start git cat-file: %w", err)
 	}
-	return &reader{cmd: cmd, in: in, out: bufio.NewReaderSize(out, pipeBytes)}, nil
+	return &reader{cmd: cmd, format: o.mirror.format, in: in, out: bufio.NewReaderSize(out, pipeBytes)}, nil
 }
 
 func (o *objects) giveBack(r *reader) {
@@ -242,7 +245,9 @@ func (m *Mirror) Object(ctx context.Context, id, kind string) (raw []byte, err e
 		return nil, err
 	}
 	r.bad = false
-	return buf, nil
+	h := gitobject.New(r.format, kind, size)
+	h.Write(buf)
+	return buf, gitobject.Compare(id, h)
 }
 
 // window is how many blobs are asked for ahead of the one being read. The
@@ -250,7 +255,8 @@ func (m *Mirror) Object(ctx context.Context, id, kind string) (raw []byte, err e
 const window = 256
 
 // Blobs reads blobs one after the other and hands each to use with its size;
-// use must read it whole, or return an error, which ends the reading.
+// use must read it whole. An error of it ends the reading, and so do bytes that
+// do not make the id, after use has seen them.
 func (m *Mirror) Blobs(ctx context.Context, ids []string, use func(i int, size int64, body io.Reader) error) (err error) {
 	defer func() { m.blame(err) }()
 	m.packs.RLock()
@@ -290,7 +296,8 @@ func (r *reader) blob(i int, id string, use func(i int, size int64, body io.Read
 	if kind != "blob" {
 		return fmt.Errorf("object %s is a %s, want a blob", id, kind)
 	}
-	body := &io.LimitedReader{R: r.out, N: size}
+	h := gitobject.New(r.format, kind, size)
+	body := &io.LimitedReader{R: io.TeeReader(r.out, h), N: size}
 	if err := use(i, size, body); err != nil {
 		if _, ended := r.out.Peek(1); body.N > 0 && errors.Is(ended, io.EOF) {
 			err = errors.Join(fmt.Errorf("git cat-file ended in object %s: %w", id, io.ErrUnexpectedEOF), err)
@@ -300,5 +307,5 @@ func (r *reader) blob(i int, id string, use func(i int, size int64, body io.Read
 	if body.N != 0 {
 		return fmt.Errorf("object %s was not read whole: %w", id, io.ErrUnexpectedEOF)
 	}
-	return r.finish()
+	return errors.Join(r.finish(), gitobject.Compare(id, h))
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/gitcache/mention"
+	"github.com/axle-cd/axle/internal/checkedfile"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/tarball"
@@ -162,6 +163,6 @@ func (r *Reader) smudge(e *tarball.Entry) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	e.Body, e.Size = f, p.Size
+	e.Body, e.Size = checkedfile.New(f, p.Size, p.OID), p.Size
 	return func() { _ = f.Close() }, nil
 }

@@ -1,4 +1,7 @@
-package upstream
+// Package gitversion finds out whether the git on PATH is new enough for the
+// hub's mirrors. It runs git once and keeps nothing; the hub calls it when it
+// starts.
+package gitversion
 
 import (
 	"context"
@@ -21,9 +24,9 @@ const (
 
 var gitVersion = regexp.MustCompile(`^git version (\d+)\.(\d+)`)
 
-// CheckGit returns errcode.Invalid when there is no git on PATH, or one that
+// Check returns errcode.Invalid when there is no git on PATH, or one that
 // is too old for mirrors.
-func CheckGit(ctx context.Context) error {
+func Check(ctx context.Context) error {
 	path, err := exec.LookPath("git")
 	if err != nil {
 		return errcode.New(errcode.Invalid, "the hub follows repositories with %s or newer and finds none on its PATH; install it beside the hub", minGit)
