@@ -1,0 +1,75 @@
+package shard_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/axle-cd/axle/hub/gitcache/shard"
+)
+
+// slow is leases of a database that takes a second for each call.
+type slow struct {
+	*table
+	acquires, releases atomic.Int64
+}
+
+func (s *slow) wait() { <-time.After(time.Second) }
+
+func (s *slow) Acquire(ctx context.Context, ids []string) (map[string]int64, error) {
+	s.acquires.Add(1)
+	s.wait()
+	return s.table.Acquire(ctx, ids)
+}
+
+func (s *slow) Renew(ctx context.Context) (map[string]int64, error) {
+	s.wait()
+	return s.table.Renew(ctx)
+}
+
+func (s *slow) Release(ctx context.Context, epochs map[string]int64) error {
+	s.releases.Add(1)
+	s.wait()
+	return s.table.Release(ctx, epochs)
+}
+
+// TestTwentyThousandLeasesTakeFortyCalls holds by the number of calls, at the
+// hub's own times, that a hub with that many repositories has all of them within
+// a minute however slow its database is, keeps them from the first on, and gives
+// them back in as few calls.
+func TestTwentyThousandLeasesTakeFortyCalls(t *testing.T) {
+	const repositories, batch = 20_000, 500
+	synctest.Test(t, func(t *testing.T) {
+		leases, o := &slow{table: newTable()}, &owners{running: map[string]int64{}, ended: map[string]error{}}
+		k := shard.New(shard.Config{Leases: leases, Own: o.own, RenewEvery: 5 * time.Second, FenceAfter: 12 * time.Second, Batch: batch})
+		ids := make([]string, repositories)
+		for i := range ids {
+			ids[i] = fmt.Sprintf("repo_%05d", i)
+		}
+		k.Want(ids)
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = k.Run(ctx) })
+		<-time.After(time.Minute)
+		synctest.Wait()
+		if n := len(k.Owned()); n != repositories {
+			t.Errorf("%d of %d are owned after a minute", n, repositories)
+		}
+		<-time.After(5 * time.Minute)
+		synctest.Wait()
+		o.mu.Lock()
+		if len(o.running) != repositories || len(o.ended) != 0 {
+			t.Errorf("%d are worked on, and %d ended meanwhile", len(o.running), len(o.ended))
+		}
+		o.mu.Unlock()
+		stop()
+		running.Wait()
+		if a, r := leases.acquires.Load(), leases.releases.Load(); a != repositories/batch || r > repositories/batch {
+			t.Errorf("%d calls to take them and %d to give them back, want %d", a, r, repositories/batch)
+		}
+	})
+}
