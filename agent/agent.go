@@ -216,7 +216,7 @@ func (a *Agent) connect(id *identity, remembered *cache.Remembered) (*hubclient.
 		a.cfg.Log.Warn("the stored position cannot be read", logkey.Error, err)
 	}
 	client, err := hubclient.New(hubclient.Config{
-		URL: a.cfg.HubURL, Transport: a.transport, ClusterID: id.ClusterID, Token: id.Token, Keys: id.SigningKeys, Former: id.FormerKeys, Seen: seen, Clock: a.cfg.Clock,
+		URL: a.cfg.HubURL, Transport: a.transport, ClusterID: id.ClusterID, Token: id.Token, Keys: id.SigningKeys, Former: id.FormerKeys, Seen: seen, Shown: remembered.Shown, Clock: a.cfg.Clock,
 	})
 	if err != nil || len(remembered.Signed) == 0 {
 		return client, nil, err

@@ -55,7 +55,7 @@ func (s *session) Desired(ctx context.Context, etag string) (poll.Answer, error)
 		return poll.Answer{StatusHash: answer.StatusHash}, err
 	}
 	return poll.Answer{
-		List: answer.List.Desired, Signed: answer.List.Signed, ETag: answer.List.ETag, Seen: s.client.Seen().String(),
+		List: answer.List.Desired, Signed: answer.List.Signed, ETag: answer.List.ETag, Seen: s.client.Seen().String(), Shown: s.client.Proof.String(),
 		Lineage: poll.Lineage(answer.List.Lineage), StatusHash: answer.StatusHash,
 	}, nil
 }

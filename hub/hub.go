@@ -133,7 +133,11 @@ func (c Config) storeConfig() store.Config {
 func (h *Hub) makeParts(ctx context.Context) (err error) {
 	c := h.config
 	h.registry = prometheus.NewRegistry()
-	if h.feed, err = event.NewFeed(event.FeedConfig{Store: h.store, Announced: h.store.Announced, Clock: c.Clock, Log: c.Log, Registerer: h.registry}); err != nil {
+	key, err := digestKey(ctx, h.store)
+	if err != nil {
+		return err
+	}
+	if h.feed, err = event.NewFeed(event.FeedConfig{Store: h.store, Announced: h.store.Announced, Proofs: event.NewProofs(key), Clock: c.Clock, Log: c.Log, Registerer: h.registry}); err != nil {
 		return err
 	}
 	h.store.OnCommit(h.feed.Wake)
@@ -141,10 +145,6 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 		return err
 	}
 	if h.cache, err = h.newCache(); err != nil {
-		return err
-	}
-	key, err := digestKey(ctx, h.store)
-	if err != nil {
 		return err
 	}
 	if h.values, err = h.newValues(); err != nil {

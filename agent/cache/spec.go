@@ -136,6 +136,8 @@ type Remembered struct {
 	ETag   string `json:"etag,omitempty"`
 	// Seen is the highest position taken, in the form of the headers.
 	Seen string `json:"seen,omitempty"`
+	// Shown proves that the hub named a position, at most that one.
+	Shown string `json:"shown,omitempty"`
 	// Deletes says what deletes wait for, empty when they do not.
 	Deletes string `json:"deletes,omitempty"`
 }

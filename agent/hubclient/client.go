@@ -52,6 +52,9 @@ type Client struct {
 	newerLife bool
 	// refused is what the next poll tells the hub.
 	refused string
+
+	// Proof is what a replica that is behind is shown.
+	Proof *Proof
 }
 
 // New returns a Client; it sends nothing yet. Errors are Invalid.
@@ -73,7 +76,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{
 		origin: u, desired: u.JoinPath("/agent/v1/desired"), transport: cfg.Transport,
-		attempts: cfg.Attempts, clock: cfg.Clock, clusterID: cfg.ClusterID, keys: maps.Clone(cfg.Keys), former: maps.Clone(cfg.Former),
+		attempts: cfg.Attempts, clock: cfg.Clock, clusterID: cfg.ClusterID, Proof: &Proof{shown: cfg.Shown}, keys: maps.Clone(cfg.Keys), former: maps.Clone(cfg.Former),
 	}
 	c.calls = sync.OnceValue(c.makeCalls)
 	c.SetToken(cfg.Token)
@@ -128,12 +131,13 @@ func (c *Client) setSeen(p Position) {
 func (c *Client) header() http.Header {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	h := make(http.Header, 5)
+	h := make(http.Header, 6)
 	h["Authorization"] = c.token
 	h["User-Agent"] = noAgent // an idle poll is paid by the byte
 	if c.seenValue != nil {
 		h[seenHeader] = c.seenValue
 	}
+	c.Proof.show(h)
 	return h
 }
 
@@ -182,6 +186,7 @@ func (c *Client) roundTrip(r *http.Request) (*http.Response, error) {
 		return nil, unreachable(cause(r.Context(), err))
 	}
 	c.watchClock(answer.Header)
+	c.Proof.keep(answer.Header, c.Seen())
 	list := r.URL == c.desired && answer.StatusCode == http.StatusOK
 	// A replica that is behind says so, and when to come again; that its place
 	// is an older one is what it means, not news to drop.

@@ -48,6 +48,8 @@ type Config struct {
 	Former map[string]ed25519.PublicKey
 	// Seen is the highest position that was taken before a restart.
 	Seen Position
+	// Shown is the text of the Client's Proof then; empty when it had none.
+	Shown string
 	// Attempts bounds the tries of one call; 3 when zero.
 	Attempts int
 	// Clock is the real one when nil.

@@ -42,9 +42,9 @@ type Answer struct {
 	// Signed is the list as the hub signed it, to be kept on disk.
 	Signed []byte
 	ETag   string
-	// Seen is the position that was taken, as the headers write it.
-	Seen    string
-	Lineage Lineage
+	// Seen is the position that was taken, Shown one that the hub proved.
+	Seen, Shown string
+	Lineage     Lineage
 	// StatusHash is over the statuses that the hub has of this cluster.
 	StatusHash string
 }

@@ -29,7 +29,7 @@ func (l *Loop) takeList(answer Answer) {
 		l.report.wantWhole()
 	}
 	l.remember(func(r *cache.Remembered) {
-		*r = cache.Remembered{Signed: answer.Signed, ETag: answer.ETag, Seen: answer.Seen, Deletes: string(hold)}
+		*r = cache.Remembered{Signed: answer.Signed, ETag: answer.ETag, Seen: answer.Seen, Shown: answer.Shown, Deletes: string(hold)}
 	})
 	l.mu.Lock()
 	moved := l.placeList(answer.List)

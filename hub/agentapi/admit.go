@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
@@ -13,6 +12,7 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/bearertoken"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
 	"github.com/axle-cd/axle/internal/routes"
 )
 
@@ -21,6 +21,10 @@ const (
 	seenHeader   = "Axle-Seen"
 	positionName = "Axle-Position"
 	statusName   = "Axle-Status"
+	// proofName comes with a position and proves later that the hub named it;
+	// shownName is such a position and its proof, with a space between them.
+	proofName = "Axle-Position-Proof"
+	shownName = "Axle-Seen-Proof"
 )
 
 // first is Header.Get without its canonical form, for constant names.
@@ -48,9 +52,10 @@ func (s *Server) admit(ctx context.Context, h http.Header) (identity.Principal, 
 	return p, nil
 }
 
-// catchUp makes sure that the answer is not older than Axle-Seen. Only known
-// callers are waited for: the wait ends with a look whether the database lost
-// that place, which strangers must not be able to ask for.
+// catchUp makes sure that the answer is not older than Axle-Seen. An agent that
+// was refused for it may show the hub's own proof of what it has seen. Its word
+// alone is logged and begins nothing: one token would have the whole fleet
+// resync.
 func (s *Server) catchUp(ctx context.Context, h http.Header) error {
 	if err := s.Feed.Ready(); err != nil {
 		return err
@@ -62,10 +67,26 @@ func (s *Server) catchUp(ctx context.Context, h http.Header) error {
 	if !s.Feed.Position().Before(seen) {
 		return nil
 	}
-	if _, err := s.Identity.Authenticate(ctx, bearertoken.Of(h)); err != nil {
-		return errcode.New(errcode.Unavailable, "this replica has not caught up with position %s yet; try again in a second", seen).After(time.Second)
+	return s.waitFor(ctx, h, seen)
+}
+
+// waitFor is catchUp for what this replica has not reached yet. It stands by
+// itself since what it needs is made anew for each call.
+func (s *Server) waitFor(ctx context.Context, h http.Header, seen event.Position) error {
+	var caller identity.Principal
+	proved := false
+	err := s.Feed.CatchUp(ctx, seen, func(ctx context.Context) (err error) {
+		if caller, err = s.Identity.Authenticate(ctx, bearertoken.Of(h)); err == nil && caller.Kind == identity.KindCluster {
+			proved = s.Feed.Recall(first(h, shownName), caller.Name)
+		}
+		return err
+	})
+	if err != nil && caller.Name != "" {
+		s.unreached.Do(func() {
+			s.log.Warn("a cluster has seen a place of the feed that is not reached here", logkey.Cluster, caller.Name, logkey.Position, seen.String(), "proved", proved)
+		})
 	}
-	return s.Feed.WaitFor(ctx, seen)
+	return err
 }
 
 // signedIn lets only agents reach the calls behind it, before their bodies are
@@ -77,7 +98,7 @@ func (s *Server) signedIn(next http.Handler) http.Handler {
 		defer cancel()
 		p, err := s.admit(ctx, r.Header)
 		if err != nil {
-			s.position.set(w.Header(), s.Feed.Position())
+			s.position.set(w.Header(), s.Feed, s.Feed.Position(), first(r.Header, seenHeader))
 			routes.LeaveBody(w, r)
 			// The caller may be gone; then nobody misses the answer.
 			_ = refusals.Write(w, r, s.rpcError(ctx, r.URL.Path, err))
@@ -111,12 +132,12 @@ func (e *edge) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 			err = e.rpcError(ctx, req.Spec().Procedure, err)
 			var coded *connect.Error
 			if errors.As(err, &coded) {
-				coded.Meta().Set(positionName, at.String())
+				e.position.set(coded.Meta(), e.Feed, at, "")
 			}
 			return nil, err
 		}
 		if resp.Header().Get(positionName) == "" {
-			resp.Header().Set(positionName, at.String())
+			e.position.set(resp.Header(), e.Feed, at, "")
 		}
 		resp.Header().Set("Cache-Control", "no-store")
 		return resp, nil

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -176,13 +177,23 @@ func (a *agent) get(path string, headers ...string) answer {
 }
 
 func (a *agent) tryGet(path string, headers ...string) (answer, error) {
+	return a.send(http.MethodGet, path, headers...)
+}
+
+// send makes one request; what is posted is an empty message.
+func (a *agent) send(method, path string, headers ...string) (answer, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.t.Context()), limit)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.origin+path, nil)
+	var body io.Reader
+	if method == http.MethodPost {
+		body = strings.NewReader("{}")
+	}
+	req, err := http.NewRequestWithContext(ctx, method, a.origin+path, body)
 	if err != nil {
 		return answer{}, err
 	}
 	req.Header.Set("Authorization", "Bearer "+a.token)
+	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
@@ -190,8 +201,8 @@ func (a *agent) tryGet(path string, headers ...string) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	body, err := io.ReadAll(resp.Body)
-	return answer{resp.StatusCode, resp.Header, body}, errors.Join(err, resp.Body.Close())
+	text, err := io.ReadAll(resp.Body)
+	return answer{resp.StatusCode, resp.Header, text}, errors.Join(err, resp.Body.Close())
 }
 
 // poll returns the list, whose signature it checks, and its etag.

@@ -102,7 +102,7 @@ func (c calls) Services(ctx context.Context, req *connect.Request[agentv1.Servic
 	resp := connect.NewResponse(out)
 	// The header must not be newer than what is signed, or the agent takes the
 	// specs for older ones than it has seen.
-	resp.Header().Set(positionName, at.String())
+	c.position.set(resp.Header(), c.Feed, at, "")
 	return resp, nil
 }
 

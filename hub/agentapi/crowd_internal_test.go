@@ -30,13 +30,17 @@ func (onlyIdentity) Authenticate(context.Context, string) (identity.Principal, e
 func (onlyIdentity) Sign(context.Context, []byte) (identity.Signature, error) {
 	return identity.Signature{KeyID: "key", Bytes: []byte("signed")}, nil
 }
-func (onlyFleet) Seen(string, time.Time)                       {}
-func (onlyFleet) StatusHash(string) string                     { return "" }
-func (onlyDesired) ETag(string) (string, error)                { return `W/"1"`, nil }
-func (onlyDesired) For(string) (desired.List, error)           { return desired.List{ETag: `W/"1"`}, nil }
-func (onlyFeed) Position() event.Position                      { return event.Position{} }
-func (onlyFeed) Ready() error                                  { return nil }
-func (onlyFeed) WaitFor(context.Context, event.Position) error { return nil }
+func (onlyFleet) Seen(string, time.Time)             {}
+func (onlyFleet) StatusHash(string) string           { return "" }
+func (onlyDesired) ETag(string) (string, error)      { return `W/"1"`, nil }
+func (onlyDesired) For(string) (desired.List, error) { return desired.List{ETag: `W/"1"`}, nil }
+func (onlyFeed) Position() event.Position            { return event.Position{} }
+func (onlyFeed) Ready() error                        { return nil }
+func (onlyFeed) Proof(event.Position) string         { return "" }
+func (onlyFeed) Recall(string, string) bool          { return false }
+func (onlyFeed) CatchUp(context.Context, event.Position, func(context.Context) error) error {
+	return nil
+}
 
 func poll(s *Server, etag string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, desiredPath, nil)

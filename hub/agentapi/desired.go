@@ -33,7 +33,7 @@ func (s *Server) desired(w http.ResponseWriter, r *http.Request) {
 	ctx, h := r.Context(), w.Header()
 	p, err := s.admit(ctx, r.Header)
 	// Read before the list is, so that the list is at least as new.
-	s.position.set(h, s.Feed.Position())
+	s.position.set(h, s.Feed, s.Feed.Position(), first(r.Header, seenHeader))
 	if err != nil {
 		s.metrics.pollRefused.Inc()
 		s.refuse(w, r, err)
@@ -84,7 +84,7 @@ func (s *Server) list(ctx context.Context, w http.ResponseWriter, r *http.Reques
 		return
 	}
 	h := w.Header()
-	s.position.set(h, list.Position)
+	s.position.set(h, s.Feed, list.Position, "")
 	h.Set("Etag", list.ETag)
 	h.Set("Content-Type", "application/x-protobuf")
 	h.Set("Cache-Control", "private, no-cache")

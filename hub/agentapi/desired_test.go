@@ -42,7 +42,8 @@ func TestIdlePollIs304AndSmall(t *testing.T) {
 	b.declare("edge-1", "web", "web")
 	a.produced(1)
 	_, etag := a.poll()
-	got := a.get("/agent/v1/desired", "If-None-Match", etag)
+	known := a.get("/agent/v1/desired", "If-None-Match", etag).header.Get("Axle-Position")
+	got := a.get("/agent/v1/desired", "If-None-Match", etag, "Axle-Seen", known)
 	if got.status != http.StatusNotModified || len(got.body) != 0 {
 		t.Fatalf("status %d, %d bytes", got.status, len(got.body))
 	}

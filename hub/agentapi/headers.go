@@ -15,18 +15,23 @@ type positionHeader struct {
 }
 
 type keptPosition struct {
-	at    event.Position
-	value []string
+	at           event.Position
+	value, proof []string
 }
 
-func (p *positionHeader) set(h http.Header, at event.Position) {
+// set writes the position of an answer, and the proof that the hub named it to
+// an agent that has not seen it: an idle poll is paid by the byte.
+func (p *positionHeader) set(h http.Header, f Feed, at event.Position, seen string) {
 	kept := p.last.Load()
 	if kept == nil || kept.at != at {
-		kept = &keptPosition{at, []string{at.String()}}
+		kept = &keptPosition{at, []string{at.String()}, []string{f.Proof(at)}}
 		p.last.Store(kept)
 	}
 	if kept.value[0] != "" {
 		h[positionName] = kept.value
+	}
+	if kept.proof[0] != "" && kept.value[0] != seen {
+		h[proofName] = kept.proof
 	}
 }
 

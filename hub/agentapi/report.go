@@ -49,7 +49,7 @@ func (c calls) Report(ctx context.Context, req *connect.Request[agentv1.ReportRe
 	c.metrics.reports.Add(float64(len(batch.Reports) - len(result.Resync)))
 	c.metrics.resyncs.Add(float64(len(result.Resync)))
 	resp := connect.NewResponse(&agentv1.ReportResponse{Resync: result.Resync, StatusHash: result.StatusHash, Position: positionMessage(at)})
-	resp.Header().Set(positionName, at.String())
+	c.position.set(resp.Header(), c.Feed, at, "")
 	return resp, nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
 
 	"github.com/axle-cd/axle/api/agent/v1/agentv1connect"
 	"github.com/axle-cd/axle/hub/desired"
@@ -71,8 +72,12 @@ type Tarballs interface {
 type Feed interface {
 	Position() event.Position
 	Ready() error
-	// WaitFor returns Unavailable when the position is not reached within 2 s.
-	WaitFor(ctx context.Context, p event.Position) error
+	// CatchUp returns Unavailable when the position is not reached within 2 s,
+	// or the caller is not known.
+	CatchUp(ctx context.Context, seen event.Position, known func(context.Context) error) error
+	// Proof is what Recall believes later.
+	Proof(at event.Position) string
+	Recall(shown, witness string) bool
 }
 
 // Audit records what agents did that people look for later.
@@ -110,11 +115,13 @@ type Server struct {
 	log      *slog.Logger
 	limit    *addressLimit
 	position positionHeader
-	kept     keptHeaders
-	refusals refusals
-	crowd    crowd
-	metrics  *metrics
-	routes   *routes.Mux
+	// unreached bounds how often agents that are ahead are logged.
+	unreached rate.Sometimes
+	kept      keptHeaders
+	refusals  refusals
+	crowd     crowd
+	metrics   *metrics
+	routes    *routes.Mux
 }
 
 // The bounds of request bodies and of the time that a request may take.
@@ -142,7 +149,8 @@ func New(c Config) (*Server, error) {
 	if c.PollInterval == 0 {
 		c.PollInterval = defaultPollInterval
 	}
-	s := &Server{Config: c, log: c.Log, limit: newAddressLimit(c.Clock), metrics: newMetrics(c.Registerer)}
+	s := &Server{Config: c, log: c.Log, limit: newAddressLimit(c.Clock), metrics: newMetrics(c.Registerer),
+		unreached: rate.Sometimes{Interval: time.Minute}}
 	s.crowd.most = int64(cmp.Or(c.MaxUnderWay, mostUnderWay))
 	s.routes = s.mux()
 	return s, nil

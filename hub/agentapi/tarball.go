@@ -27,7 +27,7 @@ const servedBy = "Axle-Served-By"
 // it; its content type says so.
 func (s *Server) tarball(w http.ResponseWriter, r *http.Request) {
 	p, err := s.admit(r.Context(), r.Header)
-	s.position.set(w.Header(), s.Feed.Position())
+	s.position.set(w.Header(), s.Feed, s.Feed.Position(), first(r.Header, seenHeader))
 	if err != nil {
 		s.refuse(w, r, err)
 		return

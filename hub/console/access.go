@@ -207,21 +207,16 @@ func (s *Server) recognise(ctx context.Context, header http.Header) (identity.Pr
 }
 
 // catchUp makes sure that the answer is not older than what the caller has
-// seen. Only callers that this replica knows are waited for; one that it does
-// not know may be known to a newer view, so he is not turned away either. What
-// a person claims to have seen never begins a new incarnation.
+// seen.
 func (s *Server) catchUp(ctx context.Context, bearer, header string) error {
 	seen, err := event.ParsePosition(header)
 	if err != nil {
 		return err
 	}
-	if !s.Feed.Position().Before(seen) {
-		return nil
-	}
-	if _, err := s.Identity.Authenticate(ctx, bearer); err != nil {
-		return errcode.New(errcode.Unavailable, "this replica has not caught up with position %s yet; try again in a second", seen).After(time.Second)
-	}
-	return s.Feed.WaitOnly(ctx, seen)
+	return s.Feed.CatchUp(ctx, seen, func(ctx context.Context) error {
+		_, err := s.Identity.Authenticate(ctx, bearer)
+		return err
+	})
 }
 
 // outward turns any error into what a client may see, and logs our own faults.

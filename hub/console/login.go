@@ -23,21 +23,28 @@ type People interface {
 
 // bySession says who calls with a session's cookie, as recognise does for
 // tokens. Unauthorized when there is none either.
-func (s *Server) bySession(ctx context.Context, header http.Header) (identity.Principal, error) {
+func (s *Server) bySession(ctx context.Context, header http.Header) (p identity.Principal, err error) {
 	none := errcode.New(errcode.Unauthorized, "no token; log in first")
 	if s.People == nil || len(header["Authorization"]) > 0 {
-		return identity.Principal{}, none
-	}
-	p, ok, err := s.People.Session(ctx, header)
-	if err == nil && !ok {
-		err = none
-	}
-	if err != nil {
-		return identity.Principal{}, err
+		return p, none
 	}
 	seen, err := event.ParsePosition(header.Get(seenHeader))
-	if err == nil && s.Feed.Position().Before(seen) {
-		err = s.Feed.WaitOnly(ctx, seen)
+	if err != nil {
+		return p, err
+	}
+	signedOut := false
+	session := func(ctx context.Context) (err error) {
+		ok := false
+		if p, ok, err = s.People.Session(ctx, header); err == nil && !ok {
+			signedOut, err = true, none
+		}
+		return err
+	}
+	if err = s.Feed.CatchUp(ctx, seen, session); err == nil {
+		err = session(ctx)
+	}
+	if signedOut {
+		err = none
 	}
 	return p, err
 }

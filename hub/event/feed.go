@@ -27,9 +27,6 @@ const (
 	// the same life of the database; with news, or after an error, it does so
 	// each time.
 	lifeInterval = 5 * time.Second
-	// waitLimit bounds how long a request waits for this replica to catch up
-	// with what its caller has seen elsewhere.
-	waitLimit = 2 * time.Second
 	// batch is how many rows are read at once.
 	batch = 500
 	// maxBackoff bounds the pause after a failed read of the feed.
@@ -60,9 +57,10 @@ type Store interface {
 // Mender is a Store that can begin a new incarnation when the database lost
 // rows that were committed, as a fail-over may.
 type Mender interface {
-	// Mend looks whether the database still has seen and begins a new
-	// incarnation when it does not. claimed says that only a client told of it.
-	Mend(ctx context.Context, seen Position, claimed bool) error
+	// Mend looks whether the database still has seen, which this hub knows that
+	// it had, and begins a new incarnation when it does not. witness is the
+	// cluster that showed it, empty when this replica was there itself.
+	Mend(ctx context.Context, seen Position, witness string) error
 }
 
 // Subscriber keeps an index that follows the feed. Calls come one at a time.
@@ -83,6 +81,9 @@ type FeedConfig struct {
 	// Announced tells whether this replica hears of others' commits, so that
 	// looking for them is only for what was missed. Nil is never.
 	Announced func() bool
+	// Proofs makes what agents show of places that this hub named; nil makes
+	// none, and none is believed.
+	Proofs *Proofs
 	// Registerer takes how late rows are applied.
 	Registerer prometheus.Registerer
 }
@@ -93,6 +94,7 @@ type Feed struct {
 	clock     clock.Clock
 	log       *slog.Logger
 	announced func() bool
+	proofs    *Proofs
 	wake      chan struct{}
 	late      prometheus.Histogram
 
@@ -103,6 +105,7 @@ type Feed struct {
 	readAt      time.Time // when all rows there were had been applied
 	ready       bool
 	moved       chan struct{}
+	recalled    evidence // not looked up yet
 }
 
 // NewFeed returns a Feed that is not ready until Run has built every index.
@@ -119,7 +122,7 @@ func NewFeed(c FeedConfig) (*Feed, error) {
 	if c.Announced == nil {
 		c.Announced = func() bool { return false }
 	}
-	f := &Feed{store: c.Store, clock: c.Clock, log: c.Log, announced: c.Announced, wake: make(chan struct{}, 1), moved: make(chan struct{})}
+	f := &Feed{store: c.Store, clock: c.Clock, log: c.Log, announced: c.Announced, proofs: c.Proofs, wake: make(chan struct{}, 1), moved: make(chan struct{})}
 	f.late = newLateness(c.Registerer)
 	return f, nil
 }
@@ -171,61 +174,6 @@ func (f *Feed) Ready() error {
 		return errcode.New(errcode.Unavailable, "the hub is loading its indexes; try again in a second").After(time.Second)
 	}
 	return nil
-}
-
-// WaitFor returns once this replica is at p or later: at once in the common
-// case, else after at most 2 s with an Unavailable error, so that nobody is
-// ever answered from an older view than he has seen. A place in an incarnation
-// newer than this replica's own waits too; one in an older incarnation does
-// not, the newer life beats it. A place that was not reached is looked up in
-// the database, which may have lost it: only agents are trusted to tell of one.
-func (f *Feed) WaitFor(ctx context.Context, p Position) error {
-	reached, err := f.wait(ctx, p)
-	if err != nil || reached {
-		return err
-	}
-	if err := f.mend(ctx, p, true); err != nil {
-		f.log.Warn("a position that a client has seen cannot be looked up", logkey.Position, p.String(), logkey.Error, err)
-	}
-	return notThere(p)
-}
-
-// WaitOnly is WaitFor for callers whose word must not begin a new incarnation:
-// a place that was not reached is refused and forgotten.
-func (f *Feed) WaitOnly(ctx context.Context, p Position) error {
-	reached, err := f.wait(ctx, p)
-	if err != nil || reached {
-		return err
-	}
-	return notThere(p)
-}
-
-func notThere(p Position) error {
-	return errcode.New(errcode.Unavailable, "this replica has not caught up with position %s yet; try again in a second", p).After(time.Second)
-}
-
-// wait tells whether this replica reached p within the limit.
-func (f *Feed) wait(ctx context.Context, p Position) (bool, error) {
-	if err := f.Ready(); err != nil {
-		return false, err
-	}
-	deadline := f.clock.After(waitLimit)
-	for {
-		f.mu.Lock()
-		behind, moved := f.position.Before(p), f.moved
-		f.mu.Unlock()
-		if !behind {
-			return true, nil
-		}
-		f.Wake()
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			return false, ctx.Err()
-		case <-deadline:
-			return false, nil
-		}
-	}
 }
 
 // Run builds the indexes and follows the feed until the context ends. Failures
@@ -318,7 +266,7 @@ func (f *Feed) turn(ctx context.Context) error {
 			f.mu.Lock()
 			f.readAt = began
 			f.mu.Unlock()
-			return nil
+			return f.weigh(ctx)
 		}
 	}
 }
@@ -355,7 +303,7 @@ func (f *Feed) tail(ctx context.Context, current Incarnation) (int, error) {
 		return 0, err
 	}
 	if len(rows) == 0 {
-		return 0, f.mend(ctx, Position{Incarnation: current.ID, Sequence: at}, false)
+		return 0, f.mend(ctx, evidence{at: Position{Incarnation: current.ID, Sequence: at}})
 	}
 	for _, s := range f.subscribers {
 		if err := s.Apply(ctx, rows); err != nil {
@@ -365,17 +313,6 @@ func (f *Feed) tail(ctx context.Context, current Incarnation) (int, error) {
 	f.advance(Position{Incarnation: current.ID, Sequence: rows[len(rows)-1].Sequence}, true)
 	f.observe(rows)
 	return len(rows), nil
-}
-
-// mend lets a store that can do so find out that a place was lost. A rebuild
-// follows, in the turn that reads the new incarnation.
-func (f *Feed) mend(ctx context.Context, seen Position, claimed bool) error {
-	if m, ok := f.store.(Mender); ok {
-		if err := m.Mend(ctx, seen, claimed); err != nil {
-			return fmt.Errorf("look for position %s: %w", seen, err)
-		}
-	}
-	return nil
 }
 
 func (f *Feed) advance(p Position, ready bool) {

@@ -153,48 +153,6 @@ func TestWaitForTheFutureGivesUpAfterTwoSeconds(t *testing.T) {
 	})
 }
 
-// mending counts who asked for a look at lost places.
-type mending struct {
-	rows
-	claims int
-}
-
-func (m *mending) Mend(_ context.Context, _ event.Position, claimed bool) error {
-	if claimed {
-		m.claims++
-	}
-	return nil
-}
-
-func TestWaitOnlyNeverMends(t *testing.T) {
-	tests := map[string]struct {
-		wait func(*event.Feed, context.Context, event.Position) error
-		want int
-	}{
-		"agents":  {(*event.Feed).WaitFor, 1},
-		"persons": {(*event.Feed).WaitOnly, 0},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := &mending{rows: rows{life: "a"}}
-				feed := start(t, store, &index{})
-				synctest.Wait()
-				if err := tc.wait(feed, t.Context(), event.Position{Incarnation: "a", Sequence: 9}); !errcode.Is(err, errcode.Unavailable) {
-					t.Errorf("err = %v", err)
-				}
-				if store.claims != tc.want {
-					t.Errorf("%d claims reached the store, want %d", store.claims, tc.want)
-				}
-				store.add("one")
-				if err := tc.wait(feed, t.Context(), event.Position{Incarnation: "a", Sequence: 1}); err != nil {
-					t.Errorf("a place that is reached: %v", err)
-				}
-			})
-		})
-	}
-}
-
 func TestDroppedRowsAndNewLivesRebuild(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, i := &rows{life: "a"}, &index{}

@@ -15,10 +15,10 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// claimPause is how old an incarnation must be before a position that only a
-// client claims can end it, so that a client that lies cannot make the whole
-// fleet resync more often than that.
-const claimPause = 10 * time.Minute
+// lossTolerated is how old the last row that is left may be. When it is older,
+// what was lost may be hours of work, as after a restore of the database's own
+// backup or of a disk, and a person must confirm. Agents draw the same line.
+const lossTolerated = 10 * time.Minute
 
 const selectIncarnation = `SELECT id, started_at, parent_id, parent_kept_sequence, parent_kept_at, confirmed
 	FROM incarnations ORDER BY id DESC LIMIT 1`
@@ -140,29 +140,18 @@ func (s *Store) ConfirmIncarnation(ctx context.Context) (present event.Incarnati
 	return present, err
 }
 
-// Mend begins a new incarnation when seen is a place that the database does
-// not have any more: a fail-over that lost its last seconds. It asks the
-// database itself, so it is not fooled by a view that is late, and does
-// nothing in the common case. claimed says that only a client told us of seen;
-// it is believed once in ten minutes.
-func (s *Store) Mend(ctx context.Context, seen event.Position, claimed bool) error {
+// Mend begins a new incarnation when seen, which this hub once named, is a place
+// that the database itself does not have any more, after a fail-over that lost
+// its last seconds or a copy of yesterday's. It does nothing in the common case.
+// witness is the cluster that showed the proof of seen, empty when this replica
+// was there itself.
+func (s *Store) Mend(ctx context.Context, seen event.Position, witness string) error {
 	h, err := s.readHead(ctx, s.read)
 	if err != nil || !(event.Position{Incarnation: h.incarnation, Sequence: h.sequence}).Before(seen) {
 		return err
 	}
-	present, err := s.Incarnation(ctx)
-	if err != nil || present.ID != h.incarnation {
-		return err
-	}
-	now := s.clock.Now()
-	if claimed {
-		// Later than now is nothing that a hub ever said.
-		start := incarnationStart(seen.Incarnation)
-		if start.IsZero() || start.After(now) || now.Sub(present.StartedAt) < claimPause {
-			return nil
-		}
-	}
-	s.log.Warn("the database lost rows that were committed", logkey.Position, seen.String())
-	_, err = s.BeginIncarnation(ctx, h.incarnation, seen.Incarnation, true)
+	confirmed := s.clock.Now().Sub(clock.FromMicros(h.at)) < lossTolerated
+	s.log.Warn("the database lost rows that were committed", logkey.Position, seen.String(), "kept", h.sequence, logkey.Cluster, witness, "confirmed", confirmed)
+	_, err = s.BeginIncarnation(ctx, h.incarnation, seen.Incarnation, confirmed)
 	return err
 }

@@ -88,38 +88,41 @@ func TestManyBeginOneIncarnation(t *testing.T) {
 	})
 }
 
-func TestLostSecondsBeginAnIncarnation(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		now := clock.NewManual(time.Now())
-		p.config.Clock = now
-		s, ctx := p.open(t), t.Context()
-		write(t, s, "a")
-		first := present(t, s)
-		at := func(sequence int64) event.Position { return event.Position{Incarnation: first.ID, Sequence: sequence} }
-		mend := func(seen event.Position, claimed bool) string {
-			t.Helper()
-			if err := s.Mend(ctx, seen, claimed); err != nil {
-				t.Fatal(err)
-			}
-			return present(t, s).ID
-		}
-		if id := mend(at(1), false); id != first.ID {
-			t.Fatal("an incarnation began although nothing is lost")
-		}
-		if id := mend(at(9), true); id != first.ID {
-			t.Fatal("a client's claim ended an incarnation that is younger than ten minutes")
-		}
-		now.Advance(11 * time.Minute)
-		if id := mend(event.Position{Incarnation: "ffffffffffffff-0000", Sequence: 1}, true); id != first.ID {
-			t.Fatal("a claim from the future ended an incarnation")
-		}
-		if id := mend(at(9), false); id <= first.ID {
-			t.Fatal("this replica's own position is lost and no incarnation began")
-		}
-		if next := present(t, s); next.ParentID != first.ID || next.ParentKeptSequence != 1 || !next.Confirmed {
-			t.Fatalf("%+v", next)
-		}
-	})
+// What is lost ends the incarnation. The next one goes on by itself when the
+// database has rows of the last ten minutes, and else waits for a person.
+func TestLostRowsBeginAnIncarnation(t *testing.T) {
+	for what, tc := range map[string]struct {
+		later     time.Duration
+		confirmed bool
+	}{
+		"seconds": {0, true},
+		"hours":   {time.Hour, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, p place) {
+				now := clock.NewManual(time.Now())
+				p.config.Clock = now
+				s, ctx := p.open(t), t.Context()
+				write(t, s, "a")
+				first := present(t, s)
+				at := func(sequence int64) event.Position { return event.Position{Incarnation: first.ID, Sequence: sequence} }
+				now.Advance(tc.later)
+				if err := s.Mend(ctx, at(1), "edge-1"); err != nil || present(t, s).ID != first.ID {
+					t.Fatalf("an incarnation began although nothing is lost: %v", err)
+				}
+				if err := s.Mend(ctx, at(9), "edge-1"); err != nil {
+					t.Fatal(err)
+				}
+				next := present(t, s)
+				if next.ID <= first.ID || next.ParentID != first.ID || next.ParentKeptSequence != 1 || next.Confirmed != tc.confirmed {
+					t.Fatalf("%+v", next)
+				}
+				if err := s.Mend(ctx, at(9), "edge-2"); err != nil || present(t, s) != next {
+					t.Errorf("the same place ended the next one too: %v", err)
+				}
+			})
+		})
+	}
 }
 
 // A fail-over loses the last seconds: the replica that read them finds out by

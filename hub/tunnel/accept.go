@@ -76,24 +76,21 @@ func (t *Tunnels) admit(r *http.Request) (p identity.Principal, err error) {
 		return p, errcode.New(errcode.Unavailable, "many agents dial at once; come again in a few seconds").After(2 * time.Second)
 	}
 	bearer := bearertoken.Of(r.Header)
-	if p, err = t.Identity.Authenticate(r.Context(), bearer); err != nil {
-		return p, err
-	}
-	if p.Kind != identity.KindCluster {
-		return p, errcode.New(errcode.Forbidden, "this address is for agents; a token of kind %s does not work here", p.Kind)
-	}
 	seen, err := event.ParsePosition(r.Header.Get("Axle-Seen"))
 	if err != nil {
 		return p, err
 	}
-	if t.Feed.Position().Before(seen) {
-		if err := t.Feed.WaitFor(r.Context(), seen); err != nil {
-			return p, err
-		}
-		// What came meanwhile may be that the token was revoked.
-		return t.Identity.Authenticate(r.Context(), bearer)
+	err = t.Feed.CatchUp(r.Context(), seen, func(ctx context.Context) error {
+		_, err := t.Identity.Authenticate(ctx, bearer)
+		return err
+	})
+	if err != nil {
+		return p, err
 	}
-	return p, nil
+	if p, err = t.Identity.Authenticate(r.Context(), bearer); err == nil && p.Kind != identity.KindCluster {
+		err = errcode.New(errcode.Forbidden, "this address is for agents; a token of kind %s does not work here", p.Kind)
+	}
+	return p, err
 }
 
 // refuse answers with an error as the agents' edge does.

@@ -66,7 +66,9 @@ type Desired interface {
 type Feed interface {
 	Position() event.Position
 	Incarnation() event.Incarnation
-	WaitFor(ctx context.Context, p event.Position) error
+	// CatchUp returns Unavailable when the position is not reached within 2 s,
+	// or the caller is not known.
+	CatchUp(ctx context.Context, seen event.Position, known func(context.Context) error) error
 }
 
 // Replicas are the others of this hub.

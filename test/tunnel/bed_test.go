@@ -67,9 +67,11 @@ func (d *directory) ETag(cluster string) (string, error) {
 	return d.etags[cluster], nil
 }
 
-func (d *directory) Position() event.Position                      { return event.Position{Incarnation: "i", Sequence: 7} }
-func (d *directory) Incarnation() event.Incarnation                { return event.Incarnation{ID: "i"} }
-func (d *directory) WaitFor(context.Context, event.Position) error { return nil }
+func (d *directory) Position() event.Position       { return event.Position{Incarnation: "i", Sequence: 7} }
+func (d *directory) Incarnation() event.Incarnation { return event.Incarnation{ID: "i"} }
+func (d *directory) CatchUp(context.Context, event.Position, func(context.Context) error) error {
+	return nil
+}
 func (d *directory) set(do func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -12,6 +12,8 @@
 // Every request carries "Authorization: Bearer <deploy token>" and "Axle-Seen:
 // <position>", every answer "Axle-Position: <position>". A position is written
 // "<incarnation>.<sequence>"; incarnations compare as text, newest last.
+// What is news comes with "Axle-Position-Proof"; after an answer of a replica
+// that is behind an agent shows "Axle-Seen-Proof: <position> <proof>".
 //
 // History of the protocol:
 //
