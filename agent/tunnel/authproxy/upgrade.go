@@ -6,24 +6,12 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"net"
 	"net/http"
 	"net/netip"
 	"os"
-	"strings"
-	"time"
-
-	"github.com/axle-cd/axle/internal/errcode"
-)
-
-const (
-	// maxAnswerHead bounds the head of an answer to a request for an upgrade.
-	maxAnswerHead = 1 << 20
-	// maxInterim is how many answers of 1xx may come before one that counts.
-	maxInterim = 5
 )
 
 // upgrader makes requests that change protocols, each on a connection of its
@@ -31,29 +19,13 @@ const (
 // which hand it to each other. It is an http.RoundTripper for requests without
 // a body. The body of an answer that changes protocols is the connection behind its
 // head, an *afterHead.
-type upgrader struct {
-	dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// config is nil where the API server speaks no TLS.
-	config *tls.Config
-}
+type upgrader struct{ dialer }
 
 // newUpgrader returns one that takes a shorter key exchange where the API server
 // is near.
-func newUpgrader(dial func(ctx context.Context, network, address string) (net.Conn, error), config *tls.Config, host string) *upgrader {
-	if dial == nil {
-		dial = (&net.Dialer{}).DialContext
-	}
-	u := &upgrader{dial: dial}
-	if config == nil {
-		return u
-	}
-	u.config = config.Clone()
-	u.config.NextProtos = []string{"http/1.1"}
-	u.config.ClientSessionCache = tls.NewLRUClientSessionCache(idleConnections)
-	if u.config.ServerName == "" {
-		u.config.ServerName = host
-	}
-	if near(host) {
+func newUpgrader(dial dialFunc, config *tls.Config, host string) *upgrader {
+	u := &upgrader{newDialer(dial, config, host)}
+	if u.config != nil && near(host) {
 		u.config.CurvePreferences = []tls.CurveID{tls.X25519, tls.CurveP256}
 	}
 	return u
@@ -73,16 +45,13 @@ func near(host string) bool {
 // closes the connection, until it has changed protocols.
 func (u *upgrader) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx := r.Context()
-	beneath, err := u.connect(ctx, r)
+	conn, beneath, err := u.connect(r)
 	if err != nil {
 		return nil, err
 	}
-	c := &afterHead{Conn: beneath, beneath: beneath}
-	if u.config != nil && r.URL.Scheme == "https" {
-		c.Conn = tls.Client(beneath, u.config)
-	}
+	c := &afterHead{Conn: conn, beneath: beneath}
 	stop := context.AfterFunc(ctx, func() { beneath.Close() })
-	response, err := c.ask(ctx, r)
+	response, err := c.ask(r)
 	if err == nil && response.StatusCode != http.StatusSwitchingProtocols {
 		response.Body = lastBody{response.Body, c, stop}
 		return response, nil
@@ -96,21 +65,6 @@ func (u *upgrader) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	response.Body = c
 	return response, nil
-}
-
-func (u *upgrader) connect(ctx context.Context, r *http.Request) (*prompt, error) {
-	port := r.URL.Port()
-	if port == "" {
-		port = "80"
-		if r.URL.Scheme == "https" {
-			port = "443"
-		}
-	}
-	conn, err := u.dial(ctx, "tcp", net.JoinHostPort(r.URL.Hostname(), port))
-	if err != nil {
-		return nil, err
-	}
-	return &prompt{Conn: conn}, nil
 }
 
 // prompt is a connection that can be told not to wait when it is read.
@@ -146,18 +100,7 @@ type afterHead struct {
 }
 
 // ask sends a request and reads the head of its answer.
-func (c *afterHead) ask(ctx context.Context, r *http.Request) (*http.Response, error) {
-	if t, ok := c.Conn.(*tls.Conn); ok {
-		if err := c.SetDeadline(time.Now().Add(handshakeLimit)); err != nil {
-			return nil, err
-		}
-		if err := t.HandshakeContext(ctx); err != nil {
-			return nil, err
-		}
-		if err := c.SetDeadline(time.Time{}); err != nil {
-			return nil, err
-		}
-	}
+func (c *afterHead) ask(r *http.Request) (*http.Response, error) {
 	if err := plain(r.Header); err != nil {
 		return nil, err
 	}
@@ -171,32 +114,9 @@ func (c *afterHead) ask(ctx context.Context, r *http.Request) (*http.Response, e
 	}
 	limited := &io.LimitedReader{R: c.Conn, N: maxAnswerHead}
 	c.ahead = bufio.NewReaderSize(limited, upgradeBuffer)
-	for range maxInterim {
-		response, err := http.ReadResponse(c.ahead, r)
-		if err != nil {
-			return nil, err
-		}
-		if response.StatusCode == http.StatusSwitchingProtocols || response.StatusCode >= http.StatusOK {
-			limited.N = math.MaxInt64
-			return response, nil
-		}
-	}
-	return nil, fmt.Errorf("the API server sent %d answers that say nothing", maxInterim)
-}
-
-// plain refuses headers that would be more than one line.
-func plain(h http.Header) error {
-	for name, values := range h {
-		if !token(name) {
-			return errcode.New(errcode.Invalid, "%.40q is no name of a header", name)
-		}
-		for _, v := range values {
-			if strings.ContainsFunc(v, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
-				return errcode.New(errcode.Invalid, "the value of header %.40q has a control character", name)
-			}
-		}
-	}
-	return nil
+	response, err := readAnswer(c.ahead, r)
+	limited.N = math.MaxInt64
+	return response, err
 }
 
 // Read reads what follows the head.
@@ -237,12 +157,4 @@ type lastBody struct {
 func (b lastBody) Close() error {
 	b.stop()
 	return b.conn.Close()
-}
-
-// hostOf is a URL's host without its port.
-func hostOf(hostport string) string {
-	if host, _, err := net.SplitHostPort(hostport); err == nil {
-		return host
-	}
-	return strings.Trim(hostport, "[]")
 }

@@ -36,8 +36,9 @@ const (
 // wakes half as many goroutines for a short answer and copies a long one less
 // often, and on a connection that was closed meanwhile a read is begun again.
 type ways struct {
-	single, shared, upgrade http.RoundTripper
-	singles, shareds        *http.Transport
+	// read is single where the API server is reached through a proxy.
+	read, single, shared, upgrade http.RoundTripper
+	idle                          []interface{ CloseIdleConnections() }
 }
 
 func newWays(c *rest.Config, host string) (w ways, err error) {
@@ -45,14 +46,34 @@ func newWays(c *rest.Config, host string) (w ways, err error) {
 	if err != nil {
 		return w, fmt.Errorf("the API server's TLS: %w", err)
 	}
-	if w.singles, w.single, err = newWay(c, config, false); err != nil {
+	single, wrapped, err := newWay(c, config, false)
+	if err != nil {
+		return w, err
+	}
+	w.single, w.idle = wrapped, append(w.idle, single)
+	if w.read, err = w.reads(c, config, host); err != nil {
 		return w, err
 	}
 	if w.upgrade, err = upgradeWay(c, config, host); err != nil {
 		return w, err
 	}
-	w.shareds, w.shared, err = newWay(c, config, true)
+	shared, wrapped, err := newWay(c, config, true)
+	w.shared, w.idle = wrapped, append(w.idle, shared)
 	return w, err
+}
+
+// reads is the way of what has no body and may be asked twice.
+func (w *ways) reads(c *rest.Config, config *tls.Config, host string) (http.RoundTripper, error) {
+	if c.Proxy != nil {
+		return w.single, nil
+	}
+	d := &direct{dialer: newDialer(c.Dial, config, host)}
+	w.idle = append(w.idle, d)
+	wrapped, err := rest.HTTPWrappersForConfig(c, d)
+	if err != nil {
+		return nil, fmt.Errorf("the agent's own credentials: %w", err)
+	}
+	return wrapped, nil
 }
 
 // upgradeWay is for connections that are used once.
@@ -99,13 +120,18 @@ func (w ways) choose(request *http.Request, info kubereq.Info) http.RoundTripper
 	if request.Header["Upgrade"] != nil {
 		return w.upgrade
 	}
-	if request.ContentLength < 0 || request.ContentLength > largeBody || info.Verb == "get" || info.Verb == "list" || info.Connects() {
+	read := info.Verb == "get" || info.Verb == "list"
+	switch {
+	case read && request.ContentLength == 0:
+		return w.read
+	case read || request.ContentLength < 0 || request.ContentLength > largeBody || info.Connects():
 		return w.single
 	}
 	return w.shared
 }
 
 func (w ways) close() {
-	w.singles.CloseIdleConnections()
-	w.shareds.CloseIdleConnections()
+	for _, one := range w.idle {
+		one.CloseIdleConnections()
+	}
 }

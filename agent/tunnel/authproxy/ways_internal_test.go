@@ -21,9 +21,10 @@ func TestWaysAreChosenByWhatFlows(t *testing.T) {
 		upgrade     bool
 		want        http.RoundTripper
 	}{
-		"a short answer":       {method: "GET", uri: "/api/v1/namespaces/default", want: w.single},
-		"no resource":          {method: "GET", uri: "/version", want: w.single},
-		"a list":               {method: "GET", uri: "/api/v1/pods", want: w.single},
+		"a short answer":       {method: "GET", uri: "/api/v1/namespaces/default", want: w.read},
+		"no resource":          {method: "GET", uri: "/version", want: w.read},
+		"a list":               {method: "GET", uri: "/api/v1/pods", want: w.read},
+		"a read with a body":   {method: "GET", uri: "/api/v1/pods", length: 5, want: w.single},
 		"a watch":              {method: "GET", uri: "/api/v1/pods?watch=true", want: w.shared},
 		"an old watch":         {method: "GET", uri: "/api/v1/watch/pods", want: w.shared},
 		"a short write":        {method: "POST", uri: "/api/v1/namespaces/default/pods", length: 2000, want: w.shared},
