@@ -6,6 +6,7 @@
 //	  -> http.Server on that one connection
 //	       Control    hello, pings, hints, go-away; lives as long as it
 //	       POST /stream   one request of somebody; Config.Streams serves it
+//	     beside it, frames of internal/unary: one short request each
 //	  -> at its end dial anew with full jitter; at a go-away dial first, and let
 //	     the streams of the old connection end
 //

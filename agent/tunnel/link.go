@@ -16,6 +16,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/stackroom"
+	"github.com/axle-cd/axle/internal/unary"
 	"github.com/axle-cd/axle/internal/wsconn"
 )
 
@@ -34,9 +35,11 @@ const (
 
 // link is one connection, served.
 type link struct {
-	t    *Tunnel
-	conn *endingConn
-	done chan struct{} // the connection is closed
+	t      *Tunnel
+	conn   *endingConn
+	joined *wsconn.Joined
+	asked  asked
+	done   chan struct{} // the connection is closed
 	// greeted is closed by the hello; leave gets the spread of a go-away.
 	greeted chan struct{}
 	leave   chan time.Duration
@@ -60,7 +63,10 @@ func (c *endingConn) Close() error {
 
 func newLink(t *Tunnel, conn net.Conn) *link {
 	done := make(chan struct{})
-	return &link{t: t, conn: &endingConn{Conn: wsconn.Join(conn, false), done: done}, done: done, greeted: make(chan struct{}), leave: make(chan time.Duration, 1)}
+	joined := wsconn.Join(conn, false)
+	l := &link{t: t, conn: &endingConn{Conn: joined, done: done}, joined: joined, done: done, greeted: make(chan struct{}), leave: make(chan time.Duration, 1)}
+	joined.Receive(unary.MaxFrame, l.receiveUnary)
+	return l
 }
 
 func (l *link) close() { _ = l.conn.Close() }
@@ -98,6 +104,7 @@ func (l *link) serve(ctx context.Context) {
 	<-l.done
 	cancel()
 	_ = srv.Close()
+	l.asked.end()
 	l.serving.Wait()
 	select {
 	case <-l.greeted:
@@ -150,8 +157,9 @@ func (l *link) Control(_ context.Context, r *connect.Request[agentv1.ControlRequ
 }
 
 // protocolVersion is the history number of what runs in the connection: from 2
-// on the head of a request without a body may come in a header.
-const protocolVersion = 2
+// on the head of a request without a body may come in a header, from 3 on such a
+// request may be one frame.
+const protocolVersion = 3
 
 // maxSpread bounds what a hub may ask an agent to wait.
 const maxSpread = 10 * time.Minute
@@ -197,30 +205,38 @@ func (l *link) stream(w http.ResponseWriter, r *http.Request) {
 	stackroom.Grow()
 	l.serving.Add(1)
 	defer l.serving.Done()
-	l.t.mu.Lock()
-	l.t.status.Streams++
-	l.t.mu.Unlock()
+	if number := r.Header.Get(unary.Header); number != "" {
+		l.goesOn(w, r, number)
+		return
+	}
 	s := &Stream{head: &agentv1.StreamHead{}, request: r, writer: w, flusher: http.NewResponseController(w)}
 	if err := s.readHead(); err != nil {
 		http.Error(w, "the stream's head cannot be read", http.StatusBadRequest)
 		return
 	}
+	l.answer(r.Context(), s)
+	if s.answered {
+		// What is left of the request is not read by anybody.
+		_ = r.Body.Close()
+	}
+}
+
+// answer lets a stream be served.
+func (l *link) answer(ctx context.Context, s *Stream) {
+	l.t.mu.Lock()
+	l.t.status.Streams++
+	l.t.mu.Unlock()
 	switch {
 	case l.t.Streams == nil:
 		s.Fail(errcode.New(errcode.Forbidden, "this agent lets nobody into its cluster"))
 	case s.head.GetIdentity().GetUser() == "":
 		s.Fail(errcode.New(errcode.Invalid, "the stream says nobody's name"))
 	default:
-		l.t.Streams.ServeStream(r.Context(), s)
+		l.t.Streams.ServeStream(ctx, s)
 	}
-	if !s.answered {
-		if w.Header().Get(http.TrailerPrefix+failureTrailer) == "" {
-			s.Fail(errcode.New(errcode.Internal, "the agent gave no answer"))
-		}
-		return
+	if !s.answered && s.writer.Header().Get(http.TrailerPrefix+failureTrailer) == "" {
+		s.Fail(errcode.New(errcode.Internal, "the agent gave no answer"))
 	}
-	// What is left of the request is not read by anybody.
-	_ = r.Body.Close()
 }
 
 var _ io.ReadWriter = (*Stream)(nil)

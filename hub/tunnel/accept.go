@@ -25,8 +25,9 @@ const (
 	// protocol runs inside the WebSocket.
 	protocol = "axle.tunnel.v1"
 	// protocolVersion is the history number of what runs in the connection:
-	// from 2 on the head of a request without a body may come in a header.
-	protocolVersion = 2
+	// from 2 on the head of a request without a body may come in a header, from 3
+	// on such a request may be one frame.
+	protocolVersion = 3
 	// inlineSince is that version.
 	inlineSince = 2
 	// modeHeader is sent by agents that want no tunnel by this request.
@@ -113,11 +114,13 @@ func (t *Tunnels) greet(ctx context.Context, conn net.Conn, p identity.Principal
 		clusterID: p.ID, clusterName: p.Name, tokenID: p.TokenID, remote: remote,
 		since: now, endsAt: now.Add(jitter.Add(t.MaxLife, t.LifeSpread)), users: map[string]int{},
 	}
-	c.raw = &heardConn{Conn: wsconn.Join(conn, true), ended: func() { t.ended(c) }}
+	joined := wsconn.Join(conn, true)
+	unanswered := receiveUnary(joined)
+	c.raw = &heardConn{Conn: joined, asked: unanswered, ended: func() { t.ended(c) }}
 	cc, err := client(ctx, t.transport, c.raw)
 	if err == nil {
 		c.cc, c.agent = cc, controlOf(cc)
-		err = t.hello(ctx, c)
+		err = t.hello(ctx, c, unanswered)
 	}
 	if err == nil {
 		err = t.hold(c)
@@ -134,7 +137,7 @@ func (t *Tunnels) greet(ctx context.Context, conn net.Conn, p identity.Principal
 	t.recheck(c)
 }
 
-func (t *Tunnels) hello(ctx context.Context, c *connection) error {
+func (t *Tunnels) hello(ctx context.Context, c *connection, unanswered *asked) error {
 	answer, err := c.say(ctx, t.HelloWithin, &agentv1.ControlRequest{Message: &agentv1.ControlRequest_Hello{Hello: &agentv1.TunnelHello{
 		ProtocolVersion: protocolVersion, Version: buildinfo.Version, ClusterId: c.clusterID,
 		MaxLifeMicros: t.MaxLife.Microseconds(), Replica: t.Replica,
@@ -144,6 +147,9 @@ func (t *Tunnels) hello(ctx context.Context, c *connection) error {
 	}
 	c.version, c.proxy = answer.GetHello().GetVersion(), answer.GetHello().GetProxy()
 	c.inline = answer.GetHello().GetProtocolVersion() >= inlineSince
+	if answer.GetHello().GetProtocolVersion() >= unarySince {
+		c.asked = unanswered
+	}
 	return nil
 }
 

@@ -42,6 +42,8 @@ type connection struct {
 	proxy, version                  string
 	// inline: the agent takes heads in headers.
 	inline bool
+	// asked are requests of one frame; nil when the agent takes none.
+	asked *asked
 
 	// The following are guarded by Tunnels.mu.
 	streams  int
@@ -58,6 +60,7 @@ type heardConn struct {
 	heard atomic.Int64 // nanoseconds since 1970
 	once  sync.Once
 	ended func()
+	asked *asked // that end with it; nil between replicas
 }
 
 // Read implements net.Conn.
@@ -65,6 +68,9 @@ func (c *heardConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
 		c.heard.Store(time.Now().UnixNano())
+	}
+	if err != nil && c.asked != nil {
+		c.asked.end()
 	}
 	return n, err
 }

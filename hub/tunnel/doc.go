@@ -4,7 +4,8 @@
 //
 //	agent --GET /agent/v1/tunnel--> ServeHTTP: token, upgrade, HTTP/2 as client
 //	                                  |-> Control: hello, pings, hints, go-away
-//	edge  --Open(cluster, head)--> connection here   -> a stream of its own
+//	edge  --Open(cluster, head)--> connection here   -> a stream of its own,
+//	                            |                       or a frame each way
 //	                            `> connection there  -> the replica that has it,
 //	                                                    by a signed peer call
 //	feed  --Apply--> token gone: close; desired list changed: hint

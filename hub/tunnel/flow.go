@@ -129,13 +129,23 @@ func (f *flow) begin(via http.RoundTripper, uri string, header http.Header, head
 
 // prepare is begin for a request without a body, along a connection whose other
 // end takes heads in headers: one frame. It leaves when its answer is asked for,
-// so that nobody else need wait for it.
-func (f *flow) prepare(via http.RoundTripper, head []byte) {
-	r := (&http.Request{
-		Method: http.MethodPost, URL: streamURL, Host: streamURL.Host, Proto: "HTTP/2.0", ProtoMajor: 2,
-		Header: http.Header{headHeader: {base64.RawStdEncoding.EncodeToString(head)}, "User-Agent": noAgent},
-	}).WithContext(f.ctx)
+// so that nobody else need wait for it. With asked the answer is one frame too,
+// if it is short.
+func (f *flow) prepare(via http.RoundTripper, head []byte, asked *asked) {
+	if asked != nil {
+		f.send = func() { f.ended(asked.ask(f.ctx, via, head)) }
+		return
+	}
+	r := streamRequest(f.ctx, headHeader, base64.RawStdEncoding.EncodeToString(head))
 	f.send = func() { f.ended(via.RoundTrip(r)) }
+}
+
+// streamRequest begins a stream by one header.
+func streamRequest(ctx context.Context, name, value string) *http.Request {
+	return (&http.Request{
+		Method: http.MethodPost, URL: streamURL, Host: streamURL.Host, Proto: "HTTP/2.0", ProtoMajor: 2,
+		Header: http.Header{name: {value}, "User-Agent": noAgent},
+	}).WithContext(ctx)
 }
 
 func (f *flow) ended(r *http.Response, err error) {

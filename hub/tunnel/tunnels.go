@@ -241,7 +241,7 @@ func (t *Tunnels) open(ctx context.Context, clusterID string, head *agentv1.Stre
 	t.count(s)
 	t.mu.Unlock()
 	if !hasBody(head) && c.inline && len(raw) <= maxInline {
-		s.prepare(c.cc, raw)
+		s.prepare(c.cc, raw, c.unary(head))
 	} else {
 		s.begin(c.cc, streamPath, http.Header{}, raw, hasBody(head))
 	}

@@ -121,6 +121,16 @@ func (i Info) Reads() bool {
 	return !i.Connects() && (i.Verb == "get" || i.Verb == "list" || i.Verb == "watch")
 }
 
+// Short reports whether the API server itself answers, with one object or little
+// else, and ends the answer by itself: logs may go on, and what other
+// subresources say is their own affair.
+func (i Info) Short() bool {
+	return i.Verb == "get" && slices.Contains(ofItself, i.Subresource)
+}
+
+// ofItself are subresources that are a part of their object, and none.
+var ofItself = []string{"", "status", "scale"}
+
 // IsResource reports whether the request is for a resource at all.
 func (i Info) IsResource() bool { return i.Resource != "" }
 

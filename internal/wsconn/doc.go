@@ -6,7 +6,8 @@
 // It knows binary frames and nothing more: no extensions, no texts, no
 // messages; where a frame ends means nothing. Programs whose messages matter
 // need a library for WebSockets instead. Joined lies between it and HTTP/2, and
-// makes one write of a message's headers and the beginning of its body.
+// makes one write of a message's headers and the beginning of its body; it also
+// carries frames of our own beside those of HTTP/2 (internal/unary says which).
 //
 // Invariants: a Write becomes frames of at most 64 KiB, each in one Write of
 // the connection beneath, so that TLS makes one record of it where it can, and

@@ -3,6 +3,7 @@ package tunnel_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -93,7 +94,11 @@ func (a *firstAgent) stream(w http.ResponseWriter, r *http.Request) {
 	a.headers = append(a.headers, r.Header.Clone())
 	a.mu.Unlock()
 	head := &agentv1.StreamHead{}
-	if err := frame.ReadMax(r.Body, head, 1<<20); err != nil {
+	var from io.Reader = r.Body
+	if text := r.Header.Get("Axle-Head"); text != "" && a.version >= 2 {
+		from = base64.NewDecoder(base64.RawStdEncoding, strings.NewReader(text))
+	}
+	if err := frame.ReadMax(from, head, 1<<20); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
@@ -116,11 +121,11 @@ func (f flushing) Write(p []byte) (int, error) {
 	return n, errors.Join(err, f.control.Flush())
 }
 
-// TestAgentsOfTheFirstVersion: a GET, a watch and a command through an agent
+// TestAgentsOfOlderVersions: a GET, a short one, a watch and a command through an agent
 // that does not know what came later, also beside one that does.
-func TestAgentsOfTheFirstVersion(t *testing.T) {
+func TestAgentsOfOlderVersions(t *testing.T) {
 	t.Parallel()
-	for name, version := range map[string]int32{"the first": 1, "one that says none": 0} {
+	for name, version := range map[string]int32{"the second": 2, "the first": 1, "one that says none": 0} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newDirectory("old", "new")
@@ -148,6 +153,9 @@ func TestAgentsOfTheFirstVersion(t *testing.T) {
 			get := head("ann", 0, "")
 			if text := h.read(t, "old", get); text != "ann GET /api" {
 				t.Errorf("a GET is answered with %q", text)
+			}
+			if text := h.read(t, "old", short("/api/v1")); text != "ann GET /api/v1" {
+				t.Errorf("a short GET is answered with %q", text)
 			}
 			mustAsk(t, h, "new", "")
 
@@ -185,11 +193,11 @@ func TestAgentsOfTheFirstVersion(t *testing.T) {
 			}
 			a.mu.Lock()
 			defer a.mu.Unlock()
-			if len(a.headers) != 3 {
+			if len(a.headers) != 4 {
 				t.Errorf("%d streams", len(a.headers))
 			}
 			for _, h := range a.headers {
-				if h.Get("Axle-Head") != "" {
+				if version < 2 && h.Get("Axle-Head") != "" {
 					t.Errorf("it was sent what it does not know: %v", h)
 				}
 			}

@@ -111,13 +111,13 @@ func (p *Proxy) Serve(ctx context.Context, s Stream) {
 		return
 	}
 	begin := s.Answer
-	if whole(info, response) {
+	if head.GetShortAnswer() || whole(info, response) {
 		begin = s.Begin
 	}
 	if err := begin(p.answer(response)); err != nil {
 		return
 	}
-	relayBody(s, response)
+	relayBody(s, response, head.GetShortAnswer())
 }
 
 // wholeBytes is how long an answer is at most that leaves together with its

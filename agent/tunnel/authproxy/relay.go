@@ -14,9 +14,9 @@ import (
 
 // relayBody sends the answer's body on. When nobody knows where it ends, each read
 // leaves at once: a watch's event must not wait for the next one.
-func relayBody(s Stream, response *http.Response) {
+func relayBody(s Stream, response *http.Response, short bool) {
 	var flush func() error
-	if response.ContentLength < 0 {
+	if response.ContentLength < 0 && !short {
 		flush = s.Flush
 	}
 	if _, err := relay.Copy(s, response.Body, flush); err != nil && !errors.Is(err, relay.ErrWrite) {

@@ -508,7 +508,10 @@ type StreamHead struct {
 	// The protocol asked for by an Upgrade, empty for none.
 	Upgrade string `protobuf:"bytes,6,opt,name=upgrade,proto3" json:"upgrade,omitempty"`
 	// Joins the hub's audit record with the agent's log.
-	RequestId     string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// The answer is one object or little else, is the API server's own and ends by
+	// itself: it may be kept until it is whole, and sent in one frame.
+	ShortAnswer   bool `protobuf:"varint,8,opt,name=short_answer,json=shortAnswer,proto3" json:"short_answer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -590,6 +593,13 @@ func (x *StreamHead) GetRequestId() string {
 		return x.RequestId
 	}
 	return ""
+}
+
+func (x *StreamHead) GetShortAnswer() bool {
+	if x != nil {
+		return x.ShortAnswer
+	}
+	return false
 }
 
 // StreamIdentity is as whom the agent asks. A head without a user is refused.
@@ -793,7 +803,7 @@ const file_agent_v1_tunnel_proto_rawDesc = "" +
 	"\rspread_micros\x18\x03 \x01(\x03R\fspreadMicros\"K\n" +
 	"\fTunnelGoAway\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12#\n" +
-	"\rspread_micros\x18\x02 \x01(\x03R\fspreadMicros\"\x97\x02\n" +
+	"\rspread_micros\x18\x02 \x01(\x03R\fspreadMicros\"\xba\x02\n" +
 	"\n" +
 	"StreamHead\x129\n" +
 	"\bidentity\x18\x01 \x01(\v2\x1d.axle.agent.v1.StreamIdentityR\bidentity\x12\x16\n" +
@@ -804,7 +814,8 @@ const file_agent_v1_tunnel_proto_rawDesc = "" +
 	"\x0econtent_length\x18\x05 \x01(\x03R\rcontentLength\x12\x18\n" +
 	"\aupgrade\x18\x06 \x01(\tR\aupgrade\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\a \x01(\tR\trequestId\"<\n" +
+	"request_id\x18\a \x01(\tR\trequestId\x12!\n" +
+	"\fshort_answer\x18\b \x01(\bR\vshortAnswer\"<\n" +
 	"\x0eStreamIdentity\x12\x12\n" +
 	"\x04user\x18\x01 \x01(\tR\x04user\x12\x16\n" +
 	"\x06groups\x18\x02 \x03(\tR\x06groups\":\n" +

@@ -63,6 +63,7 @@ func (p *Proxy) read(r *http.Request) (*asked, error) {
 		return nil, err
 	}
 	a.info = kubereq.Parse(r.Method, a.head.GetRequestUri())
+	a.head.ShortAnswer = a.info.Short() && r.ContentLength == 0
 	return a, a.readHeaders(r)
 }
 

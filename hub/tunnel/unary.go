@@ -1,0 +1,136 @@
+package tunnel
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/unary"
+	"github.com/axle-cd/axle/internal/wsconn"
+)
+
+// unarySince is the version of an agent's protocol from which on it takes
+// requests that are one frame.
+const unarySince = 3
+
+// asked are the requests of one frame that go along a connection and are not
+// answered.
+type asked struct {
+	along *wsconn.Joined
+
+	mu sync.Mutex
+	// last is the number of the newest; waiting is nil once the connection
+	// ended.
+	last    uint32
+	waiting map[uint32]chan said
+}
+
+// said is what came for one of them.
+type said struct {
+	kind    unary.Kind
+	content []byte
+}
+
+var errTunnelEnded = errors.New("the connection ended")
+
+// receiveUnary lets a connection answer requests of one frame.
+func receiveUnary(along *wsconn.Joined) *asked {
+	a := &asked{along: along, waiting: map[uint32]chan said{}}
+	along.Receive(unary.MaxFrame, a.came)
+	return a
+}
+
+// came takes a frame of the agent. What nobody waits for is nothing.
+func (a *asked) came(kind byte, payload []byte) {
+	n, content, err := unary.Parse(payload)
+	if err != nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if to := a.waiting[n]; to != nil {
+		delete(a.waiting, n)
+		to <- said{unary.Kind(kind), content} // has room
+	}
+}
+
+// end fails what waits, and all that comes.
+func (a *asked) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, to := range a.waiting {
+		close(to)
+	}
+	a.waiting = nil
+}
+
+// begin takes a request in.
+func (a *asked) begin() (n uint32, answer chan said, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.waiting == nil {
+		return 0, nil, errTunnelEnded
+	}
+	a.last++
+	answer = make(chan said, 1)
+	a.waiting[a.last] = answer
+	return a.last, answer, nil
+}
+
+// forget takes a request out that nobody waits for any more.
+func (a *asked) forget(n uint32) {
+	a.mu.Lock()
+	_, waits := a.waiting[n]
+	delete(a.waiting, n)
+	a.mu.Unlock()
+	if waits {
+		// The connection may be gone, and the request with it.
+		_ = a.along.Send(byte(unary.Cancel), unary.Frame(n, nil))
+	}
+}
+
+// ask sends a head and waits. The answer is one as a stream's would be.
+func (a *asked) ask(ctx context.Context, via http.RoundTripper, head []byte) (*http.Response, error) {
+	n, answer, err := a.begin()
+	if err != nil {
+		return nil, err
+	}
+	if err := a.along.Send(byte(unary.Ask), unary.Frame(n, head)); err != nil {
+		a.forget(n)
+		return nil, err
+	}
+	var got said
+	var ok bool
+	select {
+	case got, ok = <-answer:
+	case <-ctx.Done():
+		a.forget(n)
+		return nil, ctx.Err()
+	}
+	switch {
+	case !ok:
+		return nil, errTunnelEnded
+	case got.kind == unary.Answer:
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(got.content))}, nil
+	case got.kind == unary.Failed:
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Trailer: http.Header{failureTrailer: {string(got.content)}}}, nil
+	case got.kind == unary.Continue:
+		r := streamRequest(ctx, unary.Header, strconv.FormatUint(uint64(n), 10))
+		return via.RoundTrip(r)
+	}
+	return nil, errcode.New(errcode.Unavailable, "the agent answered with a frame of kind %d, which is none", got.kind)
+}
+
+// unary returns what asks by one frame, nil when a stream does.
+func (c *connection) unary(head *agentv1.StreamHead) *asked {
+	if !head.GetShortAnswer() {
+		return nil
+	}
+	return c.asked
+}

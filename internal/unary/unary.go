@@ -1,0 +1,67 @@
+// Package unary is what hub and agent say to each other about requests that are
+// one frame, and whose answer is one frame: extension frames of HTTP/2 along the
+// tunnel, beside HTTP/2's own streams (internal/wsconn carries them). Both ends
+// of the tunnel call it; it keeps nothing and starts nothing.
+//
+//	hub --Ask(n, head)--> agent --Answer(n, head and body)--> hub
+//	                            --Failed(n, why)-----------> hub
+//	                            --Continue(n)--------------> hub --a stream that
+//	    names n--> agent, which answers there
+//	hub --Cancel(n)-----> agent
+//
+// Invariants: a frame is a number of 4 bytes, then at most MaxAnswer bytes; the
+// hub counts the requests of one connection up from 1, and a frame whose number
+// nobody waits for is dropped; an agent answers each Ask once, also one that was
+// cancelled.
+package unary
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Kind says what a frame is.
+type Kind byte
+
+// The kinds of frames. Ask and Cancel are the hub's, the rest the agent's.
+const (
+	// Ask carries the head of a request without a body.
+	Ask Kind = iota + 1
+	// Cancel says that nobody waits for an answer any more.
+	Cancel
+	// Answer carries the head of the answer and all of its body.
+	Answer
+	// Failed carries why there is no answer, in words.
+	Failed
+	// Continue says that the answer is long, or takes its time: the hub opens
+	// a stream whose header Header names the number, and the answer comes there.
+	Continue
+)
+
+const (
+	// MaxAnswer is the longest answer, head and body together. A frame holds the
+	// others up for as long as it takes to send.
+	MaxAnswer = 32 << 10
+	// numberBytes is the length of a number.
+	numberBytes = 4
+	// MaxFrame is the longest payload of a frame.
+	MaxFrame = numberBytes + MaxAnswer
+)
+
+// Header names the request that a stream continues.
+const Header = "Axle-Continue"
+
+// Frame returns the payload of a frame.
+func Frame(number uint32, content []byte) []byte {
+	frame := make([]byte, numberBytes, numberBytes+len(content))
+	binary.BigEndian.PutUint32(frame, number)
+	return append(frame, content...)
+}
+
+// Parse takes a frame's payload apart; the content is a part of it.
+func Parse(frame []byte) (number uint32, content []byte, err error) {
+	if len(frame) < numberBytes || len(frame) > MaxFrame {
+		return 0, nil, fmt.Errorf("a unary frame has %d bytes; %d to %d are possible", len(frame), numberBytes, MaxFrame)
+	}
+	return binary.BigEndian.Uint32(frame), frame[numberBytes:], nil
+}
