@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
+	"github.com/axle-cd/axle/internal/packedobj"
 )
 
 // rendered is what a service last asked for, packed: an agent keeps it for
@@ -38,10 +38,6 @@ type wireItem struct {
 	Limit    time.Duration `json:",omitempty"`
 }
 
-// recaller opens what remember packed, in this process and of any size that a
-// render may have.
-var recaller, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30), zstd.WithDecoderLowmem(true))
-
 // remember keeps a plan for heals.
 func (e *Engine) remember(t *tenant, c *client, p *plan) {
 	items := make([]wireItem, 0, len(p.items))
@@ -52,14 +48,14 @@ func (e *Engine) remember(t *tenant, c *client, p *plan) {
 	if err != nil {
 		raw = []byte("[]")
 	}
-	packed := packer.EncodeAll(raw, nil)
+	packed := packedobj.Bytes(raw)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	t.rendered, t.targets = rendered{packed: packed, client: c}, targetsOf(p)
 }
 
 func (r rendered) items() (map[kubeobj.Ref]*item, error) {
-	raw, err := recaller.DecodeAll(r.packed, nil)
+	raw, err := packedobj.Text(r.packed)
 	if err != nil {
 		return nil, err
 	}

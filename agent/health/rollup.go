@@ -1,6 +1,7 @@
 package health
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -106,7 +107,7 @@ func pack(list []*agentv1.Component, truncated bool) []byte {
 	if err != nil {
 		return nil
 	}
-	return packer.EncodeAll(raw, nil)
+	return bytes.Clone(packer.EncodeAll(raw, nil)) // kept without the encoder's room
 }
 
 // packer is shared: EncodeAll may be called from many goroutines, and a window

@@ -66,7 +66,7 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 			return out
 		}
 	}
-	objects, warnings := j.objects, j.warnings
+	objects, warnings := j.objects.Open(), j.warnings
 	if objects == nil || Changed(&j.inputs, now) != Unchanged {
 		l.Log.Info("a service is rendered", logkey.Service, j.want.GetName(), logkey.Reason, string(cause), logkey.Revision, j.spec.GetDisplay().GetSourceRevision())
 		trees, source, err := l.trees(ctx, j)
@@ -101,7 +101,7 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	if len(tests) > 0 {
 		settings = "" // a sync that is asked for runs them again
 	}
-	return outcome{inputs: now, permit: permit, settings: settings, objects: objects, warnings: warnings, result: &result, again: again}
+	return outcome{inputs: now, permit: permit, settings: settings, tests: tests, objects: j.objects.Keep(objects, result.Again > 0 || result.Sync == "Failed"), warnings: warnings, result: &result, again: again}
 }
 
 // setAside notes what a service renders that is not applied.
@@ -186,14 +186,11 @@ func (l *Loop) render(ctx context.Context, permit tenancy.Permit, j *job, trees 
 	if err != nil {
 		return nil, nil, err
 	}
-	objects := make([]*unstructured.Unstructured, 0, len(result.Objects))
-	for _, o := range result.Objects {
-		object := &unstructured.Unstructured{}
-		if err := object.UnmarshalJSON(o.JSON); err != nil {
-			return nil, nil, errcode.New(errcode.Invalid, "%s: this is not an object of Kubernetes: %w", o.Source, err)
-		}
-		objects = append(objects, object)
+	objects, err := result.Decoded()
+	if err != nil {
+		return nil, nil, err
 	}
+	j.objects = nil
 	service := generated.Service{ID: j.id, Namespace: j.spec.GetNamespace(), Revision: revisionOf(j.spec, *now)}
 	if err := generated.Keep(ctx, p.Lookup, service, result.Objects, objects); err != nil {
 		return nil, nil, err

@@ -261,7 +261,7 @@ func (l *Loop) takeOutcome(s *service, j *job, out outcome) {
 }
 
 func (l *Loop) takeResult(s *service, j *job, out outcome, now time.Time) {
-	s.result, s.warnings, s.objects = out.result, out.warnings, nil
+	s.result, s.warnings, s.objects = out.result, out.warnings, out.objects
 	if wrote(out.result) {
 		s.done, s.settings = &out.inputs, out.settings
 		l.nameApplied(s, j.spec, out.inputs, out.confirmed)
@@ -275,10 +275,8 @@ func (l *Loop) takeResult(s *service, j *job, out outcome, now time.Time) {
 	failed := out.result.Sync == "Failed"
 	switch {
 	case failed:
-		s.objects = out.objects
 		s.queue(now.Add(max(s.backoff.Next(), time.Second, out.result.Again)), Unfinished)
 	case out.result.Again > 0:
-		s.objects = out.objects
 		s.queue(now.Add(out.result.Again), Unfinished)
 	}
 	if !failed {

@@ -10,6 +10,7 @@ import (
 	"github.com/axle-cd/axle/agent/tenancy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/packedobj"
 	"github.com/axle-cd/axle/internal/scrub"
 )
 
@@ -45,7 +46,7 @@ type service struct {
 	planned  *Inputs
 	claiming bool
 	// objects are kept while a pass is unfinished for the same inputs.
-	objects  []*unstructured.Unstructured
+	objects  packedobj.List
 	inputs   Inputs
 	warnings []string
 	result   *apply.Result
@@ -164,7 +165,7 @@ type job struct {
 	done      *Inputs
 	inputs    Inputs
 	settings  string
-	objects   []*unstructured.Unstructured
+	objects   packedobj.List
 	warnings  []string
 	cause     Cause
 	readReads bool
@@ -196,7 +197,8 @@ type outcome struct {
 	inputs   Inputs
 	permit   tenancy.Permit
 	settings string
-	objects  []*unstructured.Unstructured
+	tests    []*unstructured.Unstructured
+	objects  packedobj.List
 	warnings []string
 	result   *apply.Result
 	// confirmed: nothing was rendered, since nothing can have changed.

@@ -31,12 +31,11 @@ func (l *Loop) wantTests(s *service, j *job, out outcome) {
 	if l.Tests == nil || s.done == nil {
 		return
 	}
-	tests, _ := testrun.Split(out.objects)
 	service := apply.FromSpec(j.spec, "")
 	l.Tests.Want(testrun.Request{
 		Service: s.id, Name: service.Name, Namespace: service.Namespace, Key: testKey(out.inputs),
 		Revision: s.applied.Revision, SourceRevision: s.applied.SourceRevision, TarballDigest: s.applied.TarballDigest, SpecDigest: s.applied.SpecDigest,
-		Permit: out.permit, Enforced: service.EnforceNamespace, Scrub: service.Scrub, Tests: tests,
+		Permit: out.permit, Enforced: service.EnforceNamespace, Scrub: service.Scrub, Tests: out.tests,
 	})
 }
 

@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	renderv1 "github.com/axle-cd/axle/api/render/v1"
+	"github.com/axle-cd/axle/internal/errcode"
 )
 
 // Object is one rendered object.
@@ -61,4 +64,18 @@ func asked(versions []string, reads []Read) []string {
 	}
 	slices.Sort(versions)
 	return slices.Compact(versions)
+}
+
+// Decoded returns the objects as objects of Kubernetes. The error is Invalid and
+// names the source of one that is none.
+func (r *Result) Decoded() ([]*unstructured.Unstructured, error) {
+	objects := make([]*unstructured.Unstructured, 0, len(r.Objects))
+	for _, o := range r.Objects {
+		object := &unstructured.Unstructured{}
+		if err := object.UnmarshalJSON(o.JSON); err != nil {
+			return nil, errcode.New(errcode.Invalid, "%s: this is not an object of Kubernetes: %w", o.Source, err)
+		}
+		objects = append(objects, object)
+	}
+	return objects, nil
 }

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/gcpace"
 	"github.com/axle-cd/axle/internal/timerslack"
 )
 
@@ -30,6 +31,8 @@ func main() {
 
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	wait := gcpace.Start(ctx)
+	defer wait()
 	defer stop()
 	err := newRoot().ExecuteContext(ctx)
 	if err == nil {

@@ -1,4 +1,4 @@
-package main
+package gcpace
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func TestWhatIsHeldIsSeen(t *testing.T) {
 func TestPacingEnds(t *testing.T) {
 	t.Setenv("GOGC", "")
 	ctx, stop := context.WithCancel(t.Context())
-	wait := thrifty(ctx)
+	wait := Start(ctx)
 	stop()
 	wait()
 }
