@@ -10,6 +10,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache/pace"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/hub/gitcache/upstream/repack"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 )
@@ -45,6 +46,7 @@ type Agent struct {
 	listed     []string // prefixes of the last good listing; nil is all
 	lastAll    time.Time
 	lastRepack time.Time
+	repack     repack.Repacker
 	fetchSeq   int64
 	fetchedAt  time.Time
 	evaluated  map[string]look                 // by source, when it was last worked out
@@ -104,6 +106,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer a.close()
 	defer a.gatherer.wg.Wait()
+	defer a.repack.Close()
 	defer cancel()
 	a.life = ctx
 	a.open(ctx)

@@ -216,7 +216,7 @@ func (c Copy) take(ctx context.Context, mine refs, r io.Reader) error {
 			return err
 		}
 	}
-	return m.Tidy(ctx, false)
+	return m.Tidy(ctx)
 }
 
 func readRefs(in *bufio.Reader) (format string, r refs, err error) {

@@ -21,13 +21,12 @@ func (a *Agent) tidy(ctx context.Context) {
 		// Not all mirrors on the day after an upgrade.
 		a.lastRepack = now.Add(-jitter.Spread(a.config.RepositoryID, repackEvery))
 	}
-	all := now.Sub(a.lastRepack) >= repackEvery
-	var err error
-	if all {
+	err := a.repack.Tidy(ctx, m)
+	if now.Sub(a.lastRepack) >= repackEvery {
 		a.lastRepack = now
-		err = a.dropKept(ctx, m)
+		err = errors.Join(err, a.dropKept(ctx, m), a.repack.Begin(a.life, m))
 	}
-	if err = errors.Join(err, m.Tidy(ctx, all)); err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil {
 		a.config.Log.Warn("mirror cannot be tidied", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
 	}
 }
@@ -77,7 +76,7 @@ func (a *Agent) room(ctx context.Context, m *upstream.Mirror) (limit int64, over
 	room, allowed := a.config.Budget.Room(a.config.RepositoryID, size, a.maxBytes)
 	if room <= 0 && a.config.Clock.Now().Sub(a.lastRepack) > fullEvery {
 		a.lastRepack = a.config.Clock.Now()
-		if err := errors.Join(a.dropKept(ctx, m), m.Tidy(ctx, true)); err != nil {
+		if err := errors.Join(a.dropKept(ctx, m), a.repack.Whole(ctx, m)); err != nil {
 			return 0, nil, err
 		}
 		size = m.Size()

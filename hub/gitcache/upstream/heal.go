@@ -59,7 +59,7 @@ const verifyTimeout = 30 * time.Minute
 func (m *Mirror) Verify(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
 	defer cancel()
-	packs, err := m.packFiles()
+	packs, err := Packs(m.Dir())
 	if err != nil {
 		return err
 	}

@@ -144,10 +144,16 @@ func (m *Mirror) Close() { m.objs.closeIdle(0) }
 
 // local runs a git command on the mirror that needs no network.
 func (m *Mirror) local(ctx context.Context, in string, args ...string) (string, error) {
+	return m.GitIn(ctx, m.Dir(), in, args...)
+}
+
+// GitIn runs git in the mirror or in a repository that has objects of it, and
+// returns what it prints. What it says of broken objects is said of the mirror.
+func (m *Mirror) GitIn(ctx context.Context, dir, in string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
 	var out bytes.Buffer
-	err := Direct{}.Run(ctx, Command{Dir: m.Dir(), Args: append([]string{"--git-dir=."}, args...), Stdin: strings.NewReader(in), Stdout: &out})
+	err := Direct{}.Run(ctx, Command{Dir: dir, Args: append([]string{"--git-dir=."}, args...), Stdin: strings.NewReader(in), Stdout: &out})
 	m.blame(err)
 	return out.String(), err
 }

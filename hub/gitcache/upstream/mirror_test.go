@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/hub/gitcache/upstream/repack"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/test/gitserver"
 )
@@ -124,7 +125,7 @@ func TestUpkeep(t *testing.T) {
 			}
 		}
 	}()
-	if err := m.Tidy(t.Context(), false); err != nil {
+	if err := m.Tidy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(packs(t, m)); n > 3 {
@@ -142,7 +143,7 @@ func TestUpkeep(t *testing.T) {
 	if _, err := pull(t.Context(), srv, m); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Tidy(t.Context(), true); err != nil {
+	if err := repack.Now(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(packs(t, m)); n > 2 {
@@ -159,7 +160,7 @@ func TestUpkeep(t *testing.T) {
 		t.Error(err)
 	}
 	// Nothing to do is done quickly, and again.
-	if err := m.Tidy(t.Context(), true); err != nil || len(packs(t, m)) > 2 {
+	if err := repack.Now(t.Context(), m); err != nil || len(packs(t, m)) > 2 {
 		t.Errorf("again: %v, %d packs", err, len(packs(t, m)))
 	}
 }
@@ -371,7 +372,7 @@ func TestPacksAreJoinedAgain(t *testing.T) {
 	}
 	written := time.Now().Add(time.Hour)
 	for round := range 3 {
-		if err := m.Tidy(t.Context(), false); err != nil {
+		if err := m.Tidy(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if n := len(packs(t, m)); n != 1 {

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 )
@@ -25,25 +24,22 @@ func (m *Mirror) Size() int64 {
 	return n
 }
 
+// besides is the folder of a mirror where package repack works.
+const besides = "repack"
+
 // maxPacks is how many packs a mirror may gather before they are joined.
 const maxPacks = 20
 
-// cruftFor is how long objects stay that no ref reaches any more.
-const cruftFor = "2.weeks.ago"
-
-// Tidy joins packs when there are many, or everything when all is set, and
-// removes what killed commands left. Only the lease holder may call it, and
-// not while it fetches. Readers wait only while files are deleted.
-func (m *Mirror) Tidy(ctx context.Context, all bool) error {
+// Tidy joins packs when there are many, and removes what killed commands left.
+// Only the lease holder may call it, and not while it fetches. Readers wait only
+// while files are deleted. Package repack packs everything.
+func (m *Mirror) Tidy(ctx context.Context) error {
 	if err := m.clean(time.Hour); err != nil {
 		return err
 	}
-	packs, err := m.packFiles()
-	if err != nil || (len(packs) <= maxPacks && !all) {
+	packs, err := Packs(m.Dir())
+	if err != nil || len(packs) <= maxPacks {
 		return err
-	}
-	if all {
-		return errors.Join(m.PackRefs(ctx), m.packWhole(ctx, packs))
 	}
 	return m.joinPacks(ctx)
 }
@@ -76,83 +72,32 @@ func (m *Mirror) joinPacks(ctx context.Context) error {
 	if _, err := m.local(ctx, "", args...); err != nil {
 		return err
 	}
-	m.packs.Lock()
-	defer m.packs.Unlock()
-	m.objs.closeIdle(0)
-	_, err = m.local(ctx, "", "multi-pack-index", "expire", "--no-progress")
-	return err
-}
-
-// packWhole makes one pack of what refs reach and one of what they do not, and
-// deletes all others.
-func (m *Mirror) packWhole(ctx context.Context, old []string) error {
-	main, err := m.local(ctx, "", "pack-objects", "-q", "--all", "--reflog", "--indexed-objects", "--non-empty", "--delta-base-offset", "objects/pack/pack")
-	if err != nil {
+	return m.Exclusive(func() error {
+		_, err := m.local(ctx, "", "multi-pack-index", "expire", "--no-progress")
 		return err
-	}
-	keep := packNames(main)
-	var in strings.Builder
-	for _, p := range keep {
-		in.WriteString(p + "\n")
-	}
-	for _, p := range old {
-		if !slices.Contains(keep, p) {
-			in.WriteString("-" + p + "\n")
-		}
-	}
-	cruft, err := m.local(ctx, in.String(), "pack-objects", "-q", "--cruft", "--cruft-expiration="+cruftFor, "--non-empty", "--delta-base-offset", "objects/pack/pack")
-	if err != nil {
-		return err
-	}
-	keep = append(keep, packNames(cruft)...)
-	m.packs.Lock()
-	defer m.packs.Unlock()
-	m.objs.closeIdle(0)
-	// The index over all packs names those that go, so it goes first.
-	errs := []error{remove(filepath.Join(m.Dir(), "objects/pack/multi-pack-index"))}
-	for _, p := range old {
-		if slices.Contains(keep, p) {
-			continue
-		}
-		// The index last: a pack without one is an unfinished one to git.
-		for _, ending := range []string{".rev", ".bitmap", ".mtimes", ".idx", ".pack"} {
-			errs = append(errs, remove(filepath.Join(m.Dir(), "objects/pack", strings.TrimSuffix(p, ".pack")+ending)))
-		}
-	}
-	_, err = m.local(ctx, "", "multi-pack-index", "write", "--no-progress")
-	return errors.Join(append(errs, err)...)
+	})
 }
 
-func remove(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// packNames are the file names of the packs whose hashes pack-objects printed.
-func packNames(out string) []string {
-	var names []string
-	for hash := range strings.FieldsSeq(out) {
-		if IsID(hash) {
-			names = append(names, "pack-"+hash+".pack")
-		}
-	}
-	return names
-}
-
-// packFiles returns the names of the mirror's packs.
-func (m *Mirror) packFiles() ([]string, error) {
-	found, err := filepath.Glob(filepath.Join(m.Dir(), "objects/pack/pack-*.pack"))
+// Packs returns the file names of the packs in a repository.
+func Packs(dir string) ([]string, error) {
+	found, err := filepath.Glob(filepath.Join(dir, "objects/pack/pack-*.pack"))
 	for i := range found {
 		found[i] = filepath.Base(found[i])
 	}
 	return found, err
 }
 
+// Exclusive does what deletes packs, while nobody reads objects.
+func (m *Mirror) Exclusive(do func() error) error {
+	m.packs.Lock()
+	defer m.packs.Unlock()
+	m.objs.closeIdle(0)
+	return do()
+}
+
 // packTimes returns when each of the mirror's packs was written.
 func (m *Mirror) packTimes() (map[string]time.Time, error) {
-	names, err := m.packFiles()
+	names, err := Packs(m.Dir())
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +117,7 @@ func (m *Mirror) packTimes() (map[string]time.Time, error) {
 func (m *Mirror) clean(age time.Duration) error {
 	patterns := []string{"objects/pack/tmp_*", "objects/pack/.tmp-*", "objects/tmp_*", "objects/tmp_objdir-*", "objects/incoming-*", "shallow.lock"}
 	if age == 0 {
-		patterns = append(patterns, "packed-refs.lock", "packed-refs.new", "HEAD.lock", "config.lock", "objects/pack/multi-pack-index.lock", "objects/info/*.lock")
+		patterns = append(patterns, "packed-refs.lock", "packed-refs.new", "HEAD.lock", "config.lock", besides, "objects/pack/multi-pack-index.lock", "objects/info/*.lock")
 	}
 	var errs []error
 	for _, p := range patterns {
