@@ -81,7 +81,7 @@ bench-fleet: ## hub under a fleet (CLUSTERS SERVICES REPLICAS DURATION POLL COMM
 	  $(if $(filter postgres,$(DATABASE)),--postgres) $(if $(filter 1,$(ALL)),--all) $(if $(filter 1,$(TUNNELS)),--tunnels) $(if $(filter 1,$(KILL)),--kill) \
 	  $(if $(NAME),--name $(NAME)) $(if $(HUB),--hub $(HUB)) $(ARGS)
 
-bench-fleet-all: ## record all runs of bench-fleet, 45 minutes (ONLY='budget growth replicas large')
+bench-fleet-all: ## record all runs of bench-fleet, 100 minutes (ONLY='budget growth own replicas large')
 	@ONLY='$(ONLY)' HUB='$(HUB)' ./cmd/dev/bench-fleet-all.sh
 
 soak: deps ## the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB (RUN=scale_1_3_5_2 plays one)

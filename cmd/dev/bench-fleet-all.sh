@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Records all runs of the fleet benchmark, in about 45 minutes: the two sizes
-# that have budgets, twice the services, the growth, three replicas of which
-# one is killed, and a change on all clusters. Runs that take a small part of
+# Records all runs of the fleet benchmark, in about 100 minutes: the two sizes
+# that have budgets, twice the services, the growth, folders of their own, three
+# replicas of which one is killed, and a change on all clusters. Runs that take a small part of
 # the machine run side by side; what is compared runs in the same group. Logs
 # are in $LOGS, records in docs/benchmarks/fleet, the table in
 # docs/benchmarks.md.
@@ -35,7 +35,7 @@ finish() {
   names=()
 }
 echo "$(date +%T) logs are in $LOGS"
-only=${ONLY:-budget growth replicas large}
+only=${ONLY:-budget growth own replicas large}
 case " $only " in *" budget "*)
   run 1100x10 --clusters 1100
   run 1100x10-idle --clusters 1100 --commits 0
@@ -43,18 +43,22 @@ case " $only " in *" budget "*)
 esac
 case " $only " in *" growth "*)
   for n in 100 300 1000 3000; do
-    run "growth-$(printf %05d $n)" --clusters $n --duration 120s
+    run "growth-$(printf %05d $n)" --clusters $n
   done ;;
 esac
 finish
 case " $only " in *" replicas "*)
-  run 1100x10-postgres --clusters 1100 --postgres --poll 60s --duration 120s
-  run 1100x10-replicas --clusters 1100 --replicas 3 --poll 60s --duration 120s
-  run 1100x10-replicas-killed --clusters 1100 --replicas 3 --poll 60s --duration 120s --kill ;;
+  run 1100x10-postgres --clusters 1100 --postgres --poll 60s
+  run 1100x10-replicas --clusters 1100 --replicas 3 --poll 60s
+  run 1100x10-replicas-killed --clusters 1100 --replicas 3 --poll 60s --kill ;;
+esac
+finish
+case " $only " in *" own "*)
+  run 1100x10-own --clusters 1100 --own --commits 30s ;;
 esac
 finish
 case " $only " in *" large "*)
-  run growth-10000-all --clusters 10000 --duration 120s --all
+  run growth-10000-all --clusters 10000 --all
   finish ;;
 esac
 exit $failed

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/axle-cd/axle/cmd/dev/bench"
 )
 
 func main() {
@@ -22,7 +24,8 @@ func main() {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(demoCommand(), imagesCommand(), seedCommand(), benchCommand(), benchFleetCommand(), benchApplyCommand(), benchProxyCommand(), benchPushCommand(), fleetPlayerCommand(), conformanceCommand())
+	root.AddCommand(demoCommand(), imagesCommand(), seedCommand(), conformanceCommand())
+	root.AddCommand(bench.Commands()...)
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		stop()

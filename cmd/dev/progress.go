@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -12,15 +11,4 @@ type progress struct{ started time.Time }
 // say prints one line with the time since its start.
 func (s *progress) say(format string, args ...any) {
 	fmt.Printf("[%6.1fs] %s\n", time.Since(s.started).Seconds(), fmt.Sprintf(format, args...))
-}
-
-// lastLine ends the output of a measurement with what programs read: one JSON
-// object in one line.
-func lastLine(found any) error {
-	line, err := json.Marshal(found)
-	if err != nil {
-		return err
-	}
-	fmt.Println(string(line))
-	return nil
 }

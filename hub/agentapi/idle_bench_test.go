@@ -41,6 +41,11 @@ type idle struct {
 	Services     int     `json:"services"`
 	HubRSSBytes  int64   `json:"hubRSSBytes"`
 	PollsCounted int     `json:"polls"`
+	// As agents poll, beside a server that only says 304.
+	SpacedMicros    float64 `json:"spacedHubCPUMicros"`
+	FloorMicros     float64 `json:"floorCPUMicros"`
+	SpacedPerSecond float64 `json:"spacedPerSecond"`
+	SpacedPolls     int     `json:"spacedPolls"`
 }
 
 // BenchmarkIdlePoll asks a hub process, over TLS, for a list that did not
@@ -70,6 +75,7 @@ func BenchmarkIdlePoll(b *testing.B) {
 	}
 	hub.pollHTTP2(b, agents[0], tags[0], &result)
 	hub.pollFresh(b, agents[0], tags[0], &result)
+	hub.pollSpaced(b, agents, tags, &result)
 	result.HubRSSBytes = hub.rss(b)
 	b.ReportMetric(result.PollsPerCoreSecond, "polls/core-s")
 	b.ReportMetric(result.HTTP1Up, "B-up/poll")
@@ -316,17 +322,24 @@ func (h *hubProcess) pollFresh(b *testing.B, a *agent, etag string, out *idle) {
 
 func (h *hubProcess) askOnce(b *testing.B, client *http.Client, a *agent, etag string) {
 	b.Helper()
-	req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, "https://"+h.addr+"/agent/v1/desired", nil)
-	if err != nil {
+	if err := h.ask(b.Context(), client, a, etag); err != nil {
 		b.Fatal(err)
+	}
+}
+
+func (h *hubProcess) ask(ctx context.Context, client *http.Client, a *agent, etag string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+h.addr+"/agent/v1/desired", nil)
+	if err != nil {
+		return err
 	}
 	req.Header = http.Header{"Authorization": {"Bearer " + a.token}, "If-None-Match": {etag}, "Axle-Seen": {"0660c1f62f6a8d-a88f.1"}, "User-Agent": nil}
 	resp, err := client.Do(req)
 	if err != nil {
-		b.Fatal(err)
+		return err
 	}
 	_, err = io.Copy(io.Discard, resp.Body)
-	if err := errors.Join(err, resp.Body.Close()); err != nil || resp.StatusCode != http.StatusNotModified {
-		b.Fatalf("status %d, %v", resp.StatusCode, err)
+	if resp.StatusCode != http.StatusNotModified {
+		err = errors.Join(err, fmt.Errorf("status %d", resp.StatusCode))
 	}
+	return errors.Join(err, resp.Body.Close())
 }

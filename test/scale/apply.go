@@ -18,6 +18,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/test/procuse"
 	"github.com/axle-cd/axle/test/world"
 )
 
@@ -34,6 +35,9 @@ type ApplyConfig struct {
 	Peer string
 	// Idle is how long the idle agent is watched; zero is a minute.
 	Idle time.Duration
+	// PeerFirst lets the peer go before the agent: whoever comes second meets an
+	// API server with the other's objects.
+	PeerFirst bool
 	// Passes is how many passes over all services are measured, one after the
 	// other; the one that takes the median of CPU counts. Zero is one.
 	Passes int
@@ -62,6 +66,11 @@ type Applied struct {
 	Install Cost `json:"install"`
 	Noop    Cost `json:"noop"`
 	Upgrade Cost `json:"upgrade"`
+	// Rerender is a commit that changes a comment of each service, so that all
+	// are rendered and nothing is written; Restart is a new process that finds
+	// everything as it should be, until it is quiet.
+	Rerender Cost `json:"rerender"`
+	Restart  Cost `json:"restart"`
 	// Idle is a minute in which nothing changes: whole numbers, not those of a
 	// service.
 	Idle struct {
@@ -119,10 +128,18 @@ func Apply(ctx context.Context, cfg ApplyConfig) (_ Applied, err error) {
 	if err := run.prepare(ctx); err != nil {
 		return Applied{}, err
 	}
-	out, err := run.play(ctx)
-	if err == nil && cfg.Peer != "" && !cfg.PassesOnly {
-		out.Flux, err = run.peer(ctx)
+	withPeer := cfg.Peer != "" && !cfg.PassesOnly
+	var flux *Applied
+	if withPeer && cfg.PeerFirst {
+		if flux, err = run.peer(ctx); err != nil {
+			return Applied{}, err
+		}
 	}
+	out, err := run.play(ctx)
+	if err == nil && withPeer && !cfg.PeerFirst {
+		flux, err = run.peer(ctx)
+	}
+	out.Flux = flux
 	return out, err
 }
 
@@ -167,12 +184,22 @@ func (a *application) play(ctx context.Context) (out Applied, err error) {
 	if err := a.quiet(ctx); err != nil {
 		return out, err
 	}
-	a.say("one commit changes a field of every service")
-	if err := a.upgrade(ctx, &out); err != nil {
-		return out, fmt.Errorf("upgrade: %w", err)
+	for _, one := range []struct {
+		what   string
+		cost   *Cost
+		change func(name string) map[string]string
+	}{{"field", &out.Upgrade, upgraded}, {"comment", &out.Rerender, commented}} {
+		a.say("one commit changes a %s of every service", one.what)
+		if err := errors.Join(a.upgrade(ctx, &out, one.cost, one.change), a.quiet(ctx)); err != nil {
+			return out, fmt.Errorf("a %s changes: %w", one.what, err)
+		}
 	}
-	if err := a.quiet(ctx); err != nil {
+	a.say("the agent is started again")
+	if err := a.agent.Kill(); err != nil {
 		return out, err
+	}
+	if err := a.step(ctx, &out, &out.Restart, func(ctx context.Context) error { return errors.Join(a.agent.Start(), a.quiet(ctx)) }); err != nil {
+		return out, fmt.Errorf("restart: %w", err)
 	}
 	a.say("deleting %d objects, one after the other", heals)
 	out.HealMS, err = a.heal(ctx)
@@ -244,15 +271,15 @@ func (a *application) syncAll(ctx context.Context) error {
 	return errors.Join(err, a.allHealthy(ctx), a.quiet(ctx))
 }
 
-// upgrade changes one field of each service. The phase begins when the hub
-// offers the new revision, since how long that takes is the repository's poll.
-func (a *application) upgrade(ctx context.Context, out *Applied) error {
+// upgrade changes each service by one commit. The phase begins with the push, and
+// so holds the polls of repository and agent.
+func (a *application) upgrade(ctx context.Context, out *Applied, cost *Cost, change func(name string) map[string]string) error {
 	files := map[string]string{}
 	for n := range a.installation.Services {
-		maps.Copy(files, upgraded(installName(n)))
+		maps.Copy(files, change(installName(n)))
 	}
-	return a.step(ctx, out, &out.Upgrade, func(ctx context.Context) error {
-		commit, err := a.World.Git.Commit(ctx, "fleet", "main", "upgrade", files)
+	return a.step(ctx, out, cost, func(ctx context.Context) error {
+		commit, err := a.World.Git.Commit(ctx, "fleet", "main", "change", files)
 		if err != nil {
 			return err
 		}
@@ -281,10 +308,19 @@ func upgraded(name string) map[string]string {
 	return map[string]string{file: app(name, "upgraded")[file]}
 }
 
+// commented is the same with a comment.
+func commented(name string) map[string]string {
+	files := upgraded(name)
+	for path := range files {
+		files[path] += "# It says nothing new.\n"
+	}
+	return files
+}
+
 // apiServerCPU is what the API server took so far, in seconds.
 func (a *application) apiServerCPU() (float64, error) {
-	u, err := usageOf(a.World.Cluster(installCluster).APIServerPID())
-	return u.cpu.Seconds(), err
+	u, err := procuse.Of(a.World.Cluster(installCluster).APIServerPID())
+	return u.CPU.Seconds(), err
 }
 
 func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }

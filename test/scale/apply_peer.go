@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/test/procuse"
 )
 
 // peerUser is whom the API server takes the peer for, peerNamespace where it
@@ -25,8 +26,10 @@ const (
 // peer measures Flux's engine: the same services, in a namespace of its own.
 // The agent stands still meanwhile.
 func (a *application) peer(ctx context.Context) (out *Applied, err error) {
-	if err := a.agent.Kill(); err != nil {
-		return nil, err
+	if !a.agent.Ended() {
+		if err := a.agent.Kill(); err != nil {
+			return nil, err
+		}
 	}
 	for phase, change := range map[string]bool{"install": false, "upgrade": true} {
 		for n := range a.installation.Services {
@@ -57,8 +60,16 @@ func (a *application) peer(ctx context.Context) (out *Applied, err error) {
 			return nil, err
 		}
 	}
-	err = a.peerIdle(ctx, p, out)
-	return out, err
+	if err := a.peerIdle(ctx, p, out); err != nil {
+		return nil, err
+	}
+	// A controller that starts looks at everything once.
+	again, err := startPeer(ctx, a.Peer, kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	err = a.peerStep(ctx, again, out, &out.Restart, a.folder("upgrade"))
+	return out, errors.Join(err, again.close())
 }
 
 // manifests writes a service as the peer applies it.
@@ -94,7 +105,7 @@ func (a *application) peerStep(ctx context.Context, p *peerProcess, out *Applied
 	if err != nil {
 		return err
 	}
-	before, err := usageOf(p.command.Process.Pid)
+	before, err := procuse.Of(p.command.Process.Pid)
 	if err != nil {
 		return err
 	}
@@ -104,7 +115,7 @@ func (a *application) peerStep(ctx context.Context, p *peerProcess, out *Applied
 		return err
 	}
 	wall := time.Since(began).Seconds()
-	after, err := usageOf(p.command.Process.Pid)
+	after, err := procuse.Of(p.command.Process.Pid)
 	if err != nil {
 		return err
 	}
@@ -116,7 +127,7 @@ func (a *application) peerStep(ctx context.Context, p *peerProcess, out *Applied
 	services := float64(out.Services)
 	*cost = Cost{
 		RequestsPerService: float64(len(events.ByUser(peerUser).Requests())) / services,
-		CPUPerService:      (after.cpu - before.cpu).Seconds() / services, APIServerCPU: apiAfter - api, Wall: wall,
+		CPUPerService:      (after.CPU - before.CPU).Seconds() / services, APIServerCPU: apiAfter - api, Wall: wall,
 	}
 	out.RSSPeak = max(out.RSSPeak, mib(peak))
 	return err
@@ -127,8 +138,8 @@ func (a *application) peerIdle(ctx context.Context, p *peerProcess, out *Applied
 	if err := jitter.Wait(ctx, 5*time.Second); err != nil {
 		return err
 	}
-	u, err := usageOf(p.command.Process.Pid)
-	out.RSSIdle = mib(u.rss)
+	u, err := procuse.Of(p.command.Process.Pid)
+	out.RSSIdle = mib(u.RSS)
 	return err
 }
 
@@ -164,8 +175,8 @@ func (p *peerProcess) ask(ctx context.Context, line string) (peak int64, err err
 	var sampler sync.WaitGroup
 	sampler.Go(func() {
 		for jitter.Wait(sampling, 200*time.Millisecond) == nil {
-			if u, err := usageOf(p.command.Process.Pid); err == nil {
-				peak = max(peak, u.rss)
+			if u, err := procuse.Of(p.command.Process.Pid); err == nil {
+				peak = max(peak, u.RSS)
 			}
 		}
 	})

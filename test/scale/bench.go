@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,6 +31,9 @@ type BenchConfig struct {
 	Touch float64
 	// All measures, after the window, a change of one service on all clusters.
 	All bool
+	// Own gives each cluster a folder of its own, and lets commits change those: no
+	// tarball is made for two.
+	Own bool
 	// Tunnels gives each cluster a tunnel, and each push a webhook's kick.
 	Tunnels bool
 	// Kill ends one of several replicas in the middle of the window.
@@ -72,7 +76,7 @@ type BenchResult struct {
 	DigestMismatches     int64   `json:"digest_mismatches"`
 	FeedLagP99Millis     float64 `json:"feed_lag_p99_ms"`
 	Errors               int64   `json:"errors"`
-	Commits              int     `json:"-"`
+	Commits, Deliveries  int     `json:"-"` // of the window, and those that were seen
 	FleetCores           float64 `json:"-"`
 	StartSeconds         float64 `json:"-"`
 	AllSeconds           float64 `json:"-"` // of the change on all clusters
@@ -133,6 +137,7 @@ type benching struct {
 	players *players
 	changes [benchRepositories]int
 	pushes  []push
+	commits int
 	began   time.Time          // when the agents started
 	owned   chan time.Duration // sent to once, after a kill
 	result  BenchResult
@@ -150,7 +155,7 @@ type push struct {
 // measured.
 func Bench(ctx context.Context, cfg BenchConfig) (_ *BenchResult, err error) {
 	b := &benching{BenchConfig: cfg.withDefaults(), owned: make(chan time.Duration, 1)}
-	if b.plan, err = newPlan(b.Clusters, b.Services, b.Touch, b.All); err != nil {
+	if b.plan, err = newPlan(b.Clusters, b.Services, b.Touch, b.All, b.Own); err != nil {
 		return nil, err
 	}
 	if b.Dir == "" {
@@ -234,7 +239,7 @@ func (b *benching) prepare(ctx context.Context) (err error) {
 func (b *benching) repositories(ctx context.Context) error {
 	for r := range benchRepositories {
 		files := map[string]string{}
-		for f := range benchFolders {
+		for f := range b.plan.folders() {
 			at := place{r, f}
 			for name, text := range at.files(0) {
 				files[at.path()+"/"+name] = text
@@ -248,7 +253,7 @@ func (b *benching) repositories(ctx context.Context) error {
 			return err
 		}
 	}
-	b.Progress("%d repositories of %d folders are made", benchRepositories, benchFolders)
+	b.Progress("%d repositories of %d folders are made", benchRepositories, b.plan.folders())
 	return nil
 }
 
@@ -318,25 +323,38 @@ func (b *benching) pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// commit pushes a change of one repository's folder, of each in turn.
+// commit pushes a change of what the plan says.
 func (b *benching) commit(ctx context.Context) error {
-	at := place{repository: len(b.pushes) % benchRepositories}
-	return b.push(ctx, at, b.plan.touched)
+	places, wanted := b.plan.changed(b.commits)
+	b.commits++
+	return b.push(ctx, places, wanted)
 }
 
-func (b *benching) push(ctx context.Context, at place, wanted int) error {
-	b.changes[at.repository]++
-	change := b.changes[at.repository]
-	digest, err := at.digest(change)
-	if err != nil {
+// push changes folders of one repository, each of which so many clusters want.
+func (b *benching) push(ctx context.Context, places []place, wanted int) error {
+	repository := places[0].repository
+	b.changes[repository]++
+	change := b.changes[repository]
+	files := map[string]string{}
+	var pushes []push
+	for _, at := range places {
+		digest, err := at.digest(change)
+		if err != nil {
+			return err
+		}
+		maps.Copy(files, at.changed(change))
+		pushes = append(pushes, push{digest.String(), time.Time{}, wanted})
+	}
+	repo := places[0].repo()
+	if _, err := b.git.Commit(ctx, repo, "main", fmt.Sprintf("change %d of %s", change, places[0].path()), files); err != nil {
 		return err
 	}
-	if _, err := b.git.Commit(ctx, at.repo(), "main", fmt.Sprintf("change %d of %s", change, at.path()), at.changed(change)); err != nil {
-		return err
+	for _, p := range pushes {
+		p.at = time.Now()
+		b.pushes = append(b.pushes, p)
 	}
-	b.pushes = append(b.pushes, push{digest.String(), time.Now(), wanted})
 	if b.Tunnels {
-		return b.people.push(ctx, at.repo())
+		return b.people.push(ctx, repo)
 	}
 	return nil
 }
@@ -371,13 +389,13 @@ func (b *benching) deliver(ctx context.Context) error {
 			return err
 		}
 	}
-	b.Progress("%d of %d deliveries of %d commits are made", len(all), wanted, len(b.pushes))
+	b.Progress("%d of %d deliveries of %d commits are made", len(all), wanted, b.commits)
 	if missing := wanted - len(all); missing != 0 {
 		b.complain(int64(max(missing, -missing)), "%d deliveries, %d were wanted", len(all), wanted)
 	}
 	slices.Sort(all)
 	b.result.CommitToAgentP50, b.result.CommitToAgentP99 = quantile(all, 0.5), quantile(all, 0.99)
-	b.result.Commits = len(b.pushes)
+	b.result.Commits, b.result.Deliveries = b.commits, len(all)
 	return nil
 }
 
@@ -403,7 +421,7 @@ func (b *benching) changeAll(ctx context.Context) error {
 		return nil
 	}
 	before := b.hubs.usage()
-	if err := b.push(ctx, allPlace, b.Clusters); err != nil {
+	if err := b.push(ctx, []place{allPlace}, b.Clusters); err != nil {
 		return err
 	}
 	p := b.pushes[len(b.pushes)-1]

@@ -23,6 +23,7 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/pg"
 	"github.com/axle-cd/axle/test/port"
+	"github.com/axle-cd/axle/test/procuse"
 )
 
 // hubs are the hub's replicas as processes, with their database.
@@ -56,7 +57,7 @@ type replica struct {
 	command                     *exec.Cmd
 	ended                       chan struct{}
 	killed                      bool
-	last                        usage // as long as it ran
+	last                        procuse.Usage // as long as it ran
 }
 
 // startHubs starts so many replicas. One alone is on SQLite unless a database
@@ -224,12 +225,12 @@ func (h *hubs) usage() (cpu time.Duration) {
 		select {
 		case <-r.ended:
 		default:
-			if u, err := usageOf(r.command.Process.Pid); err == nil && u.cpu >= r.last.cpu {
+			if u, err := procuse.Of(r.command.Process.Pid); err == nil && u.CPU >= r.last.CPU {
 				r.last = u
-				memory += u.rss + u.children
+				memory += u.RSS + u.Children
 			}
 		}
-		cpu += r.last.cpu
+		cpu += r.last.CPU
 	}
 	h.peak = max(h.peak, memory)
 	at := time.Since(h.forgot).Seconds()
@@ -260,7 +261,7 @@ func (h *hubs) held(last time.Duration) float64 {
 // files is the number of open files of the replica that has most.
 func (h *hubs) files() (most int) {
 	for _, r := range h.replicas {
-		most = max(most, openFiles(r.command.Process.Pid))
+		most = max(most, procuse.Files(r.command.Process.Pid))
 	}
 	return most
 }
@@ -294,11 +295,11 @@ func (h *hubs) databaseCPU() time.Duration {
 	if h.database == nil {
 		return 0
 	}
-	u, err := usageOf(h.database.Pid())
+	u, err := procuse.Of(h.database.Pid())
 	if err != nil {
 		return 0
 	}
-	return u.cpu
+	return u.CPU
 }
 
 // metrics returns the sum over the replicas of each series, by its name with
@@ -358,7 +359,7 @@ func (h *hubs) again(ctx context.Context, n int) error {
 		close(ended)
 	}()
 	h.mu.Lock()
-	r.command, r.ended, r.killed, r.last = command, ended, false, usage{}
+	r.command, r.ended, r.killed, r.last = command, ended, false, procuse.Usage{}
 	h.mu.Unlock()
 	return h.ready(ctx, r, log.Name())
 }

@@ -26,6 +26,8 @@ const (
 type plan struct {
 	clusters, services, touched int
 	all                         bool
+	// own: each cluster has a folder that no other has, and commits change those.
+	own bool
 }
 
 // place is a folder of a repository.
@@ -37,9 +39,12 @@ func (p place) path() string { return fmt.Sprintf("apps/app-%02d", p.folder) }
 // allPlace is on every cluster of a plan with all.
 var allPlace = place{0, 1}
 
-func newPlan(clusters, services int, touch float64, all bool) (plan, error) {
-	p := plan{clusters: clusters, services: services, all: all, touched: max(1, int(touch*float64(clusters)+0.5))}
+func newPlan(clusters, services int, touch float64, all, own bool) (plan, error) {
+	p := plan{clusters: clusters, services: services, all: all, own: own, touched: max(1, int(touch*float64(clusters)+0.5))}
 	most := (benchRepositories*p.touched + clusters - 1) / clusters
+	if own {
+		most = 1
+	}
 	if all {
 		most++
 	}
@@ -55,7 +60,13 @@ func (p plan) of(cluster int) []place {
 	if p.all {
 		list = append(list, allPlace)
 	}
+	if p.own {
+		list = append(list, p.ownOf(cluster))
+	}
 	for r := range benchRepositories {
+		if p.own {
+			break
+		}
 		// Repository r's changing folder is on the clusters from r×touched on.
 		if (cluster-r*p.touched%p.clusters+p.clusters)%p.clusters < p.touched {
 			list = append(list, place{r, 0})
@@ -69,6 +80,33 @@ func (p plan) of(cluster int) []place {
 		list = append(list, place{at % benchRepositories, 2 + at/benchRepositories})
 	}
 	return list
+}
+
+// ownOf is a cluster's own folder.
+func (p plan) ownOf(cluster int) place {
+	return place{cluster % benchRepositories, benchFolders + cluster/benchRepositories}
+}
+
+// folders are how many a repository has.
+func (p plan) folders() int {
+	if !p.own {
+		return benchFolders
+	}
+	return benchFolders + (p.clusters+benchRepositories-1)/benchRepositories
+}
+
+// changed are the folders that a commit touches, of each repository in turn, and
+// how many clusters have each.
+func (p plan) changed(commit int) (list []place, wanted int) {
+	r := commit % benchRepositories
+	if !p.own {
+		return []place{{r, 0}}, p.touched
+	}
+	has := (p.clusters - r + benchRepositories - 1) / benchRepositories
+	for n := range min(p.touched, has) {
+		list = append(list, place{r, benchFolders + (commit/benchRepositories*p.touched+n)%has})
+	}
+	return list, 1
 }
 
 // size of a folder's files together, in bytes.

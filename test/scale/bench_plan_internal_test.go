@@ -72,16 +72,33 @@ func TestFoldersHaveTheirSizesAndTheirChangesOneFile(t *testing.T) {
 	}
 }
 
-func TestHistogramQuantileLooksAtTheTimeBetween(t *testing.T) {
-	before := map[string]float64{`lag_bucket{le="0.1"}`: 100, `lag_bucket{le="1"}`: 100, `lag_bucket{le="+Inf"}`: 100}
-	after := map[string]float64{`lag_bucket{le="0.1"}`: 150, `lag_bucket{le="1"}`: 200, `lag_bucket{le="+Inf"}`: 200}
-	if got := histogramQuantile(before, after, "lag", 0.5); got != 0.1 {
-		t.Errorf("median %v, want 0.1", got)
+// With folders of their own, all clusters' come to be changed, each commit's once.
+func TestPlanOfOwnFoldersChangesEach(t *testing.T) {
+	p := plan{clusters: 110, services: 3, touched: 2, own: true}
+	owner, changed := map[place]int{}, map[place]int{}
+	for c := range p.clusters {
+		list := p.of(c)
+		if len(list) != p.services || list[0].folder >= p.folders() {
+			t.Fatalf("cluster %d has %v of %d folders", c, list, p.folders())
+		}
+		owner[list[0]]++
 	}
-	if got := histogramQuantile(before, after, "lag", 0.99); got < 0.9 || got > 1 {
-		t.Errorf("p99 %v, want almost 1", got)
+	if len(owner) != p.clusters {
+		t.Errorf("%d folders for %d clusters", len(owner), p.clusters)
 	}
-	if got := histogramQuantile(after, after, "lag", 0.99); got != 0 {
-		t.Errorf("p99 of nothing is %v", got)
+	for commit := range 3 * benchRepositories {
+		list, wanted := p.changed(commit)
+		if len(list) != p.touched || wanted != 1 {
+			t.Errorf("commit %d changes %v, for %d each", commit, list, wanted)
+		}
+		for _, at := range list {
+			if owner[at] != 1 {
+				t.Errorf("commit %d changes %v, which nobody has", commit, at)
+			}
+			changed[at]++
+		}
+	}
+	if len(changed) != p.clusters {
+		t.Errorf("%d of %d folders were changed", len(changed), p.clusters)
 	}
 }

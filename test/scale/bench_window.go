@@ -2,13 +2,10 @@ package scale
 
 import (
 	"context"
-	"math"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/axle-cd/axle/test/gitserver"
+	"github.com/axle-cd/axle/test/promtext"
 )
 
 // steadyTime is the part of the window's end whose memory is its steady one.
@@ -58,7 +55,7 @@ func (b *benching) window(ctx context.Context) error {
 		if time.Now().After(tell) {
 			tell = tell.Add(15 * time.Second)
 			b.Progress("%.0f s: hubs %.3f cores, %d commits", time.Since(begin.at).Seconds(),
-				(b.hubs.usage()-begin.hub).Seconds()/time.Since(begin.at).Seconds(), len(b.pushes))
+				(b.hubs.usage()-begin.hub).Seconds()/time.Since(begin.at).Seconds(), b.commits)
 		}
 		if err := b.pause(ctx, min(250*time.Millisecond, time.Until(end))); err != nil {
 			return err
@@ -100,7 +97,7 @@ func (b *benching) count(begin, end reading) {
 		r.TunnelBytesPerHour = float64(moved) / float64(r.Tunnels) * 3600 / wall
 		r.TunnelHints = end.fleet.Hints - begin.fleet.Hints
 	}
-	r.FeedLagP99Millis = 1000 * histogramQuantile(begin.metrics, end.metrics, "axle_feed_apply_seconds", 0.99)
+	r.FeedLagP99Millis = 1000 * promtext.Quantile(begin.metrics, end.metrics, "axle_feed_apply_seconds", 0.99)
 	b.Progress("the window ends: %d polls, hubs %.3f cores, fleet %.3f", r.Polls, r.HubCores, r.FleetCores)
 }
 
@@ -147,43 +144,6 @@ func (b *benching) lsRefsPerInterval(from time.Time) float64 {
 		return 0
 	}
 	return (b.Poll + b.Poll/4).Seconds() * float64(n) / gaps.Seconds()
-}
-
-// histogramQuantile returns the bound below which a share of what a histogram
-// took between two readings lies.
-func histogramQuantile(before, after map[string]float64, name string, q float64) float64 {
-	type bucket struct{ bound, n float64 }
-	var list []bucket
-	for series, n := range after {
-		rest, ok := strings.CutPrefix(series, name+`_bucket{le="`)
-		if !ok {
-			continue
-		}
-		bound, err := strconv.ParseFloat(strings.TrimSuffix(rest, `"}`), 64)
-		if err == nil {
-			list = append(list, bucket{bound, n - before[series]})
-		}
-	}
-	slices.SortFunc(list, func(a, b bucket) int {
-		if a.bound < b.bound {
-			return -1
-		}
-		return 1
-	})
-	if len(list) == 0 || list[len(list)-1].n == 0 {
-		return 0
-	}
-	total, below, last := list[len(list)-1].n, 0.0, 0.0
-	for _, b := range list {
-		if b.n >= q*total {
-			if math.IsInf(b.bound, 1) || b.n == below {
-				return last
-			}
-			return last + (b.bound-last)*(q*total-below)/(b.n-below)
-		}
-		below, last = b.n, b.bound
-	}
-	return last
 }
 
 // crash kills a replica and waits until others own its repositories.

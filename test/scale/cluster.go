@@ -47,20 +47,23 @@ type Cluster struct {
 	mu       sync.Mutex
 	etag     string
 	whole    bool // the next report is all there is
-	odd      int  // polls running whose status hash was another one
+	wholeAt  time.Time
+	odd      int // polls running whose status hash was another one
 	sequence int64
 	services map[string]*service
 }
 
 // service is what a cluster knows of one of its services.
 type service struct {
-	want     *agentv1.DesiredService
-	spec     *agentv1.ServiceSpec
-	content  *Content
-	applied  time.Time
-	listed   bool
-	stored   string // hash that the hub has
-	reported []byte
+	want    *agentv1.DesiredService
+	spec    *agentv1.ServiceSpec
+	content *Content
+	applied time.Time
+	// refreshAt is when its content is downloaded again.
+	refreshAt time.Time
+	listed    bool
+	stored    string // hash that the hub has
+	reported  []byte
 }
 
 func newCluster(f *Fleet, m Member, n int) *Cluster {

@@ -14,6 +14,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/test/procuse"
 	"github.com/axle-cd/axle/test/world"
 )
 
@@ -201,14 +202,14 @@ func (i *installation) phase(ctx context.Context, do func(context.Context) error
 	if err != nil {
 		return p, err
 	}
-	before, _ := usageOf(i.agent.Pid()) // nothing before its start
+	before, _ := procuse.Of(i.agent.Pid()) // nothing before its start
 	began := time.Now()
 	sampling, stop := context.WithCancel(ctx)
 	var sampler sync.WaitGroup
 	sampler.Go(func() {
 		for jitter.Wait(sampling, 200*time.Millisecond) == nil {
-			if u, err := usageOf(i.agent.Pid()); err == nil {
-				p.RSS, p.ChildRSS = max(p.RSS, u.rss), max(p.ChildRSS, u.children)
+			if u, err := procuse.Of(i.agent.Pid()); err == nil {
+				p.RSS, p.ChildRSS = max(p.RSS, u.RSS), max(p.ChildRSS, u.Children)
 			}
 		}
 	})
@@ -219,11 +220,11 @@ func (i *installation) phase(ctx context.Context, do func(context.Context) error
 		return p, fmt.Errorf("%w; end of the agent's log:\n%s", err, i.agent.Tail())
 	}
 	p.Seconds = time.Since(began).Seconds()
-	after, err := usageOf(i.agent.Pid())
+	after, err := procuse.Of(i.agent.Pid())
 	if err != nil {
 		return p, err
 	}
-	p.CPU = (after.cpu - before.cpu).Seconds()
+	p.CPU = (after.CPU - before.CPU).Seconds()
 	events, err := cluster.AuditSince(mark)
 	p.Requests = len(events.ByUser(installUser).Requests())
 	return p, err

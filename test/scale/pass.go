@@ -36,7 +36,10 @@ func (c *Cluster) Pass(ctx context.Context) (changed bool, err error) {
 	}
 	if answer.List == nil {
 		n.unchanged.Add(1)
-		return false, c.compare(ctx, answer.StatusHash)
+		if err := c.compare(ctx, answer.StatusHash); err != nil {
+			return false, err
+		}
+		return false, c.refresh(ctx)
 	}
 	drained, err := c.take(ctx, answer.List)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/test/procuse"
 )
 
 // order is a line that a player process reads.
@@ -278,7 +279,7 @@ func (p *player) stats() playStats {
 		Polls: f.Polls, Unchanged: f.Unchanged, Missed: p.missed.Load(), Errors: p.errors.Load(), PutOff: p.putOff.Load(),
 		IdlePolls: p.idlePolls.Load(), IdleUp: p.idleUp.Load(), IdleDown: p.idleDown.Load(),
 		Tarballs: f.Tarballs, TarballBytes: f.TarballBytes, Reported: f.ReportedServices, Resyncs: f.Resyncs,
-		Mismatches: f.Mismatches, Settled: p.settled.Load(), CPUMicros: ownCPU().Microseconds(),
+		Mismatches: f.Mismatches, Settled: p.settled.Load(), CPUMicros: procuse.Own().Microseconds(),
 		TunnelsUp: p.tunnels.up(), Dials: p.tunnels.meter.dials.Load(), Hints: p.tunnels.hints.Load(),
 		TunnelUp: p.tunnels.meter.up.Load(), TunnelDown: p.tunnels.meter.down.Load(),
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/bin"
+	"github.com/axle-cd/axle/test/procuse"
 )
 
 const (
@@ -172,7 +173,7 @@ func (f *proxyFleet) crash(ctx context.Context, p *players) error {
 		return err
 	}
 	f.result.Reconnect = new(time.Since(began).Seconds())
-	u, err := usageOf(f.hubs.replicas[0].command.Process.Pid)
-	f.result.ReconnectCPU = new(u.cpu.Seconds())
+	u, err := procuse.Of(f.hubs.replicas[0].command.Process.Pid)
+	f.result.ReconnectCPU = new(u.CPU.Seconds())
 	return err
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/axle-cd/axle/test/procuse"
 )
 
 const (
@@ -83,7 +85,7 @@ func (f *proxyFleet) manyWatches(ctx context.Context) (err error) {
 		return err
 	}
 	m.RSS, m.RSSPerWatch = float64(after)/1e6, float64(after-before)/1024/float64(m.Watches)
-	m.Files = openFiles(f.hubs.replicas[0].command.Process.Pid)
+	m.Files = procuse.Files(f.hubs.replicas[0].command.Process.Pid)
 	cpu, began = f.hubs.usage(), time.Now()
 	if err := pauseFor(ctx, f.Window/2); err != nil {
 		return err

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/axle-cd/axle/test/procuse"
 )
 
 // tunnelPeers are the libraries that the peers' program knows.
@@ -178,12 +180,12 @@ func settledMemory(ctx context.Context, pause time.Duration, pid int, collect fu
 		if err := pauseFor(ctx, pause); err != nil {
 			return 0, err
 		}
-		u, err := usageOf(pid)
+		u, err := procuse.Of(pid)
 		if err != nil {
 			return 0, err
 		}
-		if least == 0 || u.rss < least {
-			least = u.rss
+		if least == 0 || u.RSS < least {
+			least = u.RSS
 		}
 	}
 	return least, nil

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/axle-cd/axle/test/procuse"
 )
 
 const mebibyte = 1 << 20
@@ -92,11 +94,11 @@ func askOf(ctx context.Context, client *http.Client, host, path string) error {
 // spent is the CPU of the processes.
 func (w *way) spent() (sum time.Duration, err error) {
 	for _, pid := range w.pids {
-		u, err := usageOf(pid)
+		u, err := procuse.Of(pid)
 		if err != nil {
 			return 0, err
 		}
-		sum += u.cpu
+		sum += u.CPU
 	}
 	return sum, nil
 }
@@ -104,11 +106,11 @@ func (w *way) spent() (sum time.Duration, err error) {
 // memory is that of the processes.
 func (w *way) memory() (sum int64, err error) {
 	for _, pid := range w.pids {
-		u, err := usageOf(pid)
+		u, err := procuse.Of(pid)
 		if err != nil {
 			return 0, err
 		}
-		sum += u.rss
+		sum += u.RSS
 	}
 	return sum, nil
 }

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -29,7 +29,7 @@ type benchFleet struct {
 	commit string // that is measured
 }
 
-func benchFleetCommand() *cobra.Command {
+func fleetCommand() *cobra.Command {
 	var b benchFleet
 	c := &cobra.Command{
 		Use:   "bench-fleet",
@@ -57,6 +57,7 @@ With --name the result is recorded.`,
 	f.StringVar(&b.commits, "commits", "1m", "between commits; 0 is none")
 	f.StringVar(&b.touch, "touch", "1%", "share of the clusters that a commit touches")
 	f.BoolVar(&b.config.All, "all", false, "then change one service on all clusters")
+	f.BoolVar(&b.config.Own, "own", false, "a folder of its own for each cluster, which commits change")
 	f.BoolVar(&b.config.Tunnels, "tunnels", false, "each cluster has a tunnel, and each commit comes by webhook and hint")
 	f.BoolVar(&b.config.Kill, "kill", false, "kill -9 one of several replicas in the middle")
 	f.StringVar(&b.config.HubProgram, "hub", "", "axle-hub to measure (default: built from this tree)")
@@ -77,6 +78,9 @@ func fleetPlayerCommand() *cobra.Command {
 }
 
 func (b *benchFleet) run(ctx context.Context) (err error) {
+	if err := recordable(ctx, b.name); err != nil {
+		return err
+	}
 	if b.config.Touch, err = share(b.touch); err != nil {
 		return err
 	}
@@ -85,6 +89,9 @@ func (b *benchFleet) run(ctx context.Context) (err error) {
 	}
 	if b.config.Commits == 0 {
 		b.config.Commits = -1
+	}
+	if err := b.longEnough(); err != nil {
+		return err
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -106,6 +113,26 @@ func (b *benchFleet) run(ctx context.Context) (err error) {
 		return err
 	}
 	return lastLine(found)
+}
+
+// leastPolls and leastCommits are what a window holds at least that is
+// recorded: with less, the rates are those of its ends.
+const (
+	leastPolls   = 2
+	leastCommits = 5
+)
+
+// longEnough refuses to record a short window.
+func (b *benchFleet) longEnough() error {
+	c := b.config
+	switch {
+	case b.name == "":
+	case c.Duration < leastPolls*c.Poll:
+		return fmt.Errorf("--duration %s is less than %d times --poll %s; a record needs that", c.Duration, leastPolls, c.Poll)
+	case c.Commits > 0 && c.Duration < leastCommits*c.Commits:
+		return fmt.Errorf("--duration %s has less than %d commits, one each %s; a record needs that", c.Duration, leastCommits, c.Commits)
+	}
+	return nil
 }
 
 // share reads "1%" or "0.01".
@@ -146,13 +173,16 @@ func (b *benchFleet) record(found *scale.BenchResult) *fleetRecord {
 	if b.config.Commits < 0 {
 		setting = fmt.Sprintf("%s, poll %s, no commits", database, b.config.Poll)
 	}
+	if b.config.Own {
+		setting += ", a folder of its own for each cluster"
+	}
 	if b.config.Tunnels {
 		setting += ", tunnels"
 	}
 	if found.OwnedAgainSeconds > 0 {
 		setting += ", one replica killed"
 	}
-	more := map[string]float64{"commits": float64(found.Commits), "fleet_cores": found.FleetCores, "start_s": found.StartSeconds,
+	more := map[string]float64{"commits": float64(found.Commits), "deliveries": float64(found.Deliveries), "fleet_cores": found.FleetCores, "start_s": found.StartSeconds,
 		"hub_heap_mb": found.HubHeapMB, "hub_stacks_mb": found.HubStacksMB, "hub_files": float64(found.HubFiles), "put_off": float64(found.PutOff)}
 	if b.config.All {
 		more["all_s"], more["all_cpu_s"], more["all_slowest_call_ms"] = found.AllSeconds, found.AllCPUSeconds, found.AllSlowestCallMillis
@@ -204,6 +234,7 @@ func (r *fleetRecord) values() []value {
 		most(value{What: "up, a poll that finds nothing, TLS records", Value: f.BytesUpPerPoll, Unit: "B"}, 300),
 		most(value{What: "down", Value: f.BytesDownPerPoll, Unit: "B"}, 200),
 		{What: "commits", Value: r.More["commits"]},
+		{What: "deliveries of them, all waited for", Value: r.More["deliveries"]},
 		{What: "commit to agent, p50", Value: f.CommitToAgentP50 / 1000, Unit: "s"},
 		{What: "commit to agent, p99", Value: f.CommitToAgentP99 / 1000, Unit: "s"},
 		{What: "ls-refs an interval and repository", Value: f.LsRefsPerInterval},

@@ -1,9 +1,10 @@
-package main
+package bench
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -134,6 +135,7 @@ wall and ratios of them do not.
 			return fmt.Errorf("%s: %w", one.name, err)
 		}
 		r.section(&page)
+		fmt.Fprintf(&page, "\nNot shown: %s.\n", one.not)
 	}
 	// What people measured by hand is theirs.
 	notes, err := filepath.Glob(filepath.Join(b.out, "*.md"))
@@ -218,9 +220,36 @@ func thisMachine() machine {
 
 // revision is the commit that is measured, marked when files differ from it.
 func revision(ctx context.Context) string {
-	out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*").Output()
-	if err != nil {
+	head, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=12", "HEAD").Output()
+	changes, late := changed(ctx)
+	if errors.Join(err, late) != nil {
 		return "unknown"
 	}
-	return strings.TrimSpace(string(out))
+	commit := strings.TrimSpace(string(head))
+	if changes != "" {
+		commit += "-dirty"
+	}
+	return commit
+}
+
+// changed are the files that differ from the commit; the records of earlier
+// runs are no part of what is measured.
+func changed(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "git", "status", "--porcelain", "--", ":/", ":(top,exclude)docs/benchmarks", ":(top,exclude)docs/benchmarks.md").Output()
+	return string(out), err
+}
+
+// recordable refuses to record what no commit holds, before anything is
+// measured. What has no name is printed alone, and may be of any tree.
+func recordable(ctx context.Context, name string) error {
+	changes, err := changed(ctx)
+	switch {
+	case name == "":
+		return nil
+	case err != nil:
+		return fmt.Errorf("a record names its commit, and git does not tell it: %w", err)
+	case changes != "":
+		return fmt.Errorf("a record names its commit, and these files differ from it; commit them, or measure without recording (no --name; bench --unrecorded):\n%s", changes)
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ type benchPush struct {
 	progress
 }
 
-func benchPushCommand() *cobra.Command {
+func pushCommand() *cobra.Command {
 	var b benchPush
 	c := &cobra.Command{
 		Use:   "bench-push",
@@ -48,6 +48,9 @@ one JSON object. With --name the result is recorded.`,
 }
 
 func (b *benchPush) run(ctx context.Context) error {
+	if err := recordable(ctx, b.name); err != nil {
+		return err
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -117,6 +120,9 @@ its watchers of the change, with everything on one machine and as processes, TLS
 to the hub included. Nobody polls. The pushes go over as many repositories as it
 takes for none to wait: the hub looks at one repository four times at once and
 then every 15 s.
+
+Not shown: the way from a Git host to the hub, and clusters without a tunnel,
+which wait for their poll.
 `)
 	for _, r := range records {
 		m := r.Machine

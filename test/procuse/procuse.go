@@ -1,4 +1,7 @@
-package scale
+// Package procuse reads what a process and its children take, from /proc.
+// Benchmarks call it; it keeps nothing. What ended between two readings is
+// counted by whoever waited for it, or not at all.
+package procuse
 
 import (
 	"fmt"
@@ -12,30 +15,30 @@ import (
 // ticks is the kernel's USER_HZ, fixed for user space.
 const ticks = 100
 
-// usage is what a process and the children it has take.
-type usage struct {
-	// cpu counts the process and all its descendants, those that ended too.
-	cpu time.Duration
-	// rss is the process's present memory, children that of its descendants
+// Usage is what a process and the children it has take.
+type Usage struct {
+	// CPU counts the process and all its descendants, those that ended too.
+	CPU time.Duration
+	// RSS is the process's present memory, Children that of its descendants
 	// together, in bytes.
-	rss, children int64
+	RSS, Children int64
 }
 
-// usageOf reads a process from /proc.
-func usageOf(pid int) (usage, error) {
-	var u usage
+// Of reads a process from /proc.
+func Of(pid int) (Usage, error) {
+	var u Usage
 	fields, err := stat(pid)
 	if err != nil {
 		return u, err
 	}
-	u.cpu, u.rss = cpu(fields), rss(pid)
+	u.CPU, u.RSS = cpu(fields), rss(pid)
 	u.descend(pid)
 	return u, nil
 }
 
 // descend adds what runs below a process. What ends meanwhile is counted by
 // whoever waited for it, or not at all.
-func (u *usage) descend(pid int) {
+func (u *Usage) descend(pid int) {
 	// No pattern is malformed.
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, list := range lists {
@@ -49,9 +52,9 @@ func (u *usage) descend(pid int) {
 				continue
 			}
 			if fields, err := stat(child); err == nil {
-				u.cpu += cpu(fields)
+				u.CPU += cpu(fields)
 				if command(child) != command(pid) {
-					u.children += rss(child)
+					u.Children += rss(child)
 				} // else it was just forked, and its memory is its parent's
 				u.descend(child)
 			}
@@ -110,8 +113,8 @@ func rss(pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// openFiles counts those of a process; zero when it is gone.
-func openFiles(pid int) int {
+// Files counts those of a process; zero when it is gone.
+func Files(pid int) int {
 	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	if err != nil {
 		return 0
@@ -119,11 +122,11 @@ func openFiles(pid int) int {
 	return len(list)
 }
 
-// ownCPU is what this process took.
-func ownCPU() time.Duration {
-	u, err := usageOf(os.Getpid())
+// Own is what this process took.
+func Own() time.Duration {
+	u, err := Of(os.Getpid())
 	if err != nil {
 		return 0
 	}
-	return u.cpu
+	return u.CPU
 }
