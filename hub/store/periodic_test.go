@@ -212,10 +212,11 @@ func newCrowd(t *testing.T, p place) (*yard, *crowded) {
 	if _, err := y.store.CreateRepository(t.Context(), gitcache.Repository{ID: "repo_main", Name: "main", Kind: record.Git, URL: "https://git.example.test/main"}, gitcache.Credentials{}); err != nil {
 		t.Fatal(err)
 	}
-	var err error
-	if c.epoch, err = y.store.Acquire(t.Context(), "repo_main", holder, 1<<40, 1<<40); err != nil {
+	epochs, err := y.store.Acquire(t.Context(), []string{"repo_main"}, holder, 1<<40, 1<<40)
+	if err != nil {
 		t.Fatal(err)
 	}
+	c.epoch = epochs["repo_main"]
 	if c.source, err = gitcache.NewSource("repo_main", "main", "web", nil); err == nil {
 		err = y.store.PutSource(t.Context(), c.source)
 	}
