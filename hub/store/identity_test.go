@@ -578,7 +578,11 @@ func TestRotationsReachAgentsThatWereOff(t *testing.T) {
 		}
 		// A year later the first does not vouch any more.
 		g.yard.clock.Advance(366 * 24 * time.Hour)
-		rotate()
+		// The directory may have rotated by itself, its newest key was old.
+		if _, err := g.RotateSigningKey(t.Context()); err != nil && !errcode.Is(err, errcode.Conflict) {
+			t.Fatal(err)
+		}
+		g.yard.clock.Advance(49 * time.Hour)
 		if renewed, err = g.Renew(t.Context(), a.renewal(r.ClusterID, g.yard.clock.Now())); err != nil {
 			t.Fatal(err)
 		}
