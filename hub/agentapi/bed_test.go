@@ -19,6 +19,7 @@ import (
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/api/agent/v1/agentv1connect"
+	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/hubtest"
@@ -145,6 +146,15 @@ func (b *bed) enroll(terms identity.BootstrapRequest, name, wanted string) *agen
 		b.t.Fatal(err)
 	}
 	a.cluster, a.token = resp.Msg.GetClusterId(), resp.Msg.GetDeployToken()
+	// An agent shows the answer's position with its first poll; one that speaks
+	// by hand may not, so this replica has what was made before it polls.
+	at, err := event.ParsePosition(resp.Header().Get("Axle-Position"))
+	if err == nil {
+		err = b.Parts().Feed.WaitFor(ctx, at)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
 	for _, k := range resp.Msg.GetSigningKeys() {
 		a.keys[k.GetId()] = ed25519.PublicKey(k.GetPublicKey())
 	}

@@ -69,7 +69,7 @@ func (p place) analysed(t *testing.T) {
 // A report costs what it says, however many services its cluster has: a dozen
 // rows, and at most 3 ms.
 func TestReportOfOneStatusReadsNoOthers(t *testing.T) {
-	const services, limit, atMost = 5000, 40, 3 * time.Millisecond
+	const services, limit, atMost = 5000, 40, slower * 3 * time.Millisecond
 	p := databases["postgres"](t)
 	y := newYard(t, p)
 	cluster := y.cluster("edge-1")
@@ -121,7 +121,7 @@ func (y *yard) readsOf(p place, fn func()) pg.Reads {
 // A commit that moves many services is told the database in few words, so that
 // it is done within 5 s where the database is 1 ms away each way.
 func TestCommitMovesTenThousandServicesInFewRoundTrips(t *testing.T) {
-	const services, limit, atMost = 10_000, 400, 5 * time.Second
+	const services, limit, atMost = 10_000, 400, slower * 5 * time.Second
 	p := databases["postgres"](t)
 	near := newYard(t, p)
 	near.cluster("edge-1")
