@@ -97,7 +97,7 @@ func (s *Store) BeginIncarnation(ctx context.Context, present, after string, con
 			next = event.Incarnation{}
 			return nil
 		}
-		start := s.clock.Now()
+		start := s.clock.Now().Truncate(time.Microsecond) // as an id has it
 		for _, id := range []string{h.incarnation, after} {
 			if t := incarnationStart(id); !t.Before(start) {
 				start = t.Add(time.Microsecond)

@@ -127,7 +127,7 @@ func (s *Store) replaceAll(ctx context.Context, c Config, in *backupReader, head
 // restoredIncarnation begins the life after the backup's. It sorts after every
 // one that the backup or the replaced database knows.
 func (s *Store) restoredIncarnation(ctx context.Context, header backupHeader, replaced string) (next event.Incarnation, err error) {
-	start := s.clock.Now()
+	start := s.clock.Now().Truncate(time.Microsecond) // as an id has it
 	for _, id := range []string{header.Incarnation, replaced} {
 		if t := incarnationStart(id); !t.Before(start) {
 			start = t.Add(time.Microsecond)
