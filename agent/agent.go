@@ -195,6 +195,7 @@ func (a *Agent) assemble(id *identity, fresh bool, renderer *render.Runner) (*pa
 	loop, err := poll.New(poll.Config{
 		Hub: session, Cache: store, Gate: tenancy.New(a.kube.rest, a.cfg.Namespace), Render: renderer, Apply: placed{engine, a}, Claims: engine, Inventory: engine, Watch: watcher, Cluster: a.kube, Tests: tests, Errands: engine, Diffs: session,
 		List: list, Remembered: remembered, Fresh: fresh, BootID: a.bootID, AgentVersion: buildinfo.Version, Installation: a.installation(),
+		Former:   func(ctx context.Context, ids []string) error { return apply.LetGo(ctx, engine, ids) },
 		Interval: a.cfg.PollInterval, Fixed: a.cfg.PollInterval != 0,
 		Clock: a.cfg.Clock, Log: a.cfg.Log, Registerer: registry,
 	})

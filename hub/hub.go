@@ -166,7 +166,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	if h.audit, err = h.newAudit(); err != nil {
 		return err
 	}
-	if h.desired, err = desired.New(desired.Config{Fleet: h.fleet, Feed: h.feed, Log: c.Log}); err != nil {
+	if h.desired, err = desired.New(desired.Config{Fleet: h.fleet, Feed: h.feed, Learnt: store.Learnt{Store: h.store}, Log: c.Log}); err != nil {
 		return err
 	}
 	registerProcess(h.registry, h.feed, h.desired, h.heads.waiting)

@@ -72,10 +72,11 @@ const (
 // Engine applies services. It is safe for concurrent use; passes of one
 // service run one after the other.
 type Engine struct {
-	cfg   Config
-	gate  *gate
-	kinds *kinds
-	store *store
+	cfg    Config
+	gate   *gate
+	kinds  *kinds
+	store  *store
+	former registrations
 	// clients act for services.
 	clients tenancy.Clients[*client]
 
@@ -373,7 +374,7 @@ func (e *Engine) State(service string) (State, bool) {
 		return State{}, false
 	}
 	i := t.inventory
-	return State{ServiceID: service, Name: i.name, Namespace: i.namespace, TarballDigest: i.tarballDigest, SpecDigest: i.specDigest, Settings: i.settings,
+	return State{ServiceID: service, Name: i.name, Namespace: i.namespace, TarballDigest: i.tarballDigest, SpecDigest: i.specDigest, Seen: i.seen, Settings: i.settings,
 		Phase: i.phase, Objects: len(i.entries), AppliedAt: i.appliedAt, PruneApproval: i.approval,
 		SyncRequest: i.syncRequest, User: i.user, Hooks: i.hooks()}, true
 }

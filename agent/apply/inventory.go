@@ -61,6 +61,7 @@ type hookRun struct {
 type inventory struct {
 	service, name, namespace  string
 	tarballDigest, specDigest string
+	seen                      string
 	phase                     Phase
 	appliedAt                 time.Time
 	waitUntil                 time.Time
@@ -148,6 +149,7 @@ type wireState struct {
 	Namespace     string `json:"namespace"`
 	TarballDigest string `json:"tarballDigest,omitempty"`
 	SpecDigest    string `json:"specDigest,omitempty"`
+	Seen          string `json:"seen,omitempty"`
 	Phase         Phase  `json:"phase"`
 	AppliedAt     int64  `json:"appliedAt,omitempty"`
 	WaitUntil     int64  `json:"waitUntil,omitempty"`
@@ -233,7 +235,7 @@ func (i *inventory) encode(next func(count int) []int) (first []byte, more map[i
 
 func (i *inventory) wireState() wireState {
 	return wireState{
-		Name: i.name, Namespace: i.namespace, TarballDigest: i.tarballDigest, SpecDigest: i.specDigest, Phase: i.phase,
+		Name: i.name, Namespace: i.namespace, TarballDigest: i.tarballDigest, SpecDigest: i.specDigest, Seen: i.seen, Phase: i.phase,
 		AppliedAt: clock.Micros(i.appliedAt), WaitUntil: clock.Micros(i.waitUntil), Approval: i.approval, Held: i.held, HeldFor: i.heldFor, HeldApproval: i.heldApproval, Strict: i.strict,
 		Goal: i.goal, Stage: i.reached.Stage, Wave: i.reached.Wave, Attempt: i.attempt, RetryAt: clock.Micros(i.retryAt), Why: i.why, FailedSpec: i.failedSpec, SyncRequest: i.syncRequest, Settings: i.settings, User: i.user, Farewell: i.farewell,
 	}
@@ -303,7 +305,7 @@ func decodeBy(unpack func([]byte) (wireShard, error), shards map[int][]byte) (*i
 	}
 	s := first.State
 	i := &inventory{
-		service: first.Service, name: s.Name, namespace: s.Namespace, tarballDigest: s.TarballDigest, specDigest: s.SpecDigest,
+		service: first.Service, name: s.Name, namespace: s.Namespace, tarballDigest: s.TarballDigest, specDigest: s.SpecDigest, seen: s.Seen,
 		phase: s.Phase, appliedAt: clock.FromMicros(s.AppliedAt), waitUntil: clock.FromMicros(s.WaitUntil), approval: s.Approval,
 		held: s.Held, heldFor: s.HeldFor, heldApproval: s.HeldApproval, strict: s.Strict, shards: s.Shards, entries: map[kubeobj.Ref]entry{},
 		goal: s.Goal, reached: place{s.Stage, s.Wave}, attempt: s.Attempt, retryAt: clock.FromMicros(s.RetryAt), why: s.Why, failedSpec: s.FailedSpec, syncRequest: s.SyncRequest, settings: s.Settings, storedSync: s.SyncRequest, user: s.User, farewell: s.Farewell,

@@ -32,11 +32,16 @@ func (e *Engine) judge(service Service, ref kubeobj.Ref, live kubeobj.Live, had 
 	switch {
 	case live.Deleting:
 		return mustWait, "it is being deleted; it is made again once it is gone"
-	case live.Cluster != "" && live.Cluster != e.cfg.ClusterID:
+	case live.Cluster != "" && live.Cluster != e.cfg.ClusterID && !e.former.has(live.Cluster):
 		return mayNot, fmt.Sprintf("it is applied by the agent of another cluster registration (%s): remove that agent, or delete the label %s from the object",
 			live.Cluster, kubeobj.ManagedLabel)
 	case live.ApplySet != "":
 		return mayNot, fmt.Sprintf("it belongs to another tool's apply set (label %s): remove it there first", kubeobj.ApplySetLabel)
+	case live.Cluster != "" && live.Cluster != e.cfg.ClusterID:
+		if service.Adopt || !service.RequireOwnership {
+			return mayAdopt, ""
+		}
+		return mayNot, fmt.Sprintf("an earlier registration of this cluster (%s), which has ended, left it: let the service adopt what it finds (adopt: true)", live.Cluster)
 	case live.Owned(service.ID):
 		return mayApply, ""
 	case had != nil && had.uid != "" && had.uid == live.UID && (live.Service == "" || !live.Tracked):

@@ -98,6 +98,9 @@ type State struct {
 	// TarballDigest and SpecDigest are of the last pass that wrote everything.
 	TarballDigest string
 	SpecDigest    string
+	// Seen is the position of the list that named them, empty when an earlier
+	// version stored them.
+	Seen string
 	// Settings are those of the spec without what people ask.
 	Settings string
 	Phase    Phase

@@ -16,6 +16,8 @@ type Service struct {
 	// once all of it is applied.
 	TarballDigest string
 	SpecDigest    string
+	// Seen is the position of the list that named them, stored with them.
+	Seen string
 	// Revision names the files and the settings without what people ask of the
 	// service and what its cluster is: hooks run once for each. The digests
 	// when empty.

@@ -92,6 +92,7 @@ func (r *run) applied(ctx context.Context) error {
 		r.dirty = true
 	}
 	n.phase, n.tarballDigest, n.specDigest, n.settings = PhaseApplied, r.service.TarballDigest, r.service.SpecDigest, r.service.Settings
+	n.seen = r.service.Seen
 	n.syncRequest = max(n.syncRequest, r.service.SyncRequest)
 	n.approval, n.held, n.waitUntil, n.attempt, n.why = max(n.approval, r.service.PruneApproval), 0, time.Time{}, 0, ""
 	n.heldFor, n.heldApproval = "", 0

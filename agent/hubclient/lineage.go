@@ -1,10 +1,6 @@
 package hubclient
 
-import (
-	"time"
-
-	agentv1 "github.com/axle-cd/axle/api/agent/v1"
-)
+import agentv1 "github.com/axle-cd/axle/api/agent/v1"
 
 // Lineage says how the hub's present life follows from the one that the agent
 // knew.
@@ -24,14 +20,10 @@ const (
 	Restored Lineage = "restored"
 )
 
-// lossTolerated is how much of the parent's last minutes a new life may have
-// lost and still count as a fail-over: changes so young are made again by the
-// people who just made them.
-const lossTolerated = 10 * time.Minute
-
 // Follow judges an incarnation by the last position seen before it. Without
 // one, as after the loss of the data folder, what the hub has lost cannot be
-// told: the cluster may well run services of the parent's time.
+// told: the cluster may well run services of the parent's time. How young the
+// backup was tells nothing of what was lost.
 func Follow(seen Position, life *agentv1.Incarnation) Lineage {
 	switch {
 	case seen.Incarnation == life.GetId():
@@ -39,14 +31,6 @@ func Follow(seen Position, life *agentv1.Incarnation) Lineage {
 	case seen.Incarnation == "" && (life.GetParentId() == "" || life.GetConfirmed()):
 		return SameLife
 	case life.GetConfirmed():
-		return Resumed
-	case life.GetParentId() != seen.Incarnation:
-		return Restored
-	case seen.Sequence <= life.GetParentKeptSequence():
-		return Resumed
-	}
-	lost := time.Duration(life.GetStartedAt()-life.GetParentKeptAt()) * time.Microsecond
-	if lost < lossTolerated {
 		return Resumed
 	}
 	return Restored

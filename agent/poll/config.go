@@ -1,6 +1,7 @@
 package poll
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"time"
@@ -78,6 +79,9 @@ type Config struct {
 	// that cannot replace itself.
 	AgentVersion string
 	Installation *agentv1.Installation
+	// Former is told, at each poll that finds some, of ended registrations of
+	// this cluster; nil when nobody wants to know.
+	Former func(ctx context.Context, clusters []string) error
 	// Interval between polls; DefaultInterval when zero. The hub's list may
 	// name another, unless Fixed.
 	Interval time.Duration

@@ -91,7 +91,7 @@ func (c *cluster) Pass(_ context.Context, _ tenancy.Permit, s apply.Service, obj
 	if r, ok := c.result[s.ID]; ok {
 		return r, nil
 	}
-	c.applied[s.ID] = apply.State{ServiceID: s.ID, Name: s.Name, Namespace: s.Namespace, TarballDigest: s.TarballDigest, SpecDigest: s.SpecDigest, Phase: apply.PhaseApplied, Objects: len(objects)}
+	c.applied[s.ID] = apply.State{ServiceID: s.ID, Name: s.Name, Namespace: s.Namespace, TarballDigest: s.TarballDigest, SpecDigest: s.SpecDigest, Seen: s.Seen, Phase: apply.PhaseApplied, Objects: len(objects)}
 	return apply.Result{Phase: apply.PhaseApplied, Sync: apply.SyncSynced, Applied: len(objects)}, nil
 }
 

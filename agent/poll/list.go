@@ -25,7 +25,7 @@ func (l *Loop) takeList(answer Answer) {
 	hold := l.deletes
 	l.etag = answer.ETag
 	l.mu.Unlock()
-	if hold == holdForReports {
+	if hold == holdForReports || answer.Lineage == Restored {
 		l.report.wantWhole()
 	}
 	l.remember(func(r *cache.Remembered) {
@@ -55,11 +55,12 @@ func (l *Loop) placeList(list *agentv1.Desired) (moved bool) {
 	for _, w := range list.GetServices() {
 		s := l.ensure(w.GetId())
 		s.inList = l.lists
-		if s.name == w.GetName() && s.drain == nil && s.tombstone == nil && sameEntry(s.want, w) {
+		before := s.listed()
+		w := offered(l, s, w)
+		if s.name == w.GetName() && s.drain == nil && s.tombstone == nil && s.waiting == before.waiting && sameEntry(s.want, w) {
 			s.want = w
 			continue
 		}
-		before := s.listed()
 		moved = moved || !sameContent(s.want, w)
 		s.desire(w)
 		s.tombstone, s.drain = nil, nil
@@ -121,24 +122,24 @@ func sameContent(a, b *agentv1.DesiredService) bool {
 
 // listed is what a list says of a service, as far as its status can tell.
 type listed struct {
-	key          string
+	key, waiting string
 	paused, here bool
 	tombstone    *agentv1.Tombstone
 }
 
 func (s *service) listed() listed {
-	return listed{s.wantKey, s.want.GetPaused(), s.want != nil, s.tombstone}
+	return listed{s.wantKey, s.waiting, s.want.GetPaused(), s.want != nil, s.tombstone}
 }
 
 func (l listed) same(s *service) bool {
 	now := s.listed()
-	return l.key == now.key && l.paused == now.paused && l.here == now.here && proto.Equal(l.tombstone, now.tombstone)
+	return l.key == now.key && l.waiting == now.waiting && l.paused == now.paused && l.here == now.here && proto.Equal(l.tombstone, now.tombstone)
 }
 
 // hold stops everything for a service that is paused or in no list, and makes
 // one that comes back go through a whole pass.
 func (l *Loop) hold(s *service) {
-	held := s.tombstone == nil && (s.want == nil || s.want.GetPaused())
+	held := s.tombstone == nil && (s.want == nil || s.want.GetPaused() || s.idles())
 	switch {
 	case held:
 		s.unqueue()

@@ -239,6 +239,7 @@ func (l *Loop) pollOnce(ctx context.Context) error {
 	if answer.List != nil {
 		l.takeList(answer)
 	}
+	tellFormer(ctx, l)
 	l.fetchSpecs(ctx)
 	l.queueChanged()
 	l.queueReads()

@@ -81,7 +81,7 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 		now = j.inputs
 	}
 	service := apply.FromSpec(j.spec, now.TarballDigest)
-	service.Revision, service.Settings = revisionOf(j.spec, now), settings
+	service.Revision, service.Settings, service.Seen = revisionOf(j.spec, now), settings, j.seen
 	service.Partial, service.LeftOut = cmp.Or(j.deletes, partial), manifest.PartsLeftOut(warnings)
 	service.Unsettled = func() []apply.Pending { return l.unsettled(j.id) }
 	tests, synced := testrun.Split(objects)

@@ -74,6 +74,7 @@ func (l *Loop) load(ctx context.Context) bool {
 				if s.name == "" {
 					l.call(s, state.Name, state.Namespace)
 				}
+				recall(l, s)
 				l.hold(s)
 				// What was applied before under the same entry needs no new words.
 				tarball, _ := contentOf(s.want)
@@ -127,7 +128,7 @@ func (l *Loop) next() (*job, time.Duration) {
 func (l *Loop) begin(s *service) *job {
 	j := &job{
 		id: s.id, want: s.want, tombstone: s.tombstone, spec: s.spec, done: s.done, inputs: s.inputs, settings: s.settings,
-		objects: s.objects, warnings: s.warnings, cause: s.cause, readReads: s.readReads,
+		seen: seenOf(l.list), objects: s.objects, warnings: s.warnings, cause: s.cause, readReads: s.readReads,
 		deletes: l.deletes.words(), held: s.held, diffed: s.diffed, errand: s.asked(), claim: s.claiming,
 	}
 	if s.want != nil {

@@ -28,6 +28,8 @@ type service struct {
 	// wantKey is of it.
 	want    *agentv1.DesiredService
 	wantKey string
+	// waiting is why the cluster keeps what it has, empty for most.
+	waiting string
 	// inList is the last list, as Loop.lists counts them, that named it.
 	inList uint64
 	// tombstone is set when the list says that the service leaves.
@@ -105,13 +107,15 @@ func wantKey(w *agentv1.DesiredService) string {
 // needsSpec reports whether the hub must be asked for the spec. A paused
 // service gets it too, for what people ask of it; it applies nothing of it.
 func (s *service) needsSpec() bool {
-	return s.want != nil && s.specFor != s.wantKey
+	return s.want != nil && s.waiting == "" && s.specFor != s.wantKey
 }
 
 // desire takes the service's entry of a list over, nil for none.
 func (s *service) desire(w *agentv1.DesiredService) {
 	s.want, s.wantKey = w, ""
-	if w != nil {
+	if w == nil {
+		s.waiting = ""
+	} else {
 		s.wantKey = wantKey(w)
 	}
 }
@@ -165,6 +169,7 @@ type job struct {
 	done      *Inputs
 	inputs    Inputs
 	settings  string
+	seen      string // the list that it works for
 	objects   packedobj.List
 	warnings  []string
 	cause     Cause

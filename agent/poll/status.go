@@ -33,6 +33,7 @@ const (
 	reasonAPIServer   = "APIServerAway"
 	reasonApproval    = "ClusterPending"
 	reasonRefused     = "NotPermitted"
+	reasonRestored    = "Restored"
 )
 
 // maxErrors bounds the errors of one status.
@@ -43,6 +44,7 @@ type view struct {
 	id        string
 	listed    bool
 	paused    bool
+	waiting   string
 	pending   bool
 	tombstone *agentv1.Tombstone
 	running   bool
@@ -67,7 +69,7 @@ func (l *Loop) viewOf(id string) (view, bool) {
 		return view{}, false
 	}
 	v := view{
-		id: id, listed: s.want != nil, paused: s.want.GetPaused(), pending: l.list.GetPending(), tombstone: s.tombstone,
+		id: id, listed: s.want != nil, paused: s.want.GetPaused(), waiting: s.waiting, pending: l.list.GetPending(), tombstone: s.tombstone,
 		running: s.running, trouble: s.trouble, gate: s.gate, result: s.result, drain: s.drain,
 		warnings: s.warnings, applied: s.applied, deletes: l.deletes.words(), away: l.away,
 	}
@@ -123,6 +125,8 @@ func (l *Loop) syncOf(v view) (sync, reason, message string) {
 		return syncHeld, reasonOrphaned, "the hub does not list this service any more and did not say that it should go; it is left as it is"
 	case v.paused:
 		return syncPaused, "", ""
+	case v.waiting != "":
+		return syncHeld, reasonRestored, v.waiting
 	case v.away != nil:
 		return syncFailed, reasonAPIServer, errcode.Message(v.away)
 	case v.trouble != nil && errcode.Is(v.trouble.err, errcode.Unprocessable) && v.trouble.source == sourceSource:

@@ -44,7 +44,7 @@ func (l *Loop) unsettled(id string) []apply.Pending {
 
 // isUnsettled reports whether nobody knows what a service wants now.
 func (l *Loop) isUnsettled(s *service, renderer string) bool {
-	return s.want != nil && (s.spec == nil || !s.specFits() || Changed(s.planned, s.wanted(renderer)) != Unchanged)
+	return s.want != nil && (s.waiting != "" || s.spec == nil || !s.specFits() || Changed(s.planned, s.wanted(renderer)) != Unchanged)
 }
 
 // unsettledBecause says why, and has a service rendered that would not be by
@@ -52,6 +52,8 @@ func (l *Loop) isUnsettled(s *service, renderer string) bool {
 func (s *service) unsettledBecause(renderer string, now time.Time) string {
 	tarball, _ := contentOf(s.want)
 	switch {
+	case s.waiting != "":
+		return s.waiting
 	case s.spec == nil || !s.specFits():
 		return "its settings are not here yet"
 	case tarball == "":

@@ -120,7 +120,7 @@ func (s *Server) sign(ctx context.Context, list desired.List) ([]byte, error) {
 func listMessage(list desired.List) *agentv1.Desired {
 	life := list.Incarnation
 	m := &agentv1.Desired{
-		ClusterId: list.ClusterID, Pending: list.Pending,
+		ClusterId: list.ClusterID, Pending: list.Pending, FormerClusters: list.Former,
 		Position: positionMessage(list.Position),
 		Incarnation: &agentv1.Incarnation{
 			Id: life.ID, StartedAt: clock.Micros(life.StartedAt), ParentId: life.ParentID,
@@ -137,6 +137,11 @@ func listMessage(list desired.List) *agentv1.Desired {
 			// An agent that knows no parts must not take one for the whole.
 			one.TarballDigest, one.TarballBytes = "", 0
 			one.Parts = append(one.Parts, &agentv1.Part{Path: p.Path, Digest: p.Digest, Entry: p.Entry, Bytes: p.Bytes, Name: p.Name})
+		}
+		if why := v.Wait.String(); why != "" {
+			// An agent that knows no waiting keeps what it runs, too.
+			one.Waiting = &agentv1.Waiting{Message: why, TarballDigest: one.GetTarballDigest(), TarballBytes: one.GetTarballBytes(), Parts: one.GetParts()}
+			one.TarballDigest, one.TarballBytes, one.Parts = "", 0, nil
 		}
 		m.Services = append(m.Services, one)
 	}

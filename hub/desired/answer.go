@@ -49,7 +49,7 @@ func (x *Index) For(clusterID string) (List, error) {
 	c.give()
 	list := List{
 		ClusterID: c.id, ClusterName: c.name, ETag: c.etag, Pending: c.pending,
-		Position: at, Incarnation: incarnation,
+		Position: at, Incarnation: incarnation, Former: c.former,
 	}
 	if c.pending {
 		return list, nil
@@ -62,7 +62,7 @@ func (x *Index) For(clusterID string) (List, error) {
 		}
 		list.Services = append(list.Services, Service{
 			ID: e.id, Name: e.name, Namespace: e.namespace,
-			TarballDigest: e.tarball.String(), TarballBytes: e.bytes, SpecDigest: e.spec.String(), Paused: e.paused, Parts: e.partList(),
+			TarballDigest: e.tarball.String(), TarballBytes: e.bytes, SpecDigest: e.spec.String(), Paused: e.paused, Parts: e.partList(), Wait: e.wait.under(l),
 		})
 	}
 	return list, nil

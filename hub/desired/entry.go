@@ -49,6 +49,7 @@ type entry struct {
 	bytes               int64
 	tarball, spec       sum
 	paused              bool
+	wait                Wait
 	// since is how many lists had been given out when the tarballs came: they
 	// were in none of them.
 	since uint32
@@ -80,6 +81,8 @@ type cluster struct {
 	// known is false while only a service named it.
 	known   bool
 	pending bool
+	// former are ended registrations of the same Kubernetes cluster.
+	former  []string
 	entries []*entry
 
 	// meaning is over what the entries mean, whatever their order: see etag.go.

@@ -29,6 +29,9 @@ func (c *cluster) makeETag(l life) string {
 			h.buf = binary.BigEndian.AppendUint64(h.buf, word)
 		}
 	}
+	for _, id := range c.former {
+		h.text(id)
+	}
 	full := sha256.Sum256(h.buf)
 	return `W/"` + base64.RawURLEncoding.EncodeToString(full[:etagBytes]) + `"`
 }
@@ -63,6 +66,9 @@ func (e *entry) meaning() (m meaning) {
 	h.buf = append(h.buf, e.tarball[:]...)
 	h.buf = append(h.buf, e.spec[:]...)
 	h.flag(e.paused)
+	if e.wait != waitNothing {
+		h.buf = append(h.buf, byte(e.wait))
+	}
 	for _, p := range e.parts {
 		h.text(p.path)
 		h.text(p.entry)

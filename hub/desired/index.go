@@ -45,15 +45,19 @@ type Config struct {
 	// a row is read, under no lock. Nil holds nothing back. Dependencies on
 	// services of other clusters are its use.
 	Gate func(fleet.Row) fleet.Row
-	Log  *slog.Logger
+	// Learnt says what may be delivered after a restore or a fail-over. Nil
+	// delivers all.
+	Learnt Learnt
+	Log    *slog.Logger
 }
 
 // Index is what every cluster should run. It is an event.Subscriber.
 type Index struct {
-	fleet Fleet
-	feed  Feed
-	gate  func(fleet.Row) fleet.Row
-	log   *slog.Logger
+	fleet  Fleet
+	feed   Feed
+	gate   func(fleet.Row) fleet.Row
+	learnt Learnt
+	log    *slog.Logger
 
 	mu sync.RWMutex
 	// table is nil until the first Rebuild.
@@ -73,7 +77,7 @@ func New(c Config) (*Index, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Index{fleet: c.Fleet, feed: c.Feed, gate: c.Gate, log: c.Log}, nil
+	return &Index{fleet: c.Fleet, feed: c.Feed, gate: c.Gate, learnt: c.Learnt, log: c.Log}, nil
 }
 
 // Rebuild loads everything anew, beside the table that still answers.
@@ -86,11 +90,15 @@ func (x *Index) Rebuild(ctx context.Context) error {
 	}); err != nil {
 		return fmt.Errorf("load clusters: %w", err)
 	}
-	if err := x.fleet.LoadAll(ctx, func(r fleet.Row) error {
-		x.put(t, x.gate(r))
-		return nil
-	}); err != nil {
+	if err := x.former(ctx, t, ""); err != nil {
+		return err
+	}
+	l := &loader{x: x, t: t}
+	if err := x.fleet.LoadAll(ctx, func(r fleet.Row) error { return l.add(ctx, r) }); err != nil {
 		return fmt.Errorf("load services: %w", err)
+	}
+	if err := l.flush(ctx); err != nil {
+		return err
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -111,6 +119,10 @@ func (x *Index) Apply(ctx context.Context, rows []event.Row) error {
 			services[r.Key] = true
 		case event.KindCluster:
 			clusters[r.Key] = true
+		default:
+			if err := x.waiting(ctx, r, services); err != nil {
+				return err
+			}
 		}
 	}
 	if len(services)+len(clusters) == 0 {
@@ -136,6 +148,9 @@ func (x *Index) applyClusters(ctx context.Context, ids []string) error {
 			x.table.putCluster(row)
 		}
 		x.mu.Unlock()
+		if err := x.former(ctx, x.table, id); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -156,10 +171,14 @@ func (x *Index) applyServices(ctx context.Context, ids []string) error {
 		delete(gone, r.ID)
 		rows[i] = x.gate(r)
 	}
+	waits, err := x.waits(ctx, rows)
+	if err != nil {
+		return err
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, r := range rows {
-		x.put(x.table, r)
+		x.put(x.table, r, waits[r.ID])
 	}
 	for id := range gone {
 		x.table.drop(id)
@@ -170,8 +189,8 @@ func (x *Index) applyServices(ctx context.Context, ids []string) error {
 // put takes a row. One that this version cannot read leaves the service as it
 // was, or out of the list, which an agent takes as "hold"; it must not keep
 // every other service from being answered.
-func (x *Index) put(t *table, r fleet.Row) {
-	if err := t.put(r); err != nil {
+func (x *Index) put(t *table, r fleet.Row, wait Wait) {
+	if err := t.put(r, wait); err != nil {
 		x.log.Error("a service cannot be put into its list", logkey.Service, r.ID, logkey.Cluster, r.ClusterID, logkey.Error, err)
 	}
 }

@@ -15,6 +15,8 @@ type List struct {
 	Incarnation event.Incarnation
 	// Pending waits for a person; the list is then empty.
 	Pending bool
+	// Former are the ended registrations of the same Kubernetes cluster.
+	Former []string
 	// Services and Tombstones are in order of id.
 	Services   []Service
 	Tombstones []Tombstone
@@ -33,6 +35,8 @@ type Service struct {
 	Parts      []Part
 	SpecDigest string
 	Paused     bool
+	// Wait keeps the cluster with what it has; the rest is what it would get.
+	Wait Wait
 }
 
 // Part is one tarball of a service.

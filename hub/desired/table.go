@@ -51,11 +51,12 @@ func (t *table) dropCluster(id string) {
 	delete(t.clusters, id)
 }
 
-func (t *table) put(r fleet.Row) error {
+func (t *table) put(r fleet.Row, wait Wait) error {
 	e, err := t.newEntry(r)
 	if err != nil {
 		return err
 	}
+	e.wait = wait
 	if old := t.services[r.ID]; old != nil && old.cluster != e.cluster {
 		old.cluster.remove(r.ID)
 	}

@@ -94,6 +94,9 @@ func (s *Store) TouchCluster(ctx context.Context, id string, at int64) error {
 
 // DeleteCluster is fleet.Store.
 func (s *Store) DeleteCluster(ctx context.Context, id string) error {
+	if err := endRegistration(ctx, s, id); err != nil {
+		return err
+	}
 	if err := s.ForgetCluster(ctx, id); err != nil {
 		return err
 	}

@@ -107,6 +107,12 @@ func (s *Store) BeginIncarnation(ctx context.Context, present, after string, con
 			ID: incarnationID(start), StartedAt: start, ParentID: h.incarnation,
 			ParentKeptSequence: h.sequence, ParentKeptAt: clock.FromMicros(h.at), Confirmed: confirmed,
 		}
+		if !confirmed {
+			// As after a restore: nothing that is here was learnt in this life.
+			if err := forgetLearnt(ctx, s); err != nil {
+				return err
+			}
+		}
 		if err := s.insertIncarnation(ctx, next); err != nil {
 			return err
 		}

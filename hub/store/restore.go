@@ -118,6 +118,9 @@ func (s *Store) replaceAll(ctx context.Context, c Config, in *backupReader, head
 	if _, err := s.exec(ctx, "UPDATE repository_leases SET replica = '', boot = '', expires_at = 0, fetch_started_at = {now}"); err != nil {
 		return next, err
 	}
+	if err := forgetLearnt(ctx, s); err != nil {
+		return next, err
+	}
 	if err := s.SetSetting(ctx, settingMinor, strconv.Itoa(SchemaMinor)); err != nil {
 		return next, err
 	}
@@ -125,18 +128,21 @@ func (s *Store) replaceAll(ctx context.Context, c Config, in *backupReader, head
 }
 
 // restoredIncarnation begins the life after the backup's. It sorts after every
-// one that the backup or the replaced database knows.
+// one that the backup or the replaced database knows, and says of nothing in
+// its parent that it was kept: however young the backup, an agent of any version
+// then takes it for a restore and deletes nothing.
 func (s *Store) restoredIncarnation(ctx context.Context, header backupHeader, replaced string) (next event.Incarnation, err error) {
 	start := s.clock.Now().Truncate(time.Microsecond) // as an id has it
-	for _, id := range []string{header.Incarnation, replaced} {
-		if t := incarnationStart(id); !t.Before(start) {
+	youngest, err := newest(ctx, s)
+	if err != nil {
+		return next, err
+	}
+	for _, t := range []time.Time{incarnationStart(header.Incarnation), incarnationStart(replaced), youngest} {
+		if !t.Before(start) {
 			start = t.Add(time.Microsecond)
 		}
 	}
-	next = event.Incarnation{
-		ID: incarnationID(start), StartedAt: start, ParentID: header.Incarnation,
-		ParentKeptSequence: header.Sequence, ParentKeptAt: clock.FromMicros(header.CommittedAt),
-	}
+	next = event.Incarnation{ID: incarnationID(start), StartedAt: start, ParentID: header.Incarnation}
 	if err := s.insertIncarnation(ctx, next); err != nil {
 		return next, err
 	}

@@ -2,13 +2,14 @@
 // script has a world of its own (hub, Git server, API servers, agents as
 // processes) and judges by what the command line and the API servers say.
 //
-//	world [-clusters a,b] [-pods] [hub flag …]   start it, and log in
+//	world [-clusters a,b] [-pods] [-audit] [hub flag …]   start it, and log in
 //	axle ARG…           the command line;  ! axle … must fail
 //	kube CLUSTER ARG…   kubectl as that cluster's administrator
 //	git create REPO | commit REPO BRANCH FOLDER | tag REPO NAME | down | up | fault REPO STATUS
 //	charts publish|push NAME VERSION FOLDER     to a chart repository at $CHARTS, to a registry at $REGISTRY
 //	hub kill | start | stop
 //	agent start CLUSTER | kill CLUSTER | again CLUSTER
+//	mark CLUSTER | undeleted CLUSTER   since the mark the API server was asked to delete nothing but Axle's own records
 //	waitfor PATTERN axle|kube ARG…   until standard output matches (60 s)
 package e2e_test
 
@@ -47,10 +48,10 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"world": startWorld, "axle": axle, "kube": kubectl, "git": gitCommand, "charts": chartsCommand, "hub": hub, "agent": agent, "waitfor": waitFor,
+			"world": startWorld, "axle": axle, "kube": kubectl, "git": gitCommand, "charts": chartsCommand, "hub": hub, "agent": agent, "waitfor": waitFor, "mark": mark, "undeleted": undeleted,
 		},
 		Setup: func(env *testscript.Env) error {
-			env.Values[stageKey{}] = &stage{agents: map[string]*world.Agent{}}
+			env.Values[stageKey{}] = &stage{agents: map[string]*world.Agent{}, marks: map[string]int64{}}
 			examples, err := filepath.Abs("../../examples")
 			env.Setenv("EXAMPLES", examples)
 			return err
@@ -64,6 +65,7 @@ type stageKey struct{}
 type stage struct {
 	*world.World
 	agents map[string]*world.Agent
+	marks  map[string]int64
 	charts *chartserver.Server
 	images *registryserver.Server
 }
@@ -89,6 +91,8 @@ func startWorld(ts *testscript.TestScript, _ bool, args []string) {
 			args = args[1:]
 		case "-pods":
 			config.Pods = true
+		case "-audit":
+			config.Audit = true
 		default:
 			config.Hub = append(config.Hub, args[0])
 		}
@@ -237,6 +241,36 @@ func agent(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Check(s.agents[cluster].Start())
 	default:
 		ts.Fatalf("agent %s is not known", args[0])
+	}
+}
+
+// mark notes the present end of a cluster's audit log.
+func mark(ts *testscript.TestScript, _ bool, args []string) {
+	s := on(ts)
+	at, err := s.Cluster(args[0]).AuditMark()
+	ts.Check(err)
+	s.marks[args[0]] = at
+}
+
+// undeleted judges by the audit log: since the mark nobody asked the API server
+// to delete anything but the inventories and leases that are Axle's own.
+func undeleted(ts *testscript.TestScript, _ bool, args []string) {
+	s := on(ts)
+	events, err := s.Cluster(args[0]).AuditSince(s.marks[args[0]])
+	ts.Check(err)
+	writes := 0
+	for _, e := range events.Requests() {
+		switch {
+		case e.Verb == "patch" || e.Verb == "update" || e.Verb == "create":
+			writes++
+		case e.Verb != "delete" && e.Verb != "deletecollection":
+		case e.Object.Resource == "leases", e.Object.Resource == "secrets" && strings.HasPrefix(e.Object.Name, "axle-inventory-"):
+		default:
+			ts.Fatalf("%s asked to %s %s", e.User.Name, e.Verb, e.URI)
+		}
+	}
+	if writes == 0 {
+		ts.Fatalf("the audit log knows of no write since the mark: it proves nothing")
 	}
 }
 

@@ -137,6 +137,7 @@ func (c *check) back(a AgentRun) {
 	}
 	var list *Step
 	applied := map[string]Step{}
+	deleted := map[string]bool{}
 	for i := range a.Steps {
 		s := a.Steps[i]
 		switch s.Kind {
@@ -151,10 +152,15 @@ func (c *check) back(a AgentRun) {
 			if ok && same && s.Revision < last.Revision {
 				c.add(NeverBack, "%s/%s went from revision %d to %d at %s", a.Cluster, s.Service, last.Revision, s.Revision, at(s.At))
 			}
-			if ok && s.Version < last.Version && (same || !c.run.Allow.Restored) {
+			if ok && s.Version < last.Version {
 				c.add(NeverBack, "%s/%s went from version %d to %d at %s", a.Cluster, s.Service, last.Version, s.Version, at(s.At))
 			}
+			if deleted[s.Service] && s.At.Before(c.run.Confirmed) {
+				c.add(NeverBack, "%s/%s was removed and came back at %s, before anybody confirmed the restore", a.Cluster, s.Service, at(s.At))
+			}
 			applied[s.Service] = s
+		case StepDeleted:
+			deleted[s.Service] = true
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -86,10 +87,13 @@ func restored(s *cdn) {
 	})
 	s.push("fleet", "app", 3)
 	s.arrives("edge/app", 3)
+	s.polls("edge", 4)
+	s.run.Confirmed = time.Now()
 	s.human("confirm-restore", func() error {
 		_, err := s.api.Hub.ConfirmRestore(s.t.Context(), connect.NewRequest(&hubv1.ConfirmRestoreRequest{}))
 		return err
 	})
+	s.arrives("edge/gone", 3)
 	s.push("fleet", "app", 4)
 	// A tombstone works again.
 	s.service("edge", "brief", "fleet", "app")

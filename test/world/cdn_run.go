@@ -24,6 +24,8 @@ type Run struct {
 	Want []Want
 	// Human is what a person did to help, in order.
 	Human []string
+	// Confirmed is when a person confirmed a restore, zero when nobody did.
+	Confirmed time.Time
 }
 
 // Allowance is what a scenario says beforehand about its run. The zero value
@@ -34,9 +36,8 @@ type Allowance struct {
 	FrozenMachine bool
 	// Clones are clones of a repository beyond its first.
 	Clones map[string]int
-	// Restored: the database was put back to an earlier state. A new life of
-	// the hub may begin with older content, and one confirmation is asked of a
-	// person.
+	// Restored: the database was put back to an earlier state, and one
+	// confirmation is asked of a person.
 	Restored bool
 	// Lost are services whose declaration went with a restored database.
 	Lost []string

@@ -1,0 +1,87 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// registrations are the ended registrations of this very cluster, as the hub
+// signed them. Its methods are safe for concurrent use.
+type registrations struct {
+	mu    sync.RWMutex
+	ended map[string]bool
+	clear []string
+}
+
+func (r *registrations) has(cluster string) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.ended[cluster]
+}
+
+// put replaces those that are known, and returns those that may have left
+// something.
+func (r *registrations) put(clusters []string) (left []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = map[string]bool{}
+	for _, id := range clusters {
+		r.ended[id] = true
+		if !slices.Contains(r.clear, id) {
+			left = append(left, id)
+		}
+	}
+	return left
+}
+
+// LetGo makes what ended registrations of this cluster left nobody's: services
+// may adopt it. Their marks and inventories are removed, the objects stay. What
+// cannot be done is tried again by the next call; one that has nothing to do
+// asks nobody.
+func LetGo(ctx context.Context, e *Engine, clusters []string) error {
+	var failed []error
+	for _, id := range e.former.put(clusters) {
+		if id == e.cfg.ClusterID {
+			continue
+		}
+		if err := letGo(ctx, e, id); err != nil {
+			failed = append(failed, fmt.Errorf("let go of what registration %s left: %w", id, err))
+			continue
+		}
+		e.former.mu.Lock()
+		e.former.clear = append(e.former.clear, id)
+		e.former.mu.Unlock()
+	}
+	return errors.Join(failed...)
+}
+
+func letGo(ctx context.Context, e *Engine, cluster string) error {
+	left := &store{client: e.store.client, namespace: e.store.namespace, cluster: cluster}
+	all, broken, err := left.list(ctx, "")
+	if err != nil {
+		return err
+	}
+	for service, err := range broken {
+		e.cfg.Log.Warn("an inventory of an ended registration cannot be read; its objects keep their marks until they are adopted", logkey.Service, service, logkey.Error, err)
+	}
+	// Nobody's permit is known any more. The agent's own rights only take our
+	// marks off objects that an inventory beside the agent names.
+	own := &client{e.store.client}
+	for _, i := range all {
+		for _, one := range i.sorted() {
+			if err := unmark(ctx, own, i.service, one); err != nil && !unserved(err) {
+				return fmt.Errorf("%s: %w", one.ref, err)
+			}
+		}
+		if err := left.remove(ctx, i); err != nil {
+			return err
+		}
+		e.cfg.Log.Info("what an ended registration of this cluster left is nobody's any more", logkey.Service, i.name, logkey.Count, len(i.entries))
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package keep
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/position"
+)
+
+// Applied is what the cluster's inventory says of a service. The zero value is
+// no inventory.
+type Applied struct {
+	TarballDigest, SpecDigest string
+	// Seen is the position of the list that it was applied for; empty where an
+	// earlier version wrote the inventory.
+	Seen string
+}
+
+// Place returns the entry to act on in place of the one that a list offers, and
+// why the service has to wait; without a reason it is all that was offered. had
+// is the entry that was acted on so far, nil for none. spec is the digest of the
+// spec at hand. While a service waits and nothing is known that its cluster
+// could keep to, the entry has no content.
+func Place(had, offered *agentv1.DesiredService, applied Applied, spec string) (want *agentv1.DesiredService, why string) {
+	waiting := offered.GetWaiting()
+	if waiting == nil {
+		return offered, ""
+	}
+	if content(had) == "" && applied.TarballDigest != "" && applied.SpecDigest == spec {
+		had = &agentv1.DesiredService{TarballDigest: applied.TarballDigest, SpecDigest: spec}
+	}
+	whole := proto.CloneOf(offered)
+	whole.Waiting, whole.TarballDigest, whole.TarballBytes, whole.Parts = nil, waiting.GetTarballDigest(), waiting.GetTarballBytes(), waiting.GetParts()
+	switch {
+	case content(had) == "":
+		return offered, waiting.GetMessage()
+	case Same(had, whole):
+		return whole, ""
+	}
+	kept := proto.CloneOf(offered)
+	kept.Waiting = nil
+	kept.TarballDigest, kept.TarballBytes, kept.Parts, kept.SpecDigest = had.GetTarballDigest(), had.GetTarballBytes(), had.GetParts(), had.GetSpecDigest()
+	return kept, waiting.GetMessage()
+}
+
+// Same reports whether two entries name the same files and settings.
+func Same(a, b *agentv1.DesiredService) bool {
+	return a.GetTarballDigest() == b.GetTarballDigest() && a.GetSpecDigest() == b.GetSpecDigest() &&
+		slices.EqualFunc(a.GetParts(), b.GetParts(), func(p, q *agentv1.Part) bool { return proto.Equal(p, q) })
+}
+
+// content names an entry's first tarball.
+func content(w *agentv1.DesiredService) string {
+	if parts := w.GetParts(); len(parts) > 0 {
+		return parts[0].GetDigest()
+	}
+	return w.GetTarballDigest()
+}
+
+// Older returns what to act on in place of an entry of a list from the disk, and
+// why, when the cluster's inventory is of a later list: nothing. An inventory
+// that names no list is later when it names other files.
+func Older(listed position.Position, want *agentv1.DesiredService, applied Applied) (instead *agentv1.DesiredService, why string) {
+	if content(want) == "" || applied.TarballDigest == "" {
+		return want, ""
+	}
+	seen, err := position.Parse(applied.Seen)
+	later := err == nil && listed != (position.Position{}) && listed.Before(seen)
+	if applied.Seen == "" {
+		later = content(want) != applied.TarballDigest
+	}
+	if !later {
+		return want, ""
+	}
+	instead = proto.CloneOf(want)
+	instead.TarballDigest, instead.TarballBytes, instead.Parts = "", 0, nil
+	return instead, "the cluster has a newer revision than this agent's disk knows of; it is left as it is until the hub answers"
+}

@@ -1,0 +1,79 @@
+package poll
+
+import (
+	"context"
+	"time"
+
+	"github.com/axle-cd/axle/agent/keep"
+	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/logkey"
+	"github.com/axle-cd/axle/internal/position"
+)
+
+// formerLimit bounds what one poll does for ended registrations; the next one
+// goes on.
+const formerLimit = 20 * time.Second
+
+// tellFormer tells of the ended registrations that the list names.
+func tellFormer(ctx context.Context, l *Loop) {
+	l.mu.Lock()
+	former := l.list.GetFormerClusters()
+	l.mu.Unlock()
+	if len(former) == 0 || l.Former == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, formerLimit)
+	defer cancel()
+	if err := l.Former(ctx, former); err != nil {
+		l.Log.Warn("what an ended registration left keeps its marks for now", logkey.Error, err)
+	}
+}
+
+// offered is what is done for a list's entry of a service, see agent/keep. The
+// caller holds Loop.mu.
+func offered(l *Loop, s *service, w *agentv1.DesiredService) *agentv1.DesiredService {
+	if w.GetWaiting() == nil {
+		s.waiting = ""
+		return w
+	}
+	want, why := keep.Place(s.want, w, appliedOf(l, s), s.spec.GetSpecDigest())
+	s.waiting = why
+	return want
+}
+
+// recall looks again at what a list from the disk wants, once it is known what
+// the cluster has. The caller holds Loop.mu.
+func recall(l *Loop, s *service) {
+	switch {
+	case s.want == nil:
+	case s.want.GetWaiting() != nil:
+		s.desire(offered(l, s, s.want))
+	case l.listedAt.IsZero():
+		at := l.list.GetPosition()
+		want, why := keep.Older(position.Position{Incarnation: at.GetIncarnation(), Sequence: at.GetSequence()}, s.want, appliedOf(l, s))
+		if why != "" {
+			s.desire(want)
+			s.waiting = why
+		}
+	}
+}
+
+func appliedOf(l *Loop, s *service) keep.Applied {
+	if !l.loaded {
+		return keep.Applied{}
+	}
+	state, _ := l.Inventory.State(s.id)
+	return keep.Applied{TarballDigest: state.TarballDigest, SpecDigest: state.SpecDigest, Seen: state.Seen}
+}
+
+// seenOf names the list that a pass works for.
+func seenOf(list *agentv1.Desired) string {
+	at := list.GetPosition()
+	return position.Position{Incarnation: at.GetIncarnation(), Sequence: at.GetSequence()}.String()
+}
+
+// idles reports whether nothing can be done for a service while it waits.
+func (s *service) idles() bool {
+	tarball, _ := contentOf(s.want)
+	return s.waiting != "" && tarball == ""
+}

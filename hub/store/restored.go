@@ -1,0 +1,107 @@
+package store
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/hub/desired"
+	"github.com/axle-cd/axle/internal/clock"
+)
+
+// Learnt is what the present life of a database learnt; it is desired.Learnt.
+type Learnt struct{ Store *Store }
+
+var _ desired.Learnt = Learnt{}
+
+// forgetLearnt makes a restored database say of nothing that it was learnt in
+// the life that begins. Agents send every status again, since theirs is another
+// hash, and the first good look at an upstream is news.
+func forgetLearnt(ctx context.Context, s *Store) error {
+	for _, statement := range []string{
+		"UPDATE statuses SET hash = ''",
+		"DELETE FROM status_sums", // without one a cluster sends everything
+		"UPDATE repositories SET health = 'UNKNOWN', health_message = '', checked_at = 0, failed_since = 0",
+	} {
+		if _, err := s.exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newest is when the youngest service or revision was made.
+func newest(ctx context.Context, s *Store) (time.Time, error) {
+	at, _, err := rowOf(ctx, s, value[int64], `SELECT COALESCE(max(at), 0) FROM (SELECT max(created_at) AS at FROM services
+		UNION ALL SELECT max(created_at) FROM revisions) AS made`)
+	return clock.FromMicros(at), err
+}
+
+const (
+	fetchedQuery = `SELECT h.source_id, h.digest FROM heads h JOIN repositories r ON r.id = h.repository_id
+		WHERE h.source_id IN (%) AND h.error = '' AND r.checked_at > $`
+	reportedQuery  = "SELECT service_id, tarball_digest, spec_digest FROM statuses WHERE hash <> '' AND service_id IN "
+	createdQuery   = "SELECT id FROM services WHERE id IN (%) AND created_at > $"
+	declaredQuery  = "SELECT DISTINCT service_id FROM revisions WHERE service_id IN (%) AND cause NOT IN ('create', 'commit') AND created_at > $"
+	followingQuery = `SELECT id FROM services WHERE source_id = $1 UNION SELECT id FROM services WHERE repository_id = $1
+		UNION SELECT service_id FROM service_sources WHERE source_id = $1 UNION SELECT service_id FROM service_sources WHERE repository_id = $1`
+)
+
+// ofSome fills a query of the form above in, with its last argument last.
+func ofSome(query string, args []any) string {
+	return strings.Replace(query, "%", placeholders(1, len(args)-1), 1) + strconv.Itoa(len(args))
+}
+
+// Fetched implements desired.Learnt.
+func (l Learnt) Fetched(ctx context.Context, since time.Time, sources []string) (map[string]string, error) {
+	found := map[string]string{}
+	return found, chunks(sources, func(args []any) error {
+		args = append(args, clock.Micros(since))
+		return l.Store.each(ctx, ofSome(fetchedQuery, args), args, func(row scan) error {
+			var id, digest string
+			err := row(&id, &digest)
+			found[id] = digest
+			return err
+		})
+	})
+}
+
+// Reported implements desired.Learnt.
+func (l Learnt) Reported(ctx context.Context, services []string) (map[string]desired.Applied, error) {
+	found := map[string]desired.Applied{}
+	return found, chunks(services, func(args []any) error {
+		return l.Store.each(ctx, reportedQuery+"("+placeholders(1, len(args))+")", args, func(row scan) error {
+			var id string
+			var a desired.Applied
+			err := row(&id, &a.Digest, &a.SpecDigest)
+			found[id] = a
+			return err
+		})
+	})
+}
+
+// Declared implements desired.Learnt. A revision that only another commit made
+// is nobody's word.
+func (l Learnt) Declared(ctx context.Context, since time.Time, services []string) (map[string]bool, error) {
+	found := map[string]bool{}
+	for created, query := range map[bool]string{true: createdQuery, false: declaredQuery} {
+		err := chunks(services, func(args []any) error {
+			args = append(args, clock.Micros(since))
+			ids, err := rowsOf(ctx, l.Store, value[string], ofSome(query, args), args...)
+			for _, id := range ids {
+				found[id] = found[id] || created
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// Following implements desired.Learnt.
+func (l Learnt) Following(ctx context.Context, id string) ([]string, error) {
+	return rowsOf(ctx, l.Store, value[string], followingQuery, id)
+}
