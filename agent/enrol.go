@@ -51,8 +51,9 @@ func (a *Agent) tryEnrol(ctx context.Context) (*identity, bool, error) {
 		if uid, err := clusterUID(ctx, a.kube.client); err == nil {
 			id.ClusterUID = uid
 		}
+		id, fresh := registeredAgain(ctx, a, id)
 		a.page.say("identity", nil)
-		return id, false, nil
+		return id, fresh, nil
 	}
 	uid, err := clusterUID(ctx, a.kube.client)
 	if err != nil {
@@ -97,6 +98,7 @@ func (a *Agent) register(ctx context.Context, id *identity) error {
 	id.ClusterID, id.ClusterName = answer.GetClusterId(), answer.GetClusterName()
 	id.Token, id.ExpiresAt = answer.GetDeployToken(), answer.GetDeployTokenExpiresAt()
 	id.ReceivedAt = clock.Micros(a.cfg.Clock.Now())
+	id.TokenName = tokenName(token)
 	id.SigningKeys, id.FirstHeard = hubclient.Keys(answer.GetSigningKeys()), !named
 	if err := a.identities.save(ctx, id); err != nil {
 		return err

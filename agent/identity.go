@@ -42,6 +42,8 @@ type identity struct {
 	ClusterID   string `json:"clusterID,omitempty"`
 	ClusterName string `json:"clusterName,omitempty"`
 	Token       string `json:"token,omitempty"`
+	// TokenName tells the bootstrap token from others that it registered with.
+	TokenName string `json:"tokenName,omitempty"`
 	// ExpiresAt is by the hub's clock, ReceivedAt by ours; microseconds.
 	ExpiresAt   int64                        `json:"expiresAt,omitempty"`
 	ReceivedAt  int64                        `json:"receivedAt,omitempty"`

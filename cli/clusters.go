@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
@@ -261,15 +262,24 @@ func (a *app) clustersApprove() *cobra.Command {
 
 func (a *app) clustersDelete() *cobra.Command {
 	var detach bool
+	var wait time.Duration
 	c := &cobra.Command{
 		Use: "delete NAME", Short: "Forget a cluster and revoke its tokens",
 		Long: `Forget a cluster and revoke its tokens. Its services must be deleted first;
-with --detach they are forgotten too and their objects stay on the cluster.`,
+with --detach they are detached first: the agent takes its marks and inventories
+away, and their objects stay on the cluster. What an agent that is away cannot
+take away stays until the cluster is connected again; services with adopt: true
+take it over then.`,
 		Args: exactly(1), ValidArgsFunction: a.completeClusters,
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
 				return err
+			}
+			if detach && wait > 0 {
+				if err := detachAll(c.Context(), a, client, args[0], wait); err != nil {
+					return err
+				}
 			}
 			if _, err := client.Clusters.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteClusterRequest{Name: args[0], Detach: detach})); err != nil {
 				return err
@@ -278,7 +288,8 @@ with --detach they are forgotten too and their objects stay on the cluster.`,
 			return err
 		},
 	}
-	c.Flags().BoolVar(&detach, "detach", false, "forget its services too and leave their objects")
+	c.Flags().BoolVar(&detach, "detach", false, "detach its services first and leave their objects")
+	c.Flags().DurationVar(&wait, "timeout", 2*time.Minute, "with --detach, how long the agent may take to remove its marks; 0 forgets the services as they are")
 	return c
 }
 

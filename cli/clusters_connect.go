@@ -56,6 +56,9 @@ namespace, a service account with its rights, a Secret with the bootstrap token
 and a Deployment. The hub itself never connects to the cluster; the agent dials
 out from then on. Waits for the agent's first poll.
 
+What an earlier registration of the same cluster left there (axle clusters
+delete --detach) belongs to nobody: services with adopt: true take it over.
+
 With --print the manifests go to standard output instead, for kubectl or Git.
 They hold the bootstrap token, which is good for one use within the hour.`,
 		Example: `  axle clusters connect edge-1 --kubeconfig ~/.kube/edge-1 --tag tier=edge
@@ -164,7 +167,7 @@ func (a *app) awaitAgent(ctx context.Context, client *sdk.Client, conn *connecti
 		fmt.Fprintf(a.Err, "cluster %s waits for approval: axle clusters approve %s\n", last.GetName(), last.GetName())
 		return nil
 	}
-	_, err = fmt.Fprintf(a.Err, "cluster %s is connected\n", last.GetName())
+	_, err = fmt.Fprintf(a.Err, "cluster %s is connected; objects that are there already, such as those of an earlier registration, are taken over by services with adopt: true\n", last.GetName())
 	return err
 }
 
