@@ -15,7 +15,7 @@ import (
 // nobody's, and adopting takes the very objects over.
 func TestOnlyWhatEndedIsAdopted(t *testing.T) {
 	b := newBed(t, func(c *apply.Config) { c.ClusterID = "c-ended" })
-	service, docs := newService("d1"), []string{configMap("one", "1"), configMap("two", "2")}
+	service, docs := newService("d1"), []string{configMap("one", "first"), configMap("two", "second")}
 	if first := b.pass(service, docs...); first.Phase != apply.PhaseApplied {
 		t.Fatalf("%+v", first)
 	}
@@ -68,18 +68,18 @@ func TestMarkOfAnEndedRegistrationIsAdopted(t *testing.T) {
 		t.Fatal(err)
 	}
 	service.Adopt = true
-	if got := b.pass(service, configMap("one", "1")); got.Sync != apply.SyncFailed {
+	if got := b.pass(service, configMap("one", "first")); got.Sync != apply.SyncFailed {
 		t.Errorf("a live registration lost an object: %+v", got)
 	}
 	if err := apply.LetGo(t.Context(), b.engine, []string{"c-lost"}); err != nil {
 		t.Fatal(err)
 	}
 	service.Adopt = false
-	if got := b.pass(service, configMap("one", "1")); !strings.Contains(got.Message, "earlier registration") {
+	if got := b.pass(service, configMap("one", "first")); !strings.Contains(got.Message, "earlier registration") {
 		t.Errorf("refusal: %+v", got)
 	}
 	service.Adopt = true
-	if got := b.pass(service, configMap("one", "1")); got.Phase != apply.PhaseApplied {
+	if got := b.pass(service, configMap("one", "first")); got.Phase != apply.PhaseApplied {
 		t.Errorf("adoption: %+v", got)
 	}
 }

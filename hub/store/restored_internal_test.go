@@ -49,7 +49,7 @@ func TestEndedRegistrationsAreToldToTheirCluster(t *testing.T) {
 		insert := func(id, uid string) {
 			t.Helper()
 			write(func(ctx context.Context) error {
-				return s.InsertCluster(ctx, fleet.Cluster{ID: id, Name: id, ProjectID: "prj_default", ClusterUID: uid, CreatedAt: 1, UpdatedAt: 1})
+				return s.InsertCluster(ctx, fleet.Cluster{ID: id, Name: id, Handle: id, ProjectID: "prj_default", ClusterUID: uid, CreatedAt: 1, UpdatedAt: 1})
 			})
 		}
 		insert("old", "uid-1")
