@@ -1,9 +1,6 @@
 package poll
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/health"
 	"github.com/axle-cd/axle/agent/tenancy"
@@ -33,17 +30,10 @@ func (l *Loop) wantTests(s *service, j *job, out outcome) {
 	}
 	service := apply.FromSpec(j.spec, "")
 	l.Tests.Want(testrun.Request{
-		Service: s.id, Name: service.Name, Namespace: service.Namespace, Key: testKey(out.inputs),
+		Service: s.id, Name: service.Name, Namespace: service.Namespace, Key: testrun.Key(out.inputs.TarballDigest, out.inputs.Parts, out.inputs.SpecDigest),
 		Revision: s.applied.Revision, SourceRevision: s.applied.SourceRevision, TarballDigest: s.applied.TarballDigest, SpecDigest: s.applied.SpecDigest,
 		Permit: out.permit, Enforced: service.EnforceNamespace, Scrub: service.Scrub, Tests: out.tests,
 	})
-}
-
-// testKey names files and settings: tests of one key run once. A sync that a
-// person asks for is a setting, and runs them again.
-func testKey(in Inputs) string {
-	sum := sha256.Sum256([]byte(in.TarballDigest + "\n" + in.Parts + "\n" + in.SpecDigest))
-	return hex.EncodeToString(sum[:8])
 }
 
 // ReadyForTests reports whether a service is synced and healthy, and if not,

@@ -102,6 +102,10 @@ func (l *Loop) tellAwaiting(s *service, out outcome) {
 	}
 	switch {
 	case awaits:
+		if !l.awaiting[s.id] {
+			// What it waits for may have come while this pass ended.
+			s.queue(l.Clock.Now().Add(time.Second), Unfinished)
+		}
 		l.awaiting[s.id] = true
 		return
 	case !out.skipped && l.awaiting[s.id]:

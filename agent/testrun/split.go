@@ -2,6 +2,8 @@ package testrun
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,6 +57,13 @@ func names(list string, words ...string) bool {
 		}
 	}
 	return false
+}
+
+// Key names files and settings: tests of one key run once. A sync that a person
+// asks for is a setting, and runs them again.
+func Key(tarball, parts, settings string) string {
+	sum := sha256.Sum256([]byte(tarball + "\n" + parts + "\n" + settings))
+	return hex.EncodeToString(sum[:8])
 }
 
 // Split takes the tests out of what was rendered.
