@@ -22,6 +22,8 @@ const (
 	exitDone   = 0
 	exitFailed = 1
 	exitUsage  = 2
+	// exitNever is of --wait: waiting does not help.
+	exitNever = 3
 )
 
 // Streams are where the command reads and writes.
@@ -51,6 +53,22 @@ type usageError struct{ error }
 
 func (u usageError) Unwrap() error { return u.error }
 
+// exitError is an error with a code of its own; without a text it is none, only
+// an answer.
+type exitError struct {
+	err  error
+	code int
+}
+
+func (e exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e exitError) Unwrap() error { return e.err }
+
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // Run executes the command line and returns the exit code.
@@ -72,15 +90,21 @@ func Run(ctx context.Context, args []string, streams Streams) int {
 		fmt.Fprintf(streams.Err, "Error: %s\nRun '%s --help' for usage.\n", err, command.CommandPath())
 		return exitUsage
 	}
+	code, exit := exitFailed, exitError{}
+	if errors.As(err, &exit) {
+		if code = exit.code; exit.err == nil {
+			return code
+		}
+	}
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintln(streams.Err, "interrupted")
-		return exitFailed
+		return code
 	}
 	fmt.Fprintf(streams.Err, "Error: %s\n", err)
 	if hint := a.hint(command, err); hint != "" {
 		fmt.Fprintf(streams.Err, "%s\n", hint)
 	}
-	return exitFailed
+	return code
 }
 
 // isCobraUsage recognises what cobra itself says of unknown commands; flags

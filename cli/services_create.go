@@ -10,18 +10,22 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/chartvalues"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
 // specFlags are the parts of a service's spec that have a flag. fields names
 // the spec field behind each, as the hub's update takes it.
 type specFlags struct {
-	spec                 *hubv1.ServiceSpec
-	ref, folder          string
-	files                []string
-	release              string
-	valuesFile           string
-	values               []string
+	spec        *hubv1.ServiceSpec
+	ref, folder string
+	files       []string
+	release     string
+	valuesFile  string
+	values      []string
+	// sets are put into --values-file, else into before: what the service has.
+	sets                 chartvalues.Sets
+	before               string
 	kustomize            string
 	submodules, lfs      bool
 	chart                hubv1.Helm
@@ -37,7 +41,7 @@ var fieldOfFlag = map[string]string{
 	"repo": "repository", "ref": "git.ref", "folder": "git.folder", "file": "git.files", "namespace": "namespace",
 	"release": "helm.release", "values-file": "helm.values", "values": "helm.valuesFiles", "ignore-hooks": "helm.ignoreHooks", "ignore-crds": "helm.ignoreCrds",
 	"chart": "helm.chart", "chart-version": "helm.version", "chart-repo": "helm.repository", "chart-url": "helm.url", "source": "sources", "submodules": "git.submodules", "lfs": "git.lfs",
-	"kustomize": "kustomize.path", "set": "configuration", "secret-file": "secrets", "depends-on": "dependencies",
+	"kustomize": "kustomize.path", "set": "helm.values", "set-string": "helm.values", "set-file": "helm.values", "var": "configuration", "secret-file": "secrets", "depends-on": "dependencies",
 	"bind": "contexts", "import": "imports",
 	"create-namespace": "syncConfig.createNamespace", "protect": "protect", "adopt": "adopt", "drift": "drift", "service-account": "serviceAccount",
 }
@@ -63,7 +67,10 @@ func (s *specFlags) flags(c *cobra.Command) {
 	f.StringVar(&s.chart.Url, "chart-url", "", "URL of a repository of charts, https:// or oci://")
 	f.StringArrayVar(&s.sources, "source", nil, "a further source: path=PATH,repo=NAME,ref=REF,folder=FOLDER or path=PATH,repo=NAME,chart=CHART,version=RANGE; may be repeated")
 	f.StringVar(&s.kustomize, "kustomize", "", "path of the kustomization in the folder, when it is not its root")
-	f.StringToStringVar(&s.spec.Configuration, "set", nil, "plain values for templates, key=value")
+	f.StringArrayVar(&s.sets.Plain, "set", nil, "values of the chart as Helm's --set takes them, over --values-file or what the service has: image.tag=v2,hosts={a,b}")
+	f.StringArrayVar(&s.sets.Strings, "set-string", nil, "values of the chart as texts")
+	f.StringArrayVar(&s.sets.Files, "set-file", nil, "values of the chart out of files on this machine, key=file")
+	f.StringToStringVar(&s.spec.Configuration, "var", nil, "plain values for templates, key=value")
 	f.StringToStringVar(&s.secretFiles, "secret-file", nil, "secret values for templates, key=file")
 	f.StringSliceVar(&s.spec.Contexts, "bind", nil, "contexts whose values the service takes, in order: of two that have a key the later counts")
 	f.StringSliceVar(&s.imports, "import", nil, "outputs that the service imports, by name")
@@ -84,7 +91,7 @@ func (s *specFlags) build(c *cobra.Command) (*hubv1.ServiceSpec, []string, error
 	if changed("ref", "folder", "file", "submodules", "lfs") {
 		spec.Git = &hubv1.Git{Ref: s.ref, Folder: s.folder, Files: s.files, Submodules: s.submodules, Lfs: s.lfs}
 	}
-	if changed("release", "values-file", "values", "ignore-hooks", "ignore-crds", "chart", "chart-version", "chart-repo", "chart-url") {
+	if changed("release", "values-file", "values", "set", "set-string", "set-file", "ignore-hooks", "ignore-crds", "chart", "chart-version", "chart-repo", "chart-url") {
 		spec.Helm = &hubv1.Helm{
 			Release: s.release, ValuesFiles: s.values, IgnoreHooks: s.ignoreHooks, IgnoreCrds: s.ignoreC,
 			Chart: s.chart.GetChart(), Version: s.chart.GetVersion(), Repository: s.chart.GetRepository(), Url: s.chart.GetUrl(),
@@ -97,12 +104,8 @@ func (s *specFlags) build(c *cobra.Command) (*hubv1.ServiceSpec, []string, error
 		}
 		spec.Sources = append(spec.Sources, source)
 	}
-	if s.valuesFile != "" {
-		data, err := os.ReadFile(s.valuesFile)
-		if err != nil {
-			return nil, nil, errcode.New(errcode.Invalid, "%w", err)
-		}
-		spec.Helm.Values = string(data)
+	if err := s.chartValues(); err != nil {
+		return nil, nil, err
 	}
 	if s.kustomize != "" {
 		spec.Kustomize = &hubv1.Kustomize{Path: s.kustomize}
@@ -133,7 +136,24 @@ func (s *specFlags) build(c *cobra.Command) (*hubv1.ServiceSpec, []string, error
 		}
 	}
 	slices.Sort(fields)
-	return spec, fields, nil
+	return spec, slices.Compact(fields), nil
+}
+
+// chartValues reads the values of the chart and sets what --set says.
+func (s *specFlags) chartValues() error {
+	if s.valuesFile != "" {
+		data, err := os.ReadFile(s.valuesFile)
+		if err != nil {
+			return errcode.New(errcode.Invalid, "%w", err)
+		}
+		s.spec.Helm.Values = string(data)
+	}
+	if !s.sets.Any() {
+		return nil
+	}
+	values, err := s.sets.Into(first(s.spec.Helm.Values, s.before))
+	s.spec.Helm.Values = values
+	return err
 }
 
 // parseSource reads "path=a,repo=fleet,ref=main,folder=b".
@@ -228,16 +248,23 @@ func (a *app) servicesUpdate() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			if flags.sets.Any() {
+				s, err := client.Services.Get(c.Context(), connect.NewRequest(&hubv1.GetServiceRequest{Ref: ref}))
+				if err != nil {
+					return err
+				}
+				flags.before = s.Msg.GetSpec().GetHelm().GetValues()
+			}
 			spec, fields, err := flags.build(c)
 			if err != nil {
 				return err
 			}
 			if len(fields) == 0 {
 				return usagef("name what to change, such as --ref")
-			}
-			client, err := a.client()
-			if err != nil {
-				return err
 			}
 			s, err := client.Services.Update(c.Context(), connect.NewRequest(&hubv1.UpdateServiceRequest{Ref: ref, Spec: spec, Fields: fields, DryRun: dryRun}))
 			if err != nil {

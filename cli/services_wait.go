@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/final"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
 )
@@ -31,6 +32,12 @@ func (a *app) servicesWait() *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use: "wait [CLUSTER/NAME…]", Short: "Wait until services are synced and healthy at their desired revision", ValidArgsFunction: a.completeServices,
+		Long: `Wait until services are synced and healthy at their desired revision.
+
+It ends with 0 once all are, with 3 as soon as one cannot get so by waiting (it
+does not render, it is refused or held, its repository refuses the credentials)
+and says what to do, and with 1 when the time is over or the hub is not reached.
+--wait of other commands ends in the same way.`,
 		Example: `  axle services wait edge-1/web edge-2/web --timeout 5m
   axle services wait --all --revision 3f2a9c1`,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -69,6 +76,7 @@ func (a *app) waitUntil(ctx context.Context, client *sdk.Client, refs []*hubv1.S
 	p := a.begin("waiting for services")
 	defer p.end()
 	var lacking []string
+	var watch final.Watch
 	count := 0
 	ok, err := a.pollUntil(ctx, limit, func(ctx context.Context) (bool, error) {
 		services, err := getServices(ctx, client, refs, cluster)
@@ -78,6 +86,9 @@ func (a *app) waitUntil(ctx context.Context, client *sdk.Client, refs []*hubv1.S
 		lacking, count = lacking[:0], len(services)
 		for _, s := range services {
 			if why := a.serviceView(s).lacks(revision); why != "" {
+				if never := watch.Why(s, time.Now()); never != "" {
+					return false, exitError{errcode.New(errcode.Unprocessable, "%s/%s does not get ready by waiting: %s", s.GetCluster(), s.GetName(), never), exitNever}
+				}
 				lacking = append(lacking, fmt.Sprintf("%s/%s: %s", s.GetCluster(), s.GetName(), why))
 			}
 		}
