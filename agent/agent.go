@@ -19,6 +19,7 @@ import (
 	"github.com/axle-cd/axle/agent/health"
 	"github.com/axle-cd/axle/agent/hubclient"
 	"github.com/axle-cd/axle/agent/poll"
+	"github.com/axle-cd/axle/agent/preview"
 	"github.com/axle-cd/axle/agent/render"
 	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/agent/testrun"
@@ -192,12 +193,12 @@ func (a *Agent) assemble(id *identity, fresh bool, renderer *render.Runner) (*pa
 	if err != nil {
 		return nil, err
 	}
+	gate := tenancy.New(a.kube.rest, a.cfg.Namespace)
 	loop, err := poll.New(poll.Config{
-		Hub: session, Cache: store, Gate: tenancy.New(a.kube.rest, a.cfg.Namespace), Render: renderer, Apply: placed{engine, a}, Claims: engine, Inventory: engine, Watch: watcher, Cluster: a.kube, Tests: tests, Errands: engine, Diffs: session,
+		Hub: session, Cache: store, Gate: gate, Render: renderer, Apply: placed{engine, a}, Claims: engine, Inventory: engine, Watch: watcher, Cluster: a.kube, Tests: tests, Heals: watcher, Previews: &preview.Maker{Gate: gate, Cache: store, Tarball: session.Tarball, Render: renderer, Cluster: a.kube, Differ: engine, Tests: true, Clock: a.cfg.Clock}, Errands: engine, Diffs: session,
 		List: list, Remembered: remembered, Fresh: fresh, BootID: a.bootID, AgentVersion: buildinfo.Version, Installation: a.installation(),
 		Former:   func(ctx context.Context, ids []string) error { return apply.LetGo(ctx, engine, ids) },
-		Interval: a.cfg.PollInterval, Fixed: a.cfg.PollInterval != 0,
-		Clock: a.cfg.Clock, Log: a.cfg.Log, Registerer: registry,
+		Interval: a.cfg.PollInterval, Fixed: a.cfg.PollInterval != 0, Clock: a.cfg.Clock, Log: a.cfg.Log, Registerer: registry,
 	})
 	if err != nil {
 		return nil, err
@@ -255,17 +256,16 @@ func (a *Agent) testRunner(hub testrun.Hub) (*testrun.Runner, error) {
 
 // steps makes the parts that know the cluster's objects.
 func (a *Agent) steps(clusterID string, renderer *render.Runner) (*drift.Watcher, *apply.Engine, error) {
-	tell := a.tell
 	watcher, err := drift.New(drift.Config{
 		REST: a.kube.rest, ClusterID: clusterID, Rules: &a.rules, Expressions: verdicts{renderer}, Clock: a.cfg.Clock, Log: a.cfg.Log,
-		Changed: tell((*poll.Loop).Touched), NeedPass: tell((*poll.Loop).NeedPass),
+		Changed: a.tell((*poll.Loop).Touched), NeedPass: a.tell((*poll.Loop).NeedPass),
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	engine, err := apply.New(apply.Config{
 		REST: a.kube.rest, ClusterID: clusterID, Namespace: a.cfg.Namespace, Live: watcher, Clock: a.cfg.Clock, Log: a.cfg.Log,
-		NeedPass: tell((*poll.Loop).NeedPass),
+		NeedPass: a.tell((*poll.Loop).NeedPass),
 	})
 	return watcher, engine, err
 }

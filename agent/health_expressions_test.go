@@ -50,9 +50,11 @@ type nobodysObjects struct{}
 func (nobodysObjects) Expected(kubeobj.Ref) (kubeobj.Expected, bool) {
 	return kubeobj.Expected{}, false
 }
-func (nobodysObjects) ExpectedOf(kubeobj.Kind) []kubeobj.Expected        { return nil }
-func (nobodysObjects) Objects(string) []kubeobj.Expected                 { return nil }
-func (nobodysObjects) Heal(context.Context, string, []kubeobj.Ref) error { return nil }
+func (nobodysObjects) ExpectedOf(kubeobj.Kind) []kubeobj.Expected { return nil }
+func (nobodysObjects) Objects(string) []kubeobj.Expected          { return nil }
+func (nobodysObjects) Heal(context.Context, string, []kubeobj.Ref) ([]kubeobj.Healed, error) {
+	return nil, nil
+}
 
 // followedRules are the rules of a cluster that an agent follows.
 type followedRules struct {

@@ -16,6 +16,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/kubeconfig"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -124,9 +125,13 @@ func (a *app) kubeconfig(ctx context.Context, r kubeconfigRequest) error {
 		_, err = a.Out.Write(text)
 		return err
 	case toMerge:
-		return a.mergeKubeconfig(ctx, config)
+		where, err := kubeconfig.Merge(ctx, config)
+		if err == nil {
+			fmt.Fprintf(a.Err, "context %s is in %s and current; try: kubectl get pods\n", config.CurrentContext, where)
+		}
+		return err
 	}
-	if err := writeKubeconfig(r.output, config); err != nil {
+	if err := kubeconfig.Write(r.output, config); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.Err, "wrote %s; try: kubectl --kubeconfig %s get pods\n", r.output, r.output)

@@ -24,6 +24,9 @@ const (
 	exitUsage  = 2
 	// exitNever is of --wait: waiting does not help.
 	exitNever = 3
+	// exitDiffers and exitNoDiff are those of diffs, as kubectl's.
+	exitDiffers = 1
+	exitNoDiff  = 2
 )
 
 // Streams are where the command reads and writes.
@@ -154,7 +157,7 @@ services to clusters, and shows what runs where, with the age of each fact.`,
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "no progress")
 	root.AddCommand(
 		a.login(), a.logout(), a.whoami(), a.version(), a.completion(root),
-		a.clusters(), a.repos(), a.services(), a.projects(), a.webhooks(), a.contexts(), a.outputs(), a.config(), a.agents(), a.tokens(), a.serviceAccounts(), a.federation(), a.audit(), a.users(), a.groups(), a.auth(), a.sessions(), a.providers(), a.hub(), a.events(), a.apply(), a.kubectl(),
+		a.clusters(), a.repos(), a.services(), a.projects(), a.webhooks(), a.contexts(), a.outputs(), a.config(), a.agents(), a.tokens(), a.serviceAccounts(), a.federation(), a.audit(), a.users(), a.groups(), a.auth(), a.sessions(), a.providers(), a.hub(), a.events(), a.apply(), a.diff(), a.kubectl(),
 	)
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml", "name"}, cobra.ShellCompDirectiveNoFileComp))
 	root.CompletionOptions.DisableDefaultCmd = true

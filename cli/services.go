@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/diffview"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -157,6 +158,8 @@ type componentView struct {
 	Synced    bool   `json:"synced"`
 	Health    string `json:"health"`
 	Message   string `json:"message"`
+	// Drift are the fields that are not as they were applied.
+	Drift []diffview.Drift `json:"drift,omitempty"`
 }
 
 func (a *app) serviceView(s *hubv1.Service) serviceView {
@@ -179,7 +182,7 @@ func (a *app) serviceView(s *hubv1.Service) serviceView {
 		v.Errors = append(v.Errors, serviceErrorView{e.GetSource(), e.GetMessage(), stamp(e.GetSince()), a.age(e.GetSince()), e.GetWarning()})
 	}
 	for _, c := range s.GetComponents() {
-		v.Components = append(v.Components, componentView{c.GetGroup(), c.GetVersion(), c.GetKind(), c.GetNamespace(), c.GetName(), c.GetSynced(), c.GetHealth(), c.GetMessage()})
+		v.Components = append(v.Components, componentView{c.GetGroup(), c.GetVersion(), c.GetKind(), c.GetNamespace(), c.GetName(), c.GetSynced(), c.GetHealth(), c.GetMessage(), diffview.DriftOf(c.GetDrift())})
 	}
 	return v
 }
@@ -260,6 +263,9 @@ func (a *app) printService(s *hubv1.Service) error {
 			lines := []string{fmt.Sprintf("%d, %d healthy, %d progressing, %d degraded", v.Objects.Total, v.Objects.Healthy, v.Objects.Progressing, v.Objects.Degraded)}
 			for _, c := range v.Components {
 				lines = append(lines, strings.TrimSpace(fmt.Sprintf("%-12s %s %s  %s", c.Health, c.Kind, strings.TrimPrefix(c.Namespace+"/"+c.Name, "/"), c.Message)))
+				for _, f := range c.Drift {
+					lines = append(lines, strings.TrimSpace(fmt.Sprintf("%-12s   %s  %s", f.Action, f.Path, f.Manager)))
+				}
 			}
 			return strings.Join(lines, "\n")
 		}},

@@ -3,164 +3,201 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
-	"strings"
+	"slices"
 	"time"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/diffview"
 	"github.com/axle-cd/axle/internal/errcode"
-	"github.com/axle-cd/axle/internal/jitter"
-	"github.com/axle-cd/axle/internal/plain"
-	"github.com/axle-cd/axle/internal/unified"
 	"github.com/axle-cd/axle/sdk"
 )
 
-// diffView is a diff as -o json and -o yaml show it.
-type diffView struct {
-	Cluster        string           `json:"cluster"`
-	Name           string           `json:"name"`
-	Revision       int64            `json:"revision"`
-	SourceRevision string           `json:"sourceRevision"`
-	MadeAt         string           `json:"madeAt"`
-	Error          string           `json:"error"`
-	Differences    []differenceView `json:"differences"`
-	Unchanged      int32            `json:"unchanged"`
-	LeftOut        int32            `json:"leftOut"`
+// asker is how diffs ask a hub.
+func asker(client *sdk.Client) diffview.Asker {
+	return diffview.Asker{
+		AskDiff: func(ctx context.Context, r *hubv1.DiffServiceRequest) (*hubv1.ServiceDiff, error) {
+			d, err := client.Services.Diff(ctx, connect.NewRequest(r))
+			if err != nil {
+				return nil, err
+			}
+			return d.Msg, nil
+		},
+		AskPreview: func(ctx context.Context, r *hubv1.PreviewServiceRequest) (*hubv1.ServiceDiff, error) {
+			d, err := client.Services.Preview(ctx, connect.NewRequest(r))
+			if err != nil {
+				return nil, err
+			}
+			return d.Msg, nil
+		},
+	}
 }
 
-type differenceView struct {
-	Group     string `json:"group"`
-	Version   string `json:"version"`
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	// Action is create, update, recreate, delete, run or refuse.
-	Action  string `json:"action"`
-	Desired string `json:"desired"`
-	Live    string `json:"live"`
-	Message string `json:"message"`
+// exitsOfDiff makes errors of a diff exit as kubectl diff's do.
+func exitsOfDiff(run func(c *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		err := run(c, args)
+		if _, own := err.(exitError); err == nil || own {
+			return err
+		}
+		return exitError{err, exitNoDiff}
+	}
+}
+
+// differs is the answer of a diff that is not empty.
+func differs(yes bool) error {
+	if yes {
+		return exitError{nil, exitDiffers}
+	}
+	return nil
 }
 
 func (a *app) servicesDiff() *cobra.Command {
-	var cluster string
+	var cluster, dir string
 	var last bool
 	var timeout time.Duration
+	want := &hubv1.PreviewServiceRequest{Refresh: true}
 	c := &cobra.Command{
 		Use: "diff CLUSTER/NAME", Short: "Show what applying a service would change on its cluster, without changing it", Args: exactly(1), ValidArgsFunction: a.completeServices,
 		Long: `Show what applying a service would change on its cluster, without changing it.
 
-The agent asks its API server by dry run, so what is shown has its defaults and
-what admission makes of it. Values of Secrets are shown as short hashes. It works
-for paused services, in closed sync windows, and for services with dryRun.`,
+The agent goes the way of an apply and asks its API server by dry run, so what
+is shown has its defaults and what admission makes of it. Values of Secrets are
+shown as short hashes. It works for paused services, in closed sync windows, and
+for services with dryRun. What is compared is named in the last line.
+
+With --ref, --revision or --file the service is compared as if it were made of
+that; nothing of it is declared or applied. --file sends a folder of this
+machine, at most 4 MiB packed, in the place of the service's files.
+
+It ends with 0 when nothing would change, 1 when something would, and 2 when
+there is no diff.`,
 		Example: `  axle services diff edge-1/web
+  axle services diff edge-1/web --ref my-branch
+  axle services diff edge-1/web --revision 12
+  axle services diff edge-1/web --file ./apps/web
   axle services diff edge-1/web -o json | jq '.differences[] | select(.action == "delete")'`,
-		RunE: func(c *cobra.Command, args []string) error {
+		RunE: exitsOfDiff(func(c *cobra.Command, args []string) error {
 			client, ref, err := a.service(args[0], cluster)
 			if err != nil {
 				return err
 			}
-			d, err := awaitDiff(c.Context(), client, ref, last, timeout)
-			if err != nil {
-				return err
-			}
-			return a.printDiff(ref, d)
-		},
+			ctx, cancel := context.WithTimeout(c.Context(), timeout)
+			defer cancel()
+			want.Ref = ref
+			return diffOne(ctx, a, asker(client), want, dir, last)
+		}),
 	}
 	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
 	c.Flags().BoolVar(&last, "last", false, "what the agent last worked out, without asking it again")
+	c.Flags().StringVar(&want.SourceRef, "ref", "", "compare as of this branch, tag or commit of the service's repository")
+	c.Flags().Int64Var(&want.Revision, "revision", 0, "compare as of an earlier revision of the service, with its settings")
+	c.Flags().StringVar(&dir, "file", "", "compare as of a folder of this machine")
 	c.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "how long to wait for the agent")
+	c.MarkFlagsMutuallyExclusive("ref", "revision", "file", "last")
 	return c
 }
 
-// awaitDiff asks the agent and waits for its answer.
-func awaitDiff(ctx context.Context, client *sdk.Client, ref *hubv1.ServiceRef, last bool, timeout time.Duration) (*hubv1.ServiceDiff, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	first, err := client.Services.Diff(ctx, connect.NewRequest(&hubv1.DiffServiceRequest{Ref: ref, Fresh: !last}))
+// diffOne compares one service and shows it.
+func diffOne(ctx context.Context, a *app, ask diffview.Asker, want *hubv1.PreviewServiceRequest, dir string, last bool) (err error) {
+	if want.Files, err = diffview.Packed(ctx, dir); err != nil {
+		return err
+	}
+	d, of := (*hubv1.ServiceDiff)(nil), "desired"
+	if want.GetSourceRef() != "" || want.GetRevision() > 0 || dir != "" {
+		of = ofPreview(want)
+		d, err = ask.Preview(ctx, want)
+	} else {
+		d, err = ask.Diff(ctx, want.GetRef(), last)
+	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	d := first.Msg
-	if last && d.GetMadeAt() == 0 {
-		return nil, errcode.New(errcode.NotFound, "no diff of %s/%s was made yet; leave --last out to ask for one", ref.GetCluster(), ref.GetName())
-	}
-	wanted := d.GetRequested()
-	backoff := jitter.Backoff{Min: 500 * time.Millisecond, Max: 4 * time.Second}
-	for !last && d.GetAnswered() < wanted {
-		if jitter.Wait(ctx, 200*time.Millisecond+backoff.Next()) != nil {
-			return nil, errcode.New(errcode.Unavailable, "the agent of %s did not answer within %v: it polls every few minutes, or is away (axle clusters get %s)", ref.GetCluster(), timeout, ref.GetCluster())
-		}
-		again, err := client.Services.Diff(ctx, connect.NewRequest(&hubv1.DiffServiceRequest{Ref: ref}))
-		if err != nil {
-			if ctx.Err() != nil {
-				continue
-			}
-			return nil, err
-		}
-		d = again.Msg
-	}
-	return d, nil
-}
-
-func (a *app) printDiff(ref *hubv1.ServiceRef, d *hubv1.ServiceDiff) error {
-	view := diffView{Cluster: ref.GetCluster(), Name: ref.GetName(), Revision: d.GetRevision(), SourceRevision: d.GetSourceRevision(), MadeAt: stamp(d.GetMadeAt()),
-		Error: d.GetError(), Differences: []differenceView{}, Unchanged: d.GetUnchanged(), LeftOut: d.GetLeftOut()}
-	for _, one := range d.GetDifferences() {
-		view.Differences = append(view.Differences, differenceView{one.GetGroup(), one.GetVersion(), one.GetKind(), one.GetNamespace(), one.GetName(),
-			one.GetAction(), one.GetDesired(), one.GetLive(), one.GetMessage()})
-	}
-	if a.output != "table" {
-		return printOne(a, view, func(v diffView) string { return v.Cluster + "/" + v.Name })
-	}
-	if view.Error != "" {
+	view := diffview.Of(want.GetRef(), of, d)
+	switch {
+	case a.output != "table":
+		err = printOne(a, view, func(v diffview.View) string { return v.Cluster + "/" + v.Name })
+	case view.Error != "":
 		return errcode.New(errcode.Unprocessable, "there is no diff of %s/%s: %s", view.Cluster, view.Name, view.Error)
+	default:
+		view.Write(raw(a.Out), colourful(a.Out, a.getenv))
 	}
-	writeDiff(raw(a.Out), view, colourful(a.Out, a.getenv))
-	return nil
+	if err != nil || view.Error != "" {
+		return exitError{err, exitNoDiff}
+	}
+	return differs(view.Differs())
 }
 
-// writeDiff writes a diff as patch tools read it; what they do not know of
-// stands in lines that begin with "#".
-func writeDiff(w io.Writer, view diffView, coloured bool) {
-	colour := func(code, text string) string {
-		if text = plain.Text(text, 0); !coloured {
-			return text
-		}
-		return "\x1b[" + code + "m" + text + "\x1b[0m"
+func ofPreview(want *hubv1.PreviewServiceRequest) string {
+	switch {
+	case want.GetSourceRef() != "":
+		return "ref " + want.GetSourceRef()
+	case want.GetRevision() > 0:
+		return fmt.Sprintf("revision %d", want.GetRevision())
 	}
-	for _, d := range view.Differences {
-		name := strings.TrimPrefix(d.Namespace+"/"+d.Name, "/")
-		note := fmt.Sprintf("# %s %s %s", d.Action, d.Kind, name)
-		if d.Message != "" {
-			note += ": " + strings.ReplaceAll(d.Message, "\n", " ")
-		}
-		fmt.Fprintln(w, colour("1", note))
-		hunks := unified.Hunks(d.Live, d.Desired)
-		if len(hunks) == 0 {
-			continue
-		}
-		file := strings.TrimPrefix(d.Group+"/", "/") + d.Kind + "/" + name
-		fmt.Fprintln(w, colour("1", "--- live/"+file))
-		fmt.Fprintln(w, colour("1", "+++ desired/"+file))
-		for _, text := range hunks {
-			switch text[0] {
-			case '-':
-				text = colour("31", text)
-			case '+':
-				text = colour("32", text)
-			case '@':
-				text = colour("36", text)
-			default:
-				text = plain.Text(text, 0)
+	return "files"
+}
+
+// diff is what a ref would do to every service of a repository.
+func (a *app) diff() *cobra.Command {
+	var repository, ref, base, cluster string
+	var timeout time.Duration
+	c := &cobra.Command{
+		Use: "diff --repo NAME --ref REF", Short: "Show what a ref, such as a pull request's, would change on all clusters", Args: noArgs,
+		Long: `Show what a ref, such as a pull request's branch, would change on all clusters:
+every service that follows the repository is compared as if it followed that ref.
+Services whose files stay the same are not asked about, and what differs from its
+declared state for another reason shows with those that are. Needs what changing
+the services needs; those that you may not change are counted as failed.
+
+It ends with 0 when nothing would change, 1 when something would, and 2 when a
+service could not be compared.`,
+		Example: `  axle diff --repo fleet --ref my-branch --base main
+  axle diff --repo fleet --ref refs/pull/12/head -o json | jq .summary`,
+		RunE: exitsOfDiff(func(c *cobra.Command, _ []string) error {
+			if repository == "" || ref == "" {
+				return usagef("name the repository and the ref: --repo NAME --ref REF")
 			}
-			fmt.Fprintln(w, text)
-		}
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(c.Context(), timeout)
+			defer cancel()
+			services, err := listServices(ctx, client, &hubv1.ListServicesRequest{Cluster: cluster, PageSize: 500})
+			if err != nil {
+				return err
+			}
+			services = slices.DeleteFunc(services, func(s *hubv1.Service) bool {
+				return !slices.ContainsFunc(s.GetSources(), func(source *hubv1.ServiceSource) bool {
+					return source.GetRepository() == repository && (base == "" || source.GetRef() == base)
+				})
+			})
+			if len(services) == 0 {
+				return errcode.New(errcode.NotFound, "no service that you may see follows repository %s there", repository)
+			}
+			p := a.begin("comparing %d services", len(services))
+			fleet := asker(client).All(ctx, services, repository, ref, func(done, differ int) {
+				p.say("%d of %d compared, %d differ", done, len(services), differ)
+			})
+			p.end()
+			if a.output != "table" {
+				err = printOne(a, fleet, func(f diffview.Fleet) string { return f.Repository })
+			} else {
+				fleet.Write(raw(a.Out), colourful(a.Out, a.getenv))
+			}
+			if err != nil || fleet.Summary.Failed > 0 {
+				return exitError{err, exitNoDiff}
+			}
+			return differs(fleet.Summary.Differ > 0)
+		}),
 	}
-	fmt.Fprintf(w, "# %d differ, %d are as they should be\n", len(view.Differences)+int(view.LeftOut), view.Unchanged)
-	if view.LeftOut > 0 {
-		fmt.Fprintf(w, "# %d differences more are not shown\n", view.LeftOut)
-	}
+	c.Flags().StringVar(&repository, "repo", "", "repository, by name")
+	c.Flags().StringVar(&ref, "ref", "", "branch, tag or commit to compare with")
+	c.Flags().StringVar(&base, "base", "", "only services that follow this ref now, such as the branch that is merged into")
+	c.Flags().StringVar(&cluster, "cluster", "", "only services of this cluster")
+	c.Flags().DurationVar(&timeout, "timeout", 10*time.Minute, "how long to wait for all agents")
+	return c
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/preview"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/hub/tunnel/authproxy"
 	"github.com/axle-cd/axle/hub/webhook"
 	"github.com/axle-cd/axle/internal/buildinfo"
 )
 
-// newConsole makes the edge that answers people: their API, and later the
-// console itself.
-func newConsole(h *Hub) (*console.Server, error) {
+// newConsole makes the edge that answers people.
+func newConsole(h *Hub, previews *preview.Previews) (*console.Server, error) {
 	authority := ""
 	if path := h.CAFile(); path != "" {
 		pem, err := os.ReadFile(path)
@@ -28,14 +28,13 @@ func newConsole(h *Hub) (*console.Server, error) {
 		authority = string(pem)
 	}
 	return console.New(console.Config{
-		Identity: h.identity, Fleet: h.fleet, Cache: h.cache, Agents: h.agents, Webhooks: gitcache.Webhooks{WebhookStore: h.store}, Values: h.values, Movable: h.values, BagByName: h.store.BagByName, WebhookPath: webhook.Path,
+		Identity: h.identity, Fleet: h.fleet, Cache: h.cache, Previews: previews, Agents: h.agents, Webhooks: gitcache.Webhooks{WebhookStore: h.store}, Values: h.values, Movable: h.values, BagByName: h.store.BagByName, WebhookPath: webhook.Path,
 		Feed: h.feed, Lives: h.store, Audit: h.audit, People: h.login,
 		Events: func(ctx context.Context, cluster, service string, after int64, limit int, r identity.Reach) ([]event.Entry, error) {
 			return h.store.Events(ctx, store.EventFilter{Cluster: cluster, Service: service, After: after, Limit: limit, Reach: &r})
 		},
 		Replicas: h.replicaList, Registered: sources{h.cache, h.store}.find, ServicesByRepository: h.store.ServicesByRepository, ServicesBySource: h.store.ServicesBySource, UsesOfBags: h.store.UsesWithin, Placements: h.placements, Drain: h.drain, Tunnels: h.tunnels,
-		ClusterReader: clusterReader{h.proxy}, ClustersURL: h.clustersURL(), TicketPath: authproxy.TicketPath,
-		ExternalURL: h.URL(), CAPEM: authority, Database: h.store.Database(), Version: buildinfo.Version, Clock: h.config.Clock, Log: h.log,
+		ClusterReader: clusterReader{h.proxy}, ClustersURL: h.clustersURL(), TicketPath: authproxy.TicketPath, ExternalURL: h.URL(), CAPEM: authority, Database: h.store.Database(), Version: buildinfo.Version, Clock: h.config.Clock, Log: h.log,
 	})
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/login"
+	"github.com/axle-cd/axle/hub/preview/refs"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/hub/tunnel"
 	"github.com/axle-cd/axle/hub/tunnel/authproxy"
@@ -219,9 +220,9 @@ func (h *Hub) newCache() (*gitcache.Cache, error) {
 
 // makeEdges makes what answers requests.
 func (h *Hub) makeEdges() error {
+	previews := refs.New(h.store, h.fleet, h.cache, h.config.Clock)
 	agents, err := agentapi.New(agentapi.Config{
-		Identity: h.identity, Fleet: announcedFleet{h.fleet, h.replicas}, Desired: h.desired, Tarballs: h.agents.packages, Feed: h.feed, Audit: h.audit,
-		Replica: h.replica, Clock: h.config.Clock, Log: h.log, Registerer: h.registry,
+		Identity: h.identity, Fleet: announcedFleet{h.fleet, h.replicas}, Desired: h.desired, Tarballs: h.agents.packages, Feed: h.feed, Audit: h.audit, Previews: previews, Replica: h.replica, Clock: h.config.Clock, Log: h.log, Registerer: h.registry,
 	})
 	if err != nil {
 		return err
@@ -229,7 +230,7 @@ func (h *Hub) makeEdges() error {
 	if h.login, err = h.newLogin(); err != nil {
 		return err
 	}
-	people, err := newConsole(h)
+	people, err := newConsole(h, previews)
 	if err != nil {
 		return err
 	}

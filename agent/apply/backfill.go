@@ -38,7 +38,7 @@ func (w *writer) bodyFor(ctx context.Context, it *item) ([]byte, error) {
 		return nil, err
 	}
 	managers := (&unstructured.Unstructured{Object: live}).GetManagedFields()
-	if scaled && (w.engine.aims(w.service.ID, it.ref) || scaledByOthers(managers)) {
+	if scaled && (w.targets[it.ref] || scaledByOthers(managers)) {
 		paths = append(paths, replicasPath)
 	}
 	if len(paths) == 0 {
@@ -72,7 +72,7 @@ func (w *writer) leftToOthers(it *item) (paths []string, scaled bool) {
 		return paths, false
 	}
 	live, found, synced := w.engine.cfg.Live.Lookup(it.kind, it.ref)
-	return paths, !synced || found && live.Print.Scaled || w.engine.aims(w.service.ID, it.ref)
+	return paths, !synced || found && live.Print.Scaled || w.targets[it.ref]
 }
 
 // scaledByOthers reports whether the last to scale was a program: what a person
@@ -81,14 +81,6 @@ func scaledByOthers(all []metav1.ManagedFieldsEntry) bool {
 	return slices.ContainsFunc(all, func(e metav1.ManagedFieldsEntry) bool {
 		return e.Subresource == "scale" && !kubeobj.Human(e.Manager) && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), []byte(`"f:replicas"`))
 	})
-}
-
-// aims reports whether an autoscaler of the service aims at an object.
-func (e *Engine) aims(service string, ref kubeobj.Ref) bool {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	t := e.services[service]
-	return t != nil && t.targets[ref]
 }
 
 // targetsOf are the objects that the autoscalers of a plan aim at.

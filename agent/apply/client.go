@@ -172,17 +172,22 @@ func (c *sender) apply(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref, 
 
 func (c *sender) patch(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref, form types.PatchType, body []byte) (*metav1.PartialObjectMetadata, error) {
 	result, err := c.do(ctx, func() *rest.Request {
-		r := c.rest.Patch(form).AbsPath(path(kind, ref.Namespace, ref.Name)).SetHeader("Accept", acceptMetadata).
-			Param("fieldManager", kubeobj.FieldManager).Body(body)
 		if form == types.ApplyPatchType {
-			r = r.Param("force", "true")
+			return c.applyRequest(kind, ref, body).SetHeader("Accept", acceptMetadata)
 		}
-		return r
+		return c.rest.Patch(form).AbsPath(path(kind, ref.Namespace, ref.Name)).SetHeader("Accept", acceptMetadata).
+			Param("fieldManager", kubeobj.FieldManager).Body(body)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return metadataOf(result)
+}
+
+// applyRequest is the one server-side apply, of passes and of diffs.
+func (c *sender) applyRequest(kind kubeobj.Kind, ref kubeobj.Ref, body []byte) *rest.Request {
+	return c.rest.Patch(types.ApplyPatchType).AbsPath(path(kind, ref.Namespace, ref.Name)).
+		Param("fieldManager", kubeobj.FieldManager).Param("force", "true").Body(body)
 }
 
 // remove deletes an object if it is still the one that was looked at. It

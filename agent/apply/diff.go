@@ -2,223 +2,269 @@ package apply
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"sync"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
+	"github.com/axle-cd/axle/agent/difference"
 	"github.com/axle-cd/axle/agent/tenancy"
+	"github.com/axle-cd/axle/internal/fieldname"
 	"github.com/axle-cd/axle/internal/kubeobj"
-	"github.com/axle-cd/axle/internal/scrub"
 )
-
-// Action is what an apply would do with an object.
-type Action string
-
-// The actions.
-const (
-	ActionCreate   Action = "create"
-	ActionUpdate   Action = "update"
-	ActionRecreate Action = "recreate"
-	ActionDelete   Action = "delete"
-	// ActionRun is a hook's.
-	ActionRun Action = "run"
-	// ActionRefuse is of an object that would not be written; Message says why.
-	ActionRefuse Action = "refuse"
-)
-
-// Difference is one object that an apply would change.
-type Difference struct {
-	Ref     kubeobj.Ref
-	Version string
-	Action  Action
-	// Desired and Live are YAML, scrubbed, with the values of Secrets as keyed
-	// hashes and without what the API server writes. Empty is absent.
-	Desired, Live string
-	Message       string
-}
-
-// Comparison is what an apply would do.
-type Comparison struct {
-	Differences []Difference
-	Unchanged   int
-}
-
-// compared is a Difference whose objects are not texts yet.
-type compared struct {
-	Difference
-	desired, live map[string]any
-}
-
-// secretHash is how long the hash of a secret value is shown.
-const secretHash = 8
-
-// minSecret is the shortest value of a Secret that is looked for in other
-// objects.
-const minSecret = 8
 
 // Diff asks the API server what applying objects would make of each, as a dry
 // run: nothing is written, deleted or made, and nothing of the engine changes.
-// It takes two requests an object.
-func (e *Engine) Diff(ctx context.Context, permit tenancy.Permit, service Service, objects []*unstructured.Unstructured) (Comparison, error) {
+// It decides by what a Pass decides by, object by object; what a Pass would not
+// touch costs no request, anything else two or three. Sync windows do not hold
+// it.
+func (e *Engine) Diff(ctx context.Context, permit tenancy.Permit, service Service, objects []*unstructured.Unstructured) (difference.Comparison, error) {
 	c, err := e.clientOf(permit, service)
 	if err != nil {
-		return Comparison{}, err
+		return difference.Comparison{}, err
 	}
+	r := &run{Engine: e, service: service, permit: permit, client: c, before: &inventory{entries: map[kubeobj.Ref]entry{}}}
 	e.mu.RLock()
-	inv := &inventory{entries: map[kubeobj.Ref]entry{}}
 	if t := e.services[service.ID]; t != nil && t.inventory != nil {
-		inv = t.inventory.clone()
+		r.before = t.inventory.clone()
 	}
 	e.mu.RUnlock()
-	p, err := planner{kinds: e.kinds, cluster: e.cfg.ClusterID, service: service, permit: permit, before: inv}.plan(ctx, objects)
-	if err != nil {
-		return Comparison{}, scrubbed(service, err)
+	if r.plan, err = (planner{e.kinds, e.cfg.ClusterID, service, permit, r.before}).plan(ctx, objects); err != nil {
+		return difference.Comparison{}, scrubbed(service, err)
 	}
-	d := &differ{Engine: e, service: service, client: c, inventory: inv, plan: p}
+	r.next = r.before.clone()
+	r.next.goal = service.goal()
+	r.claim()
+	d := &differ{run: r}
+	r.writer = &writer{engine: e, client: c, service: service, targets: targetsOf(r.plan)}
 	all, err := d.all(ctx)
 	if err != nil {
-		return Comparison{}, scrubbed(service, err)
+		return difference.Comparison{}, scrubbed(service, err)
 	}
-	return d.words(all), nil
+	return e.masker.Words(all, service.Scrub, service.LookedUp), nil
 }
 
-// differ is one dry run.
-type differ struct {
-	*Engine
-	service   Service
-	client    *client
-	inventory *inventory
-	plan      *plan
-}
+// differ is a pass of which nothing is written.
+type differ struct{ *run }
 
-// all compares every object, as many at once as a pass writes.
-func (d *differ) all(ctx context.Context) ([]compared, error) {
-	var work []func(context.Context) (compared, error)
+// all compares every object, as many at once as a pass writes: first what is
+// rendered, for a refusal of it holds the prune.
+func (d *differ) all(ctx context.Context) ([]difference.Object, error) {
+	out, err := d.namespace(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var work []func(context.Context) (difference.Object, error)
 	for _, it := range d.plan.items {
-		work = append(work, func(ctx context.Context) (compared, error) { return d.one(ctx, it) })
+		work = append(work, func(ctx context.Context) (difference.Object, error) { return d.one(ctx, it) })
 	}
-	for _, e := range d.inventory.sorted() {
-		if it := d.plan.byRef[e.ref]; it == nil && e.uid != "" {
-			work = append(work, func(ctx context.Context) (compared, error) { return d.left(ctx, e) })
-		}
+	some, err := difference.Together(ctx, d.cfg.Concurrency, work)
+	if err != nil {
+		return nil, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	out := make([]compared, len(work))
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	next := 0
-	for range min(d.cfg.Concurrency, len(work)) {
-		wg.Go(func() {
-			for {
-				mu.Lock()
-				n := next
-				next++
-				mu.Unlock()
-				if n >= len(work) || ctx.Err() != nil {
-					return
-				}
-				var err error
-				if out[n], err = work[n](ctx); err != nil {
-					cancel(err)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
+	out = append(out, some...)
 	for _, p := range d.plan.problems {
 		if !p.Warning {
-			out = append(out, compared{Difference: Difference{Ref: p.Ref, Action: ActionRefuse, Message: p.Message}})
+			out = append(out, difference.Object{Difference: difference.Difference{Ref: p.Ref, Action: difference.Refuse, Message: p.Message}})
 		}
 	}
-	return out, nil
+	leaving := d.leaving()
+	why := d.held(out, leaving)
+	work = nil
+	for _, e := range leaving {
+		if e.uid != "" {
+			work = append(work, func(ctx context.Context) (difference.Object, error) { return d.left(ctx, e, why) })
+		}
+	}
+	some, err = difference.Together(ctx, d.cfg.Concurrency, work)
+	return append(out, some...), err
+}
+
+// namespace is the service's namespace when a pass would make it.
+func (d *differ) namespace(ctx context.Context) ([]difference.Object, error) {
+	ref := kubeobj.Ref{Kind: "Namespace", Name: d.service.Namespace}
+	if !d.service.CreateNamespace || ref.Name == "" || len(d.plan.items) == 0 || d.plan.byRef[ref] != nil || d.namespaceStands() {
+		return nil, nil
+	}
+	body, err := namespaceBody(d.service, true)
+	if err != nil {
+		return nil, err
+	}
+	out := difference.Object{Difference: difference.Difference{Ref: ref, Version: "v1", Action: difference.Create}}
+	out.DesiredObject, err = d.client.dryApply(ctx, namespaceKind, ref, onlyCreate(body))
+	switch {
+	case apierrors.IsConflict(err):
+		return nil, nil
+	case away(err):
+		return nil, unavailable(err)
+	case err != nil:
+		out.Action, out.Message = difference.Refuse, explain("make", ref, err)
+	}
+	return []difference.Object{out}, nil
 }
 
 // one compares an object that is rendered.
-func (d *differ) one(ctx context.Context, it *item) (compared, error) {
-	out := compared{Difference: Difference{Ref: it.ref, Version: it.kind.Version}}
-	var rendered map[string]any
-	if err := json.Unmarshal(it.body, &rendered); err != nil {
-		return out, err
-	}
+func (d *differ) one(ctx context.Context, it *item) (difference.Object, error) {
+	out := difference.Object{Difference: difference.Difference{Ref: it.ref, Version: it.kind.Version}}
+	had := d.next.entries[it.ref]
 	if it.hook.runs {
-		if e := d.inventory.entries[it.ref]; e.hook.key != runKey(it, d.service.goal()) {
-			out.Action, out.desired, out.Message = ActionRun, rendered, momentNames[it.hook.moment]+" hook"
-		}
-		return out, nil
-	}
-	live, err := d.client.whole(ctx, it.kind, it.ref)
-	if err != nil && !unserved(err) {
-		return d.refused(out, it, err)
-	}
-	out.live, out.desired = live, rendered
-	if live != nil {
-		if why := d.foreign(it.ref, kubeobj.Reduce(it.ref, &unstructured.Unstructured{Object: live})); why != "" {
-			out.Action, out.Message = ActionRefuse, why
+		if d.ran(it) {
 			return out, nil
 		}
+		out.Action, out.Message = difference.Run, momentNames[it.hook.moment]+" hook"
+		return out, json.Unmarshal(it.body, &out.DesiredObject)
 	}
-	desired, err := d.client.dryApply(ctx, it.kind, it.ref, it.body)
+	if d.unchanged(it, had) {
+		return d.added(ctx, it, had, out)
+	}
+	var known *entry
+	if old, ok := d.before.entries[it.ref]; ok {
+		known = &old
+	}
+	for try := 0; ; try++ {
+		made, err := d.written(ctx, it, known, out)
+		if !raced(ctx, err, try) {
+			return d.judged(made, it, err)
+		}
+	}
+}
+
+// written is the object as a write would make it.
+func (d *differ) written(ctx context.Context, it *item, had *entry, out difference.Object) (difference.Object, error) {
+	if err := json.Unmarshal(it.body, &out.DesiredObject); err != nil {
+		return out, err
+	}
+	live, err := d.client.whole(ctx, it.kind, it.ref)
+	if err != nil {
+		return out, err
+	}
+	v, why := mayCreate, ""
+	object := &unstructured.Unstructured{Object: live}
+	if out.LiveObject = live; live != nil {
+		v, why = d.judge(d.service, it.ref, kubeobj.Reduce(it.ref, object), had)
+	}
+	body, theirs := onlyCreate(it.body), func(string) bool { return false }
 	switch {
+	case v == mayCreate:
+	case v == mayApply && d.service.Strict:
+		theirs = kubeobj.Human
+	case v == mayAdopt:
+		theirs = isDeployer
+	case v != mayApply:
+		out.Action, out.Message = difference.Refuse, why
+		return out, nil
+	}
+	if v != mayCreate {
+		if body, err = d.writer.bodyFor(ctx, it); err != nil {
+			return out, err
+		}
+	}
+	made, err := d.client.dryApply(ctx, it.kind, it.ref, body)
+	if err != nil {
+		return out, err
+	}
+	out.DesiredObject = made
+	if out.Action = difference.Update; live == nil {
+		out.Action = difference.Create
+		return out, nil
+	}
+	d.blame(it, had, object, theirs, &out)
+	return out, nil
+}
+
+// blame takes out what a take-over would leave to nobody, and says who wrote
+// what although Git did not change.
+func (d *differ) blame(it *item, had *entry, live *unstructured.Unstructured, theirs func(string) bool, out *difference.Object) {
+	before, after := live.GetManagedFields(), (&unstructured.Unstructured{Object: out.DesiredObject}).GetManagedFields()
+	taken := func(e metav1.ManagedFieldsEntry) bool {
+		return e.Subresource == "" && !fieldname.Ours(e) && theirs(e.Manager)
+	}
+	rest := func(e metav1.ManagedFieldsEntry) bool { return !taken(e) }
+	gone := fieldname.Of(before, taken).Difference(fieldname.Of(after, rest))
+	fieldname.Remove(out.DesiredObject, gone.Leaves())
+	changed := fieldname.Taken(before, after)
+	if had == nil || had.hash != it.hash || had.hash == 0 {
+		if names := fieldname.Managers(before, taken); names != "" {
+			out.Drifted, out.Message = true, "taken over from "+names
+		}
+		return
+	}
+	if d.service.Strict {
+		changed = append(changed, fieldname.Added(before, kubeobj.Human)...)
+	}
+	if what := kubeobj.Compare(expects(d.service.ID, *had), kubeobj.Reduce(it.ref, live), true); what != kubeobj.Intact {
+		out.Drifted, out.Message = true, strings.TrimSuffix(what.String()+": "+fieldname.Words(changed), ": ")
+	}
+}
+
+// judged words what a write came to.
+func (d *differ) judged(out difference.Object, it *item, err error) (difference.Object, error) {
+	var refused *refusal
+	switch {
+	case err == nil:
+	case errors.As(err, &refused):
+		out.Action, out.Message = difference.Refuse, refused.message
 	case unserved(err), missingNamespace(err):
-		out.Action, out.Message = ActionCreate, "what it needs is made by the same sync, so defaults are not shown"
-		return out, nil
+		out.Action, out.Message = difference.Create, "what it needs is made by the same sync, so defaults are not shown"
 	case len(immutableFields(err)) > 0 && it.recreate:
-		out.Action, out.Message = ActionRecreate, fmt.Sprintf("cannot be changed in place: %v", immutableFields(err))
-		return out, nil
-	case err != nil:
-		return d.refused(out, it, err)
-	}
-	out.desired = desired
-	if out.Action = ActionUpdate; live == nil {
-		out.Action = ActionCreate
-	}
-	return out, nil
-}
-
-func (d *differ) refused(out compared, it *item, err error) (compared, error) {
-	if away(err) {
+		out.Action, out.Message = difference.Recreate, fmt.Sprintf("cannot be changed in place: %v", immutableFields(err))
+	case away(err):
 		return out, unavailable(err)
+	default:
+		out.Action, out.Message = difference.Refuse, explain("apply", it.ref, err)
 	}
-	out.Action, out.Message = ActionRefuse, explain("apply", it.ref, err)
 	return out, nil
 }
 
-// foreign says why a live object would not be written.
-func (d *differ) foreign(ref kubeobj.Ref, live kubeobj.Live) string {
-	had := d.inventory.entries[ref]
-	switch {
-	case had.uid != "" && had.uid == live.UID && (live.Service == "" || !live.Tracked) && d.taker(d.service.ID, ref, live.UID) == "":
-		return ""
-	case live.Owned(d.service.ID), live.CreatedFor, d.service.Adopt, !d.service.RequireOwnership:
-		return ""
-	case live.Tracked && live.Service != "":
-		return fmt.Sprintf("it belongs to service %s", live.Service)
+// added names what people added to an object that a pass would not write.
+func (d *differ) added(ctx context.Context, it *item, had entry, out difference.Object) (difference.Object, error) {
+	live, found, _ := d.cfg.Live.Lookup(it.kind, it.ref)
+	if kubeobj.Compare(expects(d.service.ID, had), live, found) != kubeobj.Added {
+		return out, nil
 	}
-	return "it exists and no service of ours made it"
+	meta, err := d.client.get(ctx, it.kind, it.ref)
+	switch {
+	case away(err):
+		return out, unavailable(err)
+	case err != nil || meta == nil:
+		return out, nil
+	}
+	out.Action = difference.Leave
+	out.Message = fmt.Sprintf("%s: %s; they stay, for drift is reported (drift: strict takes them away)", kubeobj.Added, fieldname.Words(fieldname.Added(meta.ManagedFields, kubeobj.Human)))
+	return out, nil
 }
 
-// left compares an object that is not rendered any more.
-func (d *differ) left(ctx context.Context, e entry) (compared, error) {
-	out := compared{Difference: Difference{Ref: e.ref, Version: e.kind.Version}}
+// held says why nothing would be deleted yet, in the order of settle.
+func (d *differ) held(rendered []difference.Object, leaving []entry) string {
+	for _, o := range rendered {
+		if o.Action == difference.Refuse {
+			return "nothing is deleted while something cannot be applied"
+		}
+	}
+	if d.service.Partial != "" {
+		return d.service.Partial
+	}
+	if parts := d.service.LeftOut; len(parts) > 0 && objectsOf(leaving) > 0 && !d.next.released(heldForParts, d.service.PruneApproval) {
+		return "a part of the service was left out: " + parts[0]
+	}
+	if braked := d.brake(leaving); braked != "" {
+		return braked + ": it waits for `axle services approve-prune`"
+	}
+	if awaited := d.awaited(d.service, leaving); len(awaited) > 0 && !d.next.released(heldForOthers, d.service.PruneApproval) {
+		return "it may be taken over by " + awaitedWords(awaited)
+	}
+	return ""
+}
+
+// left compares an object that is not rendered any more, in the order of
+// pruneOne.
+func (d *differ) left(ctx context.Context, e entry, held string) (difference.Object, error) {
+	out := difference.Object{Difference: difference.Difference{Ref: e.ref, Version: e.kind.Version}}
 	live, err := d.client.whole(ctx, e.kind, e.ref)
 	switch {
 	case unserved(err):
@@ -226,111 +272,30 @@ func (d *differ) left(ctx context.Context, e entry) (compared, error) {
 	case away(err):
 		return out, unavailable(err)
 	case err != nil:
-		out.Action, out.Message = ActionRefuse, explain("delete", e.ref, err)
+		out.Action, out.Message = difference.Refuse, explain("delete", e.ref, err)
 		return out, nil
-	case live == nil, !kubeobj.Reduce(e.ref, &unstructured.Unstructured{Object: live}).Owned(d.service.ID):
+	case live == nil:
 		return out, nil
 	}
-	out.live = live
-	if out.Action = ActionDelete; !prunable(d.inventory, e) {
-		out.Action, out.Message = "", ""
+	what := guard(d.service.ID, kubeobj.Reduce(e.ref, &unstructured.Unstructured{Object: live}), true)
+	if what != fateDelete && what != fateWait {
+		return out, nil
+	}
+	heir, _ := d.claims.heir(d.service.ID, e.ref)
+	out.LiveObject = live
+	switch {
+	case held != "":
+		out.Action, out.Message = difference.Hold, held
+	case heir != "":
+		out.Action, out.Message, out.DesiredObject = difference.Leave, "handed over to service "+heir+", which renders it", live
+	case !prunable(d.next, e):
+		out.Action, out.Message, out.DesiredObject = difference.Leave, "not rendered any more; it may not be deleted and stays without our marks", live
+	default:
+		if out.Action = difference.Delete; what == fateWait {
+			out.Message = "it is being deleted"
+		}
 	}
 	return out, nil
-}
-
-// words turns what was compared into texts without secrets.
-func (d *differ) words(all []compared) Comparison {
-	hidden := map[string]string{}
-	for _, c := range all {
-		for _, object := range []map[string]any{c.desired, c.live} {
-			d.hide(c.Ref, object, hidden)
-			bare(object)
-		}
-	}
-	more := scrub.New(hidden)
-	text := func(object map[string]any) string {
-		if object == nil {
-			return ""
-		}
-		raw, err := yaml.Marshal(object)
-		if err != nil {
-			return ""
-		}
-		return more.String(d.service.Scrub.String(string(raw)))
-	}
-	var out Comparison
-	for _, c := range all {
-		c.Desired, c.Live, c.Message = text(c.desired), text(c.live), more.String(d.service.Scrub.String(c.Message))
-		if c.Action == "" || c.Action == ActionUpdate && c.Desired == c.Live {
-			out.Unchanged++
-			continue
-		}
-		if c.Action == ActionDelete {
-			c.Desired = ""
-		}
-		out.Differences = append(out.Differences, c.Difference)
-	}
-	return out
-}
-
-// hide replaces the values of a Secret by keyed hashes, and notes them so that
-// they are found where other objects repeat them.
-func (d *differ) hide(ref kubeobj.Ref, object map[string]any, hidden map[string]string) {
-	if object == nil || ref.Group != "" || ref.Kind != "Secret" {
-		return
-	}
-	for _, field := range []string{"data", "stringData"} {
-		values, _ := object[field].(map[string]any)
-		for _, key := range slices.Sorted(maps.Keys(values)) {
-			value := fmt.Sprint(values[key])
-			if plain, err := base64.StdEncoding.DecodeString(value); err == nil && field == "data" {
-				value = string(plain)
-			}
-			if len(value) >= minSecret {
-				hidden[fmt.Sprintf("%s/%s.%s#%s", ref.Namespace, ref.Name, key, d.hash(value))] = value
-			}
-			values[key] = "[hash " + d.hash(value) + "]"
-		}
-	}
-}
-
-func (d *differ) hash(value string) string {
-	mac := hmac.New(sha256.New, d.diffKey)
-	mac.Write([]byte(value))
-	return hex.EncodeToString(mac.Sum(nil))[:secretHash]
-}
-
-// newDiffKey makes the key of an agent's life: hashes compare within it, and
-// nobody can try values against them.
-func newDiffKey() []byte {
-	key := make([]byte, 32)
-	_, _ = rand.Read(key)
-	return key
-}
-
-// bare removes what the API server and we write, and copies of the object in
-// annotations.
-func bare(object map[string]any) {
-	if object == nil {
-		return
-	}
-	delete(object, "status")
-	meta, _ := object["metadata"].(map[string]any)
-	for _, field := range serverFields {
-		delete(meta, field)
-	}
-	for field, keys := range map[string][]string{
-		"labels":      {kubeobj.ManagedLabel},
-		"annotations": {kubeobj.ServiceAnnotation, kubeobj.TrackingAnnotation, "kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision"},
-	} {
-		marks, _ := meta[field].(map[string]any)
-		for _, key := range keys {
-			delete(marks, key)
-		}
-		if len(marks) == 0 {
-			delete(meta, field)
-		}
-	}
 }
 
 // whole reads an object; nil without an error when there is none.
@@ -346,8 +311,7 @@ func (c *client) whole(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) 
 // dryApply is apply that changes nothing and answers with the whole object.
 func (c *client) dryApply(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref, body []byte) (map[string]any, error) {
 	result, err := c.do(ctx, func() *rest.Request {
-		return c.rest.Patch(types.ApplyPatchType).AbsPath(path(kind, ref.Namespace, ref.Name)).SetHeader("Accept", "application/json").
-			Param("fieldManager", kubeobj.FieldManager).Param("force", "true").Param("dryRun", "All").Body(body)
+		return c.applyRequest(kind, ref, body).SetHeader("Accept", "application/json").Param("dryRun", "All")
 	})
 	if err != nil {
 		return nil, err

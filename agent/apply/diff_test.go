@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/agent/difference"
 	"github.com/axle-cd/axle/internal/scrub"
 )
 
@@ -12,7 +13,7 @@ const secretDoc = "apiVersion: v1\nkind: Secret\nmetadata: {name: creds}\nstring
 
 func secretOf(password string) string { return strings.Replace(secretDoc, "%s", password, 1) }
 
-func diffOf(t *testing.T, b *bed, service apply.Service, docs ...string) (map[string]apply.Difference, apply.Comparison) {
+func diffOf(t *testing.T, b *bed, service apply.Service, docs ...string) (map[string]difference.Difference, difference.Comparison) {
 	t.Helper()
 	mark := b.mark()
 	c, err := b.engine.Diff(t.Context(), b.permit(b.engine, service), service, objects(t, docs...))
@@ -24,7 +25,7 @@ func diffOf(t *testing.T, b *bed, service apply.Service, docs ...string) (map[st
 			t.Errorf("a dry run sends %s %s", e.Verb, e.URI)
 		}
 	}
-	all := map[string]apply.Difference{}
+	all := map[string]difference.Difference{}
 	for _, d := range c.Differences {
 		all[d.Ref.Name] = d
 	}
@@ -34,7 +35,7 @@ func diffOf(t *testing.T, b *bed, service apply.Service, docs ...string) (map[st
 func TestDryRunSaysWhatAnApplyWouldDo(t *testing.T) {
 	b := newBed(t, nil)
 	service := newService("d1")
-	if all, _ := diffOf(t, b, service, configMap("a", "v"), secretOf("hunter2hunter2")); all["a"].Action != apply.ActionCreate || all["creds"].Action != apply.ActionCreate {
+	if all, _ := diffOf(t, b, service, configMap("a", "v"), secretOf("hunter2hunter2")); all["a"].Action != difference.Create || all["creds"].Action != difference.Create {
 		t.Errorf("before its namespace is there: %+v", all)
 	}
 	immutable := "immutable: true\n"
@@ -45,8 +46,8 @@ func TestDryRunSaysWhatAnApplyWouldDo(t *testing.T) {
 	all, c := diffOf(t, b, service, configMap("same", "v"), configMap("changed", "new"), configMap("made", "v"), configMap("theirs", "v"), secretOf("swordfish-9000"),
 		configMap("stuck", "w")+immutable, configMap("anew", "w", `annotations: {argocd.argoproj.io/sync-options: Force=true}`)+immutable,
 		configMap("leak", "hunter2hunter2"), jobDoc("first", "helm.sh/hook: pre-install"), "apiVersion: nowhere.example.org/v1\nkind: Thing\nmetadata: {name: x}")
-	for name, want := range map[string]apply.Action{"changed": apply.ActionUpdate, "made": apply.ActionCreate, "gone": apply.ActionDelete, "creds": apply.ActionUpdate,
-		"theirs": apply.ActionRefuse, "stuck": apply.ActionRefuse, "anew": apply.ActionRecreate, "first": apply.ActionRun, "x": apply.ActionRefuse, "leak": apply.ActionCreate} {
+	for name, want := range map[string]difference.Action{"changed": difference.Update, "made": difference.Create, "gone": difference.Hold, "creds": difference.Update,
+		"theirs": difference.Refuse, "stuck": difference.Refuse, "anew": difference.Recreate, "first": difference.Run, "x": difference.Refuse, "leak": difference.Create} {
 		if all[name].Action != want {
 			t.Errorf("%s: %+v, want %s", name, all[name], want)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/axle-cd/axle/agent/difference"
 	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -97,8 +98,8 @@ type Engine struct {
 	// spaces holds namespaces that were made or found, with what was asked of
 	// them.
 	spaces map[string]string
-	// diffKey hides secret values in diffs.
-	diffKey []byte
+	// masker hides secret values in diffs.
+	masker *difference.Masker
 	// claims are what services render and other ones have.
 	claims *claims
 	// rewrites are the times at which objects were put back of late.
@@ -155,7 +156,7 @@ func New(cfg Config) (*Engine, error) {
 		cfg.NeedPass = func(string) {}
 	}
 	e := &Engine{cfg: cfg, gate: newGate(cfg.Concurrency), services: map[string]*tenant{},
-		owner: map[kubeobj.Ref]string{}, shared: map[kubeobj.Ref]map[string]bool{}, inUse: map[kubeobj.Kind]int{}, claims: newClaims(), spaces: map[string]string{}, diffKey: newDiffKey()}
+		owner: map[kubeobj.Ref]string{}, shared: map[kubeobj.Ref]map[string]bool{}, inUse: map[kubeobj.Kind]int{}, claims: newClaims(), spaces: map[string]string{}, masker: difference.NewMasker()}
 	e.clients.Make = func(cfg *rest.Config) (*client, error) {
 		s, err := newSender(cfg, e.gate)
 		return &client{s}, err
@@ -456,7 +457,7 @@ func (e *Engine) ExpectedOf(kind kubeobj.Kind) []kubeobj.Expected {
 
 func (t *tenant) expected(entry entry) kubeobj.Expected {
 	return kubeobj.Expected{Ref: entry.ref, Kind: entry.kind, Service: t.inventory.service, UID: entry.uid, Print: entry.print,
-		Once: entry.once, Strict: t.inventory.strict, Held: t.running || t.paused || entry.hash == 0 || t.inventory.phase == PhaseDraining || t.inventory.beyond(entry)}
+		Once: entry.once, Strict: t.inventory.strict, Paused: t.paused, Held: t.running || entry.hash == 0 || t.inventory.phase == PhaseDraining || t.inventory.beyond(entry)}
 }
 
 // beyond reports whether a pass that waits has not come to an object yet: what

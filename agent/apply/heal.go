@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/fieldname"
 	"github.com/axle-cd/axle/internal/kubeobj"
 	"github.com/axle-cd/axle/internal/packedobj"
 )
@@ -73,95 +74,104 @@ func (r rendered) items() (map[kubeobj.Ref]*item, error) {
 // Heal applies some objects again, as they were rendered last. Of objects that
 // cannot be written the others still are. NotFound: the service has not been
 // rendered since the start and needs a Pass. Conflict: an object is somebody
-// else's. Unavailable: the API server is away.
-func (e *Engine) Heal(ctx context.Context, service string, refs []kubeobj.Ref) error {
+// else's. Unavailable: the API server is away. It returns what was put back,
+// also when there is an error.
+func (e *Engine) Heal(ctx context.Context, service string, refs []kubeobj.Ref) ([]kubeobj.Healed, error) {
 	e.mu.RLock()
 	t := e.services[service]
 	e.mu.RUnlock()
 	if t == nil {
-		return errcode.New(errcode.NotFound, "service %s is not on this cluster", service)
+		return nil, errcode.New(errcode.NotFound, "service %s is not on this cluster", service)
 	}
 	if !t.pass.TryLock() {
 		// A pass is under way and sees to it.
-		return nil
+		return nil, nil
 	}
 	defer t.pass.Unlock()
 	e.mu.RLock()
-	kept, i, spec, paused := t.rendered, t.inventory, t.service, t.paused
+	kept, i, spec, paused, targets := t.rendered, t.inventory, t.service, t.paused, t.targets
 	e.mu.RUnlock()
 	switch {
 	case paused:
-		return nil
+		return nil, nil
 	case kept.packed == nil || i == nil:
-		return errcode.New(errcode.NotFound, "service %s has not been rendered since the agent's start", service)
+		return nil, errcode.New(errcode.NotFound, "service %s has not been rendered since the agent's start", service)
 	}
 	items, err := kept.items()
 	if err != nil {
-		return errcode.New(errcode.NotFound, "what service %s rendered is not readable: %w", service, err)
+		return nil, errcode.New(errcode.NotFound, "what service %s rendered is not readable: %w", service, err)
 	}
-	return e.heal(ctx, t, &writer{engine: e, client: kept.client, service: spec}, i.clone(), items, refs)
+	return e.heal(ctx, t, &writer{engine: e, client: kept.client, service: spec, targets: targets}, i.clone(), items, refs)
 }
 
-func (e *Engine) heal(ctx context.Context, t *tenant, w *writer, next *inventory, items map[kubeobj.Ref]*item, refs []kubeobj.Ref) error {
+func (e *Engine) heal(ctx context.Context, t *tenant, w *writer, next *inventory, items map[kubeobj.Ref]*item, refs []kubeobj.Ref) ([]kubeobj.Healed, error) {
 	var faults []error
-	healed := 0
+	var healed []kubeobj.Healed
 	for _, ref := range refs {
 		it, had := items[ref], next.entries[ref]
 		if it == nil || had.hash != it.hash || had.leaving {
 			// It changes with the next pass anyway.
 			continue
 		}
-		written, err := w.heal(ctx, it, had)
+		written, what, err := w.heal(ctx, it, had)
 		if err != nil {
 			faults = append(faults, err)
 			continue
 		}
 		written.fresh = had.fresh
 		next.entries[ref] = written
-		healed++
+		healed = append(healed, what)
 	}
-	if healed > 0 {
+	if len(healed) > 0 {
 		next.appliedAt = e.cfg.Clock.Now()
 		if err := e.saveHealed(ctx, t, next); err != nil {
 			faults = append(faults, err)
 		}
 	}
-	return healFault(w.service, faults)
+	return healed, healFault(w.service, faults)
 }
 
 // heal looks at the object first: the watches see an object that has lost our
 // label as deleted.
-func (w *writer) heal(ctx context.Context, it *item, had entry) (entry, error) {
+func (w *writer) heal(ctx context.Context, it *item, had entry) (entry, kubeobj.Healed, error) {
+	what := kubeobj.Healed{Ref: it.ref}
 	if refused := w.engine.mayRewrite(it.ref); refused != nil {
-		return entry{}, refused
+		return entry{}, what, refused
 	}
-	var meta *metav1.PartialObjectMetadata
+	var before, meta *metav1.PartialObjectMetadata
 	var err error
 	for try := 0; ; try++ {
-		meta, err = w.healOnce(ctx, it, had)
+		before, meta, err = w.healOnce(ctx, it, had)
 		if !raced(ctx, err, try) {
 			break
 		}
 	}
 	if err != nil {
-		return entry{}, w.explain(it, err)
+		return entry{}, what, w.explain(it, err)
 	}
 	w.engine.rewrote(it.ref)
-	return w.done(it, meta), nil
+	if what.Made = before == nil; !what.Made {
+		what.Fields = fieldname.Taken(before.ManagedFields, meta.ManagedFields)
+		if w.service.Strict {
+			what.Fields = append(what.Fields, fieldname.Added(before.ManagedFields, kubeobj.Human)...)
+		}
+	}
+	return w.done(it, meta), what, nil
 }
 
-func (w *writer) healOnce(ctx context.Context, it *item, had entry) (*metav1.PartialObjectMetadata, error) {
-	v, why, meta, err := w.engine.look(ctx, w.client, w.service, it, &had)
+// healOnce returns the object's metadata as it was, nil for none, and as it is.
+func (w *writer) healOnce(ctx context.Context, it *item, had entry) (before, meta *metav1.PartialObjectMetadata, err error) {
+	v, why, before, err := w.engine.look(ctx, w.client, w.service, it, &had)
 	if err == nil {
-		meta, err = w.act(ctx, v, why, it, meta)
+		meta, err = w.act(ctx, v, why, it, before)
 	}
 	if missingNamespace(err) && it.ref.Namespace == w.service.Namespace {
 		w.engine.namespaceLost(it.ref.Namespace)
 		if err = w.engine.makeNamespace(ctx, w.client, w.service); err == nil {
-			meta, err = w.act(ctx, v, why, it, meta)
+			meta, err = w.act(ctx, v, why, it, before)
 		}
 	}
-	return meta, err
+	return before, meta, err
 }
 
 func (e *Engine) saveHealed(ctx context.Context, t *tenant, next *inventory) error {

@@ -37,7 +37,7 @@ func TestLostMarksAreHealedAndDelivered(t *testing.T) {
 			b.pass(s, configMap("one", "v1"))
 			uid, ref := b.uidOf(s.Namespace, "one"), kubeobj.Ref{Kind: "ConfigMap", Namespace: s.Namespace, Name: "one"}
 			b.patchMap(s.Namespace, "one", body)
-			if err := b.engine.Heal(t.Context(), s.ID, []kubeobj.Ref{ref}); err != nil {
+			if _, err := b.engine.Heal(t.Context(), s.ID, []kubeobj.Ref{ref}); err != nil {
 				t.Errorf("heal: %v", err)
 			}
 			b.marked(s, "one")
@@ -103,7 +103,7 @@ func TestLostMarksAreNoClaimAgainstOthers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = b.engine.Heal(t.Context(), s.ID, []kubeobj.Ref{{Kind: "ConfigMap", Namespace: s.Namespace, Name: "one"}})
+			_, err = b.engine.Heal(t.Context(), s.ID, []kubeobj.Ref{{Kind: "ConfigMap", Namespace: s.Namespace, Name: "one"}})
 			if !errcode.Is(err, errcode.Conflict) || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("heal: %v", err)
 			}

@@ -24,6 +24,8 @@ const (
 	mayNot
 	// mustWait: it is being deleted.
 	mustWait
+	// notYet: another service of ours has it; who writes it claims it.
+	notYet
 )
 
 // judge decides from what is known whose an object is. had is the entry of the
@@ -74,10 +76,11 @@ func (e *Engine) taker(service string, ref kubeobj.Ref, uid types.UID) string {
 	return ""
 }
 
-// judgeSibling decides about an object that another service of ours made.
+// judgeSibling decides about an object that another service of ours made. Like
+// judge it changes nothing, for a diff asks it too.
 func (e *Engine) judgeSibling(service Service, ref kubeobj.Ref, other string) (verdict, string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.mu.RLock()
+	defer e.mu.RUnlock()
 	t := e.services[other]
 	name := other
 	if t != nil && t.inventory != nil {
@@ -101,8 +104,7 @@ func (e *Engine) judgeSibling(service Service, ref kubeobj.Ref, other string) (v
 		}
 		return mayNot, fmt.Sprintf("it belongs to service %s, which is not on this cluster any more: let this service adopt it (adopt: true), or delete it", name)
 	}
-	e.claims.put(ref, service.ID)
-	return mayNot, fmt.Sprintf("it belongs to service %s: remove it there (it is then handed over), or set syncConfig.requireOwnership to false here", name)
+	return notYet, fmt.Sprintf("it belongs to service %s: remove it there (it is then handed over), or set syncConfig.requireOwnership to false here", name)
 }
 
 // look reads an object's metadata from the API server and judges it.

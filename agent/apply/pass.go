@@ -219,7 +219,7 @@ func (r *run) applyAll(ctx context.Context) error {
 			return err
 		}
 	}
-	r.writer = &writer{engine: r.Engine, client: r.client, service: r.service, newKinds: map[string]bool{}}
+	r.writer = &writer{engine: r.Engine, client: r.client, service: r.service, targets: targetsOf(r.plan), newKinds: map[string]bool{}}
 	if err := r.prepareNamespace(ctx); err != nil {
 		return err
 	}
@@ -377,8 +377,16 @@ func (r *run) unchanged(it *item, had entry) bool {
 	if !found {
 		return had.once
 	}
-	return live.UID == had.uid && live.Owned(r.service.ID) && !live.Deleting &&
-		(live.Print.OwnIntact(had.print) || had.once) && (!r.service.Strict || live.Print.Foreign == had.print.Foreign)
+	if live.UID != had.uid || live.Deleting {
+		return false
+	}
+	what := kubeobj.Compare(expects(r.service.ID, had), live, true)
+	return what == kubeobj.Intact || what == kubeobj.Added && !r.service.Strict
+}
+
+// expects is an object of the inventory as drift compares it.
+func expects(service string, had entry) kubeobj.Expected {
+	return kubeobj.Expected{Ref: had.ref, Kind: had.kind, Service: service, UID: had.uid, Print: had.print, Once: had.once}
 }
 
 func (r *run) wrote(it *item, written entry) {

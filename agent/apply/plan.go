@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/axle-cd/axle/agent/difference"
 	"github.com/axle-cd/axle/agent/ignore"
 	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -247,9 +248,6 @@ func (p planner) namespace(object *unstructured.Unstructured, kind kubeobj.Kind)
 	return object.GetNamespace(), nil
 }
 
-// serverFields are written by the API server and must not be applied.
-var serverFields = []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink", "deletionTimestamp"}
-
 // body is the object as it is applied: with our marks, without what is the API
 // server's. The rendered object is left as it is.
 func (p planner) body(object *unstructured.Unstructured, it *item) ([]byte, error) {
@@ -257,7 +255,7 @@ func (p planner) body(object *unstructured.Unstructured, it *item) ([]byte, erro
 	delete(top, "status")
 	meta, _ := top["metadata"].(map[string]any)
 	meta = maps.Clone(meta)
-	for _, field := range serverFields {
+	for _, field := range difference.ServerFields {
 		delete(meta, field)
 	}
 	delete(meta, "namespace")

@@ -66,7 +66,7 @@ func (r *run) selectOnly(ctx context.Context, objects []*unstructured.Unstructur
 		}
 	}
 	r.watch()
-	r.writer = &writer{engine: r.Engine, client: r.client, service: r.service, newKinds: map[string]bool{}}
+	r.writer = &writer{engine: r.Engine, client: r.client, service: r.service, targets: targetsOf(r.plan), newKinds: map[string]bool{}}
 	if err := r.prepareNamespace(ctx); err != nil {
 		return err
 	}

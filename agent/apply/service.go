@@ -66,6 +66,9 @@ type Service struct {
 	// Scrub removes the service's secret values from every text. Nil changes
 	// nothing.
 	Scrub *scrub.Scrubber
+	// LookedUp are values that a render read of Secrets of the cluster, by what
+	// to call them: a diff hides them.
+	LookedUp map[string]string
 }
 
 // goal names the revision that a pass is for.

@@ -51,6 +51,8 @@ type writer struct {
 	engine  *Engine
 	client  *client
 	service Service
+	// targets are what the autoscalers of the service scale.
+	targets map[kubeobj.Ref]bool
 	// newKinds are kinds whose CRD this pass has just written.
 	newKinds map[string]bool
 }
@@ -100,7 +102,7 @@ func (w *writer) judge(ctx context.Context, it *item, had *entry) (verdict, stri
 	case found:
 		v, why := w.engine.judge(w.service, it.ref, live, had)
 		needsMeta := v == mayAdopt || v == mayApply && w.service.Strict && live.Print.Foreign != 0
-		if !needsMeta && v != mayNot {
+		if !needsMeta && v != mayNot && v != notYet {
 			return v, why, nil, nil
 		}
 	case synced, had == nil:
@@ -127,6 +129,9 @@ func (w *writer) act(ctx context.Context, v verdict, why string, it *item, meta 
 		return w.sendOrRecreate(ctx, it)
 	case mustWait:
 		return nil, &refusal{message: fmt.Sprintf("apply %s: %s", it.ref, why), soon: true}
+	case notYet:
+		w.engine.claims.put(it.ref, w.service.ID)
+		fallthrough
 	default:
 		return nil, &refusal{reason: ReasonOwnership, message: fmt.Sprintf("apply %s: %s", it.ref, why)}
 	}

@@ -31,12 +31,12 @@ type keeper struct {
 func (k *keeper) Expected(kubeobj.Ref) (kubeobj.Expected, bool) { return k.want, true }
 func (k *keeper) ExpectedOf(kubeobj.Kind) []kubeobj.Expected    { return []kubeobj.Expected{k.want} }
 func (k *keeper) Objects(string) []kubeobj.Expected             { return []kubeobj.Expected{k.want} }
-func (k *keeper) Heal(context.Context, string, []kubeobj.Ref) error {
+func (k *keeper) Heal(context.Context, string, []kubeobj.Ref) ([]kubeobj.Healed, error) {
 	k.heals++
 	if k.seen != nil {
 		k.seen()
 	}
-	return k.err
+	return nil, k.err
 }
 
 // contest is a watcher that sees an object which somebody else changes after

@@ -3,8 +3,10 @@ package drift
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/axle-cd/axle/internal/fieldname"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
@@ -36,26 +38,20 @@ const (
 
 // judge compares an object with what was applied.
 func judge(want kubeobj.Expected, live kubeobj.Live, found bool) (decision, string) {
-	switch {
-	case !found && want.Once:
+	what := kubeobj.Compare(want, live, found)
+	reason := what.String()
+	switch what {
+	case kubeobj.Intact:
 		return leave, ""
-	case !found:
-		return heal, "it was deleted"
-	case live.Controlled || live.Deleting:
-		return leave, ""
-	case live.Service != want.Service || !live.Tracked:
-		return heal, "its marks were changed"
-	case want.Once:
-		return leave, ""
-	case !live.Print.OwnIntact(want.Print):
-		return heal, "fields that the service sets were changed" + by(live.Print.Other)
-	case live.Print.Foreign != want.Print.Foreign && live.Print.Foreign != 0:
-		if want.Strict {
-			return heal, "fields were added" + by(live.Print.Human)
-		}
-		return report, "fields were added that the service does not set" + by(live.Print.Human)
+	case kubeobj.Changed:
+		reason += by(live.Print.Other)
+	case kubeobj.Added:
+		reason += by(live.Print.Human)
 	}
-	return leave, ""
+	if want.Paused || what == kubeobj.Added && !want.Strict {
+		return report, reason
+	}
+	return heal, reason
 }
 
 // by names who wrote the object last beside us.
@@ -71,6 +67,10 @@ type mark struct {
 	service string
 	state   State
 	reason  string
+	// fields are those that were added or put back last, with who wrote them;
+	// named is the fingerprint of people's fields that they are for.
+	fields []kubeobj.FieldChange
+	named  uint64
 	// fault is why the last heal did not help.
 	fault string
 	// heals are the times of those within contestedWithin.
@@ -81,6 +81,8 @@ type mark struct {
 	// shown says that there is nothing to heal, only to report: the object is
 	// looked at when something changes, and then healed without any rest.
 	shown bool
+	// paused says that it would be healed if the service were not paused.
+	paused bool
 }
 
 // due reports whether an object that drifts is to be looked at again.
@@ -229,8 +231,10 @@ func (w *Watcher) concludeLocked(now time.Time, want kubeobj.Expected, live kube
 			m.state = Contested
 		}
 	}
+	m.paused = want.Paused
 	if m.shown = what == report; m.shown {
 		m.state = Drifted
+		w.naming.askLocked(want, live, m)
 		return
 	}
 	if !m.queued && !m.next.After(now) {
@@ -239,7 +243,7 @@ func (w *Watcher) concludeLocked(now time.Time, want kubeobj.Expected, live kube
 			w.healing[m.service] = map[kubeobj.Ref]bool{}
 		}
 		w.healing[m.service][want.Ref] = true
-		w.healPoke()
+		poke(w.healWake)
 	} else if !m.queued {
 		w.soonLocked(m)
 	}
@@ -251,7 +255,7 @@ func (w *Watcher) calmLocked(m *mark) {
 	if m.state == "" {
 		return
 	}
-	m.state, m.reason, m.fault = "", "", ""
+	m.state, m.reason, m.fault, m.named = "", "", "", 0
 	if len(m.heals) == 0 && !m.queued {
 		// A rest after an attempt that failed is not for the next drift.
 		m.next = time.Time{}
@@ -281,7 +285,7 @@ func (w *Watcher) tellLocked(service string) {
 		return
 	}
 	w.changed[service] = true
-	w.poke()
+	poke(w.wake)
 }
 
 func (w *Watcher) recheckKindLocked(k *kindWatch) {
@@ -293,14 +297,26 @@ func (w *Watcher) recheckKindLocked(k *kindWatch) {
 		w.dirty[want.Ref] = true
 		w.changed[want.Service] = true
 	}
-	w.poke()
+	poke(w.wake)
 }
 
 func (m *mark) message(ref kubeobj.Ref) string {
-	text := fmt.Sprintf("%s differs: %s", ref, m.reason)
-	if m.state == Contested {
+	reason := m.reason
+	if len(m.fields) > 0 && (m.shown || m.state == Contested) {
+		reason, _, _ = strings.Cut(reason, " (by ")
+		reason += ": " + fieldname.Words(m.fields)
+	}
+	text := fmt.Sprintf("%s differs: %s", ref, reason)
+	switch {
+	case m.state == Contested:
 		text = fmt.Sprintf("%s was put back %d times in %v and is changed each time: %s; stop the other writer or leave the field out",
-			ref, len(m.heals), contestedWithin, m.reason)
+			ref, len(m.heals), contestedWithin, reason)
+	case m.shown && m.paused:
+		text += "; left, for nothing of the service is written now"
+	case m.shown:
+		text += "; left and reported (drift: strict takes it away)"
+	default:
+		text += "; it is put back"
 	}
 	if m.fault != "" {
 		text += "; " + m.fault

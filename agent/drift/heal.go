@@ -37,13 +37,6 @@ func (w *Watcher) heal(ctx context.Context) {
 	}
 }
 
-func (w *Watcher) healPoke() {
-	select {
-	case w.healWake <- struct{}{}:
-	default:
-	}
-}
-
 // nextHeal takes some objects of one service off the queue.
 func (w *Watcher) nextHeal() (service string, refs []kubeobj.Ref) {
 	w.mu.Lock()
@@ -66,16 +59,17 @@ func (w *Watcher) nextHeal() (service string, refs []kubeobj.Ref) {
 
 func (w *Watcher) healService(ctx context.Context, service string, refs []kubeobj.Ref) {
 	limited, cancel := context.WithTimeout(ctx, healLimit)
-	err := w.owner.Heal(limited, service, refs)
+	healed, err := w.owner.Heal(limited, service, refs)
 	cancel()
 	now := w.cfg.Clock.Now()
 	needPass := errcode.Is(err, errcode.NotFound)
 	if err != nil && !needPass {
 		w.cfg.Log.Warn("heal", logkey.Service, service, logkey.Count, len(refs), logkey.Error, err)
 	} else if err == nil {
-		w.cfg.Log.Info("healed", logkey.Service, service, logkey.Count, len(refs), logkey.Object, refs[0].String())
+		w.cfg.Log.Info("healed", logkey.Service, service, logkey.Count, len(refs), logkey.Object, refs[0].String(), logkey.Reason, healWords(healed))
 	}
 	w.mu.Lock()
+	w.naming.healedLocked(service, healed, now)
 	for _, ref := range refs {
 		m := w.marks[ref]
 		if m == nil {

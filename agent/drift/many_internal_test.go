@@ -18,9 +18,9 @@ func (m many) Expected(ref kubeobj.Ref) (kubeobj.Expected, bool) {
 	want, ok := m[ref]
 	return want, ok
 }
-func (m many) ExpectedOf(kubeobj.Kind) []kubeobj.Expected        { return nil }
-func (m many) Objects(string) []kubeobj.Expected                 { return nil }
-func (m many) Heal(context.Context, string, []kubeobj.Ref) error { return nil }
+func (m many) ExpectedOf(kubeobj.Kind) []kubeobj.Expected                            { return nil }
+func (m many) Objects(string) []kubeobj.Expected                                     { return nil }
+func (m many) Heal(context.Context, string, []kubeobj.Ref) ([]kubeobj.Healed, error) { return nil, nil }
 
 // Thousands of objects drifted, and are only reported. An event about one of
 // them, and a status of one service, must not look at the others.

@@ -109,7 +109,13 @@ func (w *Watcher) Components(objects []kubeobj.Expected) []*agentv1.Component {
 		c := &agentv1.Component{Group: want.Ref.Group, Version: want.Kind.Version, Kind: want.Ref.Kind,
 			Namespace: want.Ref.Namespace, Name: want.Ref.Name, Uid: string(want.UID)}
 		m := w.marks[want.Ref]
-		c.Synced = m == nil || m.state == ""
+		if c.Synced = m == nil || m.state == ""; !c.Synced {
+			action := "waiting"
+			if m.shown {
+				action = "reported"
+			}
+			c.Drift = driftedFields(m.fields, action)
+		}
 		w.healthLocked(want, c)
 		all = append(all, c)
 	}

@@ -49,13 +49,13 @@ func (o *owner) Objects(service string) []kubeobj.Expected {
 	return slices.DeleteFunc(o.ExpectedOf(configMaps), func(want kubeobj.Expected) bool { return want.Service != service })
 }
 
-func (o *owner) Heal(_ context.Context, _ string, refs []kubeobj.Ref) error {
+func (o *owner) Heal(_ context.Context, _ string, refs []kubeobj.Ref) ([]kubeobj.Healed, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, ref := range refs {
 		o.healed[ref]++
 	}
-	return nil
+	return nil, nil
 }
 
 func (o *owner) healedOf(ref kubeobj.Ref) error {

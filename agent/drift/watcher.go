@@ -27,8 +27,8 @@ type Owner interface {
 	// Heal applies some objects of a service again, as they were rendered
 	// last. NotFound: the rendered objects are not in memory (the agent has
 	// just started) and the service needs a pass. Conflict: the object is
-	// somebody else's now.
-	Heal(ctx context.Context, service string, refs []kubeobj.Ref) error
+	// somebody else's now. It returns what was put back, also with an error.
+	Heal(ctx context.Context, service string, refs []kubeobj.Ref) ([]kubeobj.Healed, error)
 }
 
 // Config is what a Watcher needs.
@@ -81,6 +81,8 @@ type Watcher struct {
 	blames map[kubeobj.Ref]blame
 	// stalls are objects with a deadline that are Progressing.
 	stalls map[kubeobj.Ref]stall
+	// naming are objects whose added fields are to be named.
+	naming *naming
 	// healing are objects to be healed, by service.
 	healing map[string]map[kubeobj.Ref]bool
 	// changed are services to be told of.
@@ -140,9 +142,11 @@ func New(cfg Config) (*Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Watcher{cfg: cfg, rest: client, heals: rate.NewLimiter(healRate, healRate), wake: make(chan struct{}, 1), healWake: make(chan struct{}, 1),
+	w := &Watcher{cfg: cfg, rest: client, heals: rate.NewLimiter(healRate, healRate), wake: make(chan struct{}, 1), healWake: make(chan struct{}, 1),
 		kinds: map[schema.GroupKind]*kindWatch{}, dirty: map[kubeobj.Ref]bool{}, marks: map[kubeobj.Ref]*mark{}, marksOf: map[string]map[kubeobj.Ref]*mark{}, blames: map[kubeobj.Ref]blame{}, stalls: map[kubeobj.Ref]stall{},
-		healing: map[string]map[kubeobj.Ref]bool{}, changed: map[string]bool{}}, nil
+		healing: map[string]map[kubeobj.Ref]bool{}, changed: map[string]bool{}}
+	w.naming = newNaming(w)
+	return w, nil
 }
 
 // Run opens the watches named by Watch, decides and asks owner to heal, until
@@ -156,6 +160,7 @@ func (w *Watcher) Run(ctx context.Context, owner Owner) error {
 	w.mu.Unlock()
 	w.running.Go(func() { w.heal(ctx) })
 	w.running.Go(func() { w.findBlame(ctx) })
+	w.running.Go(func() { w.naming.run(ctx) })
 	w.decide(ctx)
 	w.running.Wait()
 	return ctx.Err()
@@ -277,12 +282,5 @@ func (w *Watcher) Recheck(refs []kubeobj.Ref) {
 
 func (w *Watcher) dirtyLocked(ref kubeobj.Ref) {
 	w.dirty[ref] = true
-	w.poke()
-}
-
-func (w *Watcher) poke() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
+	poke(w.wake)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/axle-cd/axle/agent/cache"
+	"github.com/axle-cd/axle/agent/preview"
 	"github.com/axle-cd/axle/agent/tenancy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
@@ -61,10 +62,14 @@ type Config struct {
 	// out.
 	Tests Tests
 
+	// Heals are told to the hub; without it nobody is told.
+	Heals Heals
 	// Errands and Diffs do what people ask for beside whole syncs; without them
 	// it is not done.
 	Errands Errands
 	Diffs   Diffs
+	// Previews works out what somebody wants compared beside; nil does not.
+	Previews preview.Answerer
 
 	// List is the last list, verified; nil when there is none. ETag names it.
 	List *agentv1.Desired

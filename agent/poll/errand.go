@@ -2,13 +2,11 @@ package poll
 
 import (
 	"context"
-	"fmt"
-
-	"github.com/klauspost/compress/zstd"
-	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/agent/difference"
+	"github.com/axle-cd/axle/agent/preview"
 	"github.com/axle-cd/axle/agent/tenancy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
@@ -19,7 +17,7 @@ import (
 // Errands is what people ask for beside whole syncs; *apply.Engine is one.
 type Errands interface {
 	// Diff says what an apply would change, and changes nothing.
-	Diff(ctx context.Context, permit tenancy.Permit, service apply.Service, objects []*unstructured.Unstructured) (apply.Comparison, error)
+	Diff(ctx context.Context, permit tenancy.Permit, service apply.Service, objects []*unstructured.Unstructured) (difference.Comparison, error)
 	// Select applies the objects that service.Only names.
 	Select(ctx context.Context, permit tenancy.Permit, service apply.Service, objects []*unstructured.Unstructured) (apply.Result, error)
 }
@@ -30,11 +28,8 @@ type Diffs interface {
 }
 
 const (
-	syncDryRun    = syncHeld
-	reasonDryRun  = "DryRun"
-	maxDiffText   = 32 << 10
-	maxDiffPacked = 64 << 10
-	maxDiffBytes  = 4 << 20
+	syncDryRun   = syncHeld
+	reasonDryRun = "DryRun"
 )
 
 // asked reports whether a person wants something of a service that is held
@@ -52,8 +47,11 @@ func (l *Loop) errands(ctx context.Context, permit tenancy.Permit, j *job, servi
 	if l.Errands == nil {
 		return "", false
 	}
-	if l.Diffs != nil && (j.spec.GetDiffRequest() > j.diffed || j.spec.GetDryRun()) {
+	if l.Diffs != nil && (!preview.Only(j.spec, j.diffed) || j.spec.GetDryRun()) {
 		var err error
+		if j.spec.GetSpecDigest() != j.want.GetSpecDigest() {
+			return "", true // these are not the spec's files yet: the list with them is on its way
+		}
 		if words, err = l.diff(ctx, permit, j, service, objects); err != nil {
 			l.Log.Warn("what an apply would change cannot be told", logkey.Service, j.want.GetName(), logkey.Error, scrubbed(j.spec, errcode.Message(err)))
 			again = true
@@ -106,53 +104,8 @@ func (l *Loop) diff(ctx context.Context, permit tenancy.Permit, j *job, service 
 	}
 	if err != nil {
 		report.Error = service.Scrub.String(errcode.Message(err))
-	} else if report.Differences, err = packDiff(found); err != nil {
+	} else if report.Differences, err = difference.Pack(found); err != nil {
 		return "", err
 	}
-	return diffWords(found, report.GetError()), l.Diffs.ReportDiff(ctx, report)
-}
-
-// diffWords is a diff in one sentence.
-func diffWords(found apply.Comparison, problem string) string {
-	if problem != "" {
-		return "dry run: " + problem
-	}
-	count := map[apply.Action]int{}
-	for _, d := range found.Differences {
-		count[d.Action]++
-	}
-	return fmt.Sprintf("dry run, nothing is written: %d to create, %d to update, %d to make anew, %d to delete, %d hooks to run, %d refused, %d as they are; see `axle services diff`",
-		count[apply.ActionCreate], count[apply.ActionUpdate], count[apply.ActionRecreate], count[apply.ActionDelete], count[apply.ActionRun], count[apply.ActionRefuse], found.Unchanged)
-}
-
-var diffPacker, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(256<<10))
-
-// packDiff packs as many differences as one report takes; of the others it
-// tells how many there are.
-func packDiff(found apply.Comparison) ([]byte, error) {
-	list := &agentv1.DifferenceList{Unchanged: int32(found.Unchanged)}
-	size := 0
-	for _, d := range found.Differences {
-		one := &agentv1.Difference{Group: d.Ref.Group, Version: d.Version, Kind: d.Ref.Kind, Namespace: d.Ref.Namespace, Name: d.Ref.Name,
-			Action: string(d.Action), Desired: d.Desired, Live: d.Live, Message: d.Message}
-		if len(d.Desired) > maxDiffText || len(d.Live) > maxDiffText {
-			one.Desired, one.Live = "", ""
-			one.Message = fmt.Sprintf("it is larger than %d KiB and not shown. %s", maxDiffText>>10, d.Message)
-		}
-		if size += proto.Size(one); size > maxDiffBytes {
-			break
-		}
-		list.Differences = append(list.Differences, one)
-	}
-	for {
-		list.LeftOut = int32(len(found.Differences) - len(list.Differences))
-		raw, err := proto.Marshal(list)
-		if err != nil {
-			return nil, errcode.New(errcode.Internal, "pack a diff: %w", err)
-		}
-		if packed := diffPacker.EncodeAll(raw, nil); len(packed) <= maxDiffPacked {
-			return packed, nil
-		}
-		list.Differences = list.Differences[:len(list.Differences)*3/4]
-	}
+	return difference.Sentence(found, report.GetError()), l.Diffs.ReportDiff(ctx, report)
 }

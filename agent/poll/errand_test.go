@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/agent/difference"
 	"github.com/axle-cd/axle/agent/poll"
 	"github.com/axle-cd/axle/agent/render"
 	"github.com/axle-cd/axle/agent/tenancy"
@@ -23,8 +24,8 @@ type clerk struct {
 	diffs []*agentv1.ReportDiffRequest
 }
 
-func (c *clerk) Diff(context.Context, tenancy.Permit, apply.Service, []*unstructured.Unstructured) (apply.Comparison, error) {
-	return apply.Comparison{Differences: []apply.Difference{{Action: apply.ActionCreate}}}, nil
+func (c *clerk) Diff(context.Context, tenancy.Permit, apply.Service, []*unstructured.Unstructured) (difference.Comparison, error) {
+	return difference.Comparison{Differences: []difference.Difference{{Action: difference.Create}}}, nil
 }
 
 func (c *clerk) Select(context.Context, tenancy.Permit, apply.Service, []*unstructured.Unstructured) (apply.Result, error) {

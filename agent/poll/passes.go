@@ -10,6 +10,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/cache"
+	"github.com/axle-cd/axle/agent/preview"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
@@ -129,7 +130,7 @@ func (l *Loop) begin(s *service) *job {
 	j := &job{
 		id: s.id, want: s.want, tombstone: s.tombstone, spec: s.spec, done: s.done, inputs: s.inputs, settings: s.settings,
 		seen: seenOf(l.list), objects: s.objects, warnings: s.warnings, cause: s.cause, readReads: s.readReads,
-		deletes: l.deletes.words(), held: s.held, diffed: s.diffed, errand: s.asked(), claim: s.claiming,
+		deletes: l.deletes.words(), held: s.held, diffed: s.diffed, previewed: s.previewed, errand: s.asked(), claim: s.claiming,
 	}
 	if s.want != nil {
 		j.fits = s.specFits()
@@ -151,9 +152,35 @@ func (l *Loop) run(ctx context.Context, j *job) {
 	if j.tombstone != nil {
 		out = l.leave(limited, j)
 	} else {
+		again := previews(limited, l, j)
 		out = l.pass(limited, j)
+		out.again = out.again || again
 	}
 	l.end(ctx, j, out)
+}
+
+// previews answers what people want to see compared, also of a service that does
+// not render or may not be applied as it is. It reports whether some is left.
+func previews(ctx context.Context, l *Loop, j *job) (again bool) {
+	if l.Previews == nil || l.Diffs == nil || len(j.spec.GetPreviews()) == 0 {
+		return false
+	}
+	last, err := l.Previews.Answer(ctx, j.id, j.spec.GetPreviews(), j.previewed, func(ctx context.Context, r *agentv1.ReportDiffRequest) error {
+		r.BootId = l.BootID
+		return l.Diffs.ReportDiff(ctx, r)
+	})
+	if err != nil {
+		l.Log.Warn("a preview cannot be told", logkey.Service, j.want.GetName(), logkey.Error, scrubbed(j.spec, errcode.Message(err)))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.services[j.id]; s != nil {
+		if s.previewed = max(s.previewed, last); err == nil && preview.Only(j.spec, s.diffed) {
+			s.diffed = max(s.diffed, j.spec.GetDiffRequest())
+			j.diffed, j.errand = s.diffed, s.asked()
+		}
+	}
+	return err != nil
 }
 
 // end takes over what a pass found and decides when the next one is.

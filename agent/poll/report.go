@@ -181,10 +181,13 @@ func (r *reporter) flush(ctx context.Context) error {
 	wholeSent := false
 	for start := 0; ; {
 		batch := r.batch(ids[start:], whole)
+		if start == 0 && l.Heals != nil {
+			batch.request.Heals = l.Heals.Heals()
+		}
 		start += batch.looked
 		wholeSent = whole && batch.looked == len(ids)
 		batch.request.Whole = wholeSent
-		if len(batch.request.GetServices()) > 0 || len(batch.request.GetDrainedTombstones()) > 0 || batch.request.GetWhole() {
+		if len(batch.request.GetServices()) > 0 || len(batch.request.GetHeals()) > 0 || len(batch.request.GetDrainedTombstones()) > 0 || batch.request.GetWhole() {
 			if err := r.send(ctx, batch); err != nil {
 				return err
 			}
@@ -318,6 +321,9 @@ func (r *reporter) send(ctx context.Context, b batch) error {
 		return err
 	}
 	r.loop.metrics.reports.WithLabelValues("taken").Inc()
+	if heals := b.request.GetHeals(); len(heals) > 0 {
+		r.loop.Heals.HealsTaken(heals[len(heals)-1].GetNumber())
+	}
 	r.sum = ""
 	if b.request.GetWhole() {
 		clear(r.acked)

@@ -73,9 +73,9 @@ type service struct {
 	running bool
 	// held: paused, or in no list.
 	held bool
-	// diffed and selected are the last requests for a diff, and for a sync of
-	// some objects, that were answered.
-	diffed, selected int64
+	// diffed, previewed and selected are the last requests for a diff, a preview,
+	// and a sync of some objects, that were answered.
+	diffed, previewed, selected int64
 	// readReads makes the next pass look at looked-up objects again.
 	readReads bool
 	// deletesHeld: the last pass could not prune because deletes are held.
@@ -175,8 +175,8 @@ type job struct {
 	cause     Cause
 	readReads bool
 	// held: only errands are run.
-	held   bool
-	diffed int64
+	held              bool
+	diffed, previewed int64
 	// claim: what is rendered must be told, also when it is not applied.
 	claim bool
 	// errand says that a person waits for more than a sync.

@@ -124,7 +124,8 @@ func (l *Loop) syncOf(v view) (sync, reason, message string) {
 	case !v.listed:
 		return syncHeld, reasonOrphaned, "the hub does not list this service any more and did not say that it should go; it is left as it is"
 	case v.paused:
-		return syncPaused, "", ""
+		_, _, message = driftOf(l.Watch.Findings(v.id))
+		return syncPaused, "", message
 	case v.waiting != "":
 		return syncHeld, reasonRestored, v.waiting
 	case v.away != nil:

@@ -54,6 +54,14 @@ type Watch interface {
 	Components(objects []kubeobj.Expected) []*agentv1.Component
 }
 
+// Heals is what was put back, for the hub; *drift.Watcher is one.
+type Heals interface {
+	// Heals are those that the hub has not taken, in order of number.
+	Heals() []*agentv1.Heal
+	// HealsTaken says that the hub has those up to a number.
+	HealsTaken(number int64)
+}
+
 // Cluster answers what renders ask about the cluster.
 type Cluster interface {
 	// Lookup is render.Lookup for a service: it sees what the service may.

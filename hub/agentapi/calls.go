@@ -89,9 +89,15 @@ func (c calls) Services(ctx context.Context, req *connect.Request[agentv1.Servic
 	if err != nil {
 		return nil, err
 	}
+	previews, err := c.Previews.Pending(ctx, p.ID, specs)
+	if err != nil {
+		return nil, err
+	}
 	out := &agentv1.ServicesResponse{Missing: missing, Position: positionMessage(at)}
 	for _, spec := range specs {
-		out.Services = append(out.Services, specMessage(spec))
+		one := specMessage(spec)
+		one.Previews = previewMessages(previews[one.GetId()])
+		out.Services = append(out.Services, one)
 	}
 	if req.Msg.GetSigned() {
 		out.ClusterId = p.ID

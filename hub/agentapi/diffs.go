@@ -7,6 +7,7 @@ import (
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/preview"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -26,6 +27,12 @@ func (c calls) ReportDiff(ctx context.Context, req *connect.Request[agentv1.Repo
 	}
 	if err := c.Identity.CheckBoot(ctx, p.ID, m.GetBootId()); err != nil {
 		return nil, err
+	}
+	if m.GetPreview() {
+		err = c.Previews.Answer(ctx, preview.Preview{
+			ClusterID: p.ID, ServiceID: m.GetServiceId(), Request: m.GetRequest(), MadeAt: m.GetMadeAt(), Error: m.GetError(), Differences: m.GetDifferences(),
+		})
+		return connect.NewResponse(&agentv1.ReportDiffResponse{}), err
 	}
 	err = c.Fleet.StoreDiff(ctx, p.ID, fleet.Diff{
 		ServiceID: m.GetServiceId(), Request: m.GetRequest(), Revision: m.GetRevision(), SourceRevision: m.GetSourceRevision(),

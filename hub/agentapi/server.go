@@ -93,6 +93,8 @@ type Config struct {
 	Tarballs Tarballs
 	Feed     Feed
 
+	// Previews are what is compared beside; nil are none.
+	Previews Previews
 	// Audit takes a record of registrations, and of agents that use one
 	// identity; nil takes none.
 	Audit Audit
@@ -139,6 +141,9 @@ const (
 func New(c Config) (*Server, error) {
 	if c.Identity == nil || c.Fleet == nil || c.Desired == nil || c.Tarballs == nil || c.Feed == nil {
 		return nil, errors.New("agentapi: identity, fleet, desired lists, tarballs and a feed are needed")
+	}
+	if c.Previews == nil {
+		c.Previews = noPreviews{}
 	}
 	if c.Clock == nil {
 		c.Clock = clock.Real{}

@@ -35,11 +35,15 @@ func (s *Server) tarball(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("digest")
 	d, err := digest.Parse(name)
 	// A tarball of another cluster and one that is nowhere look the same.
-	if err != nil || !s.Desired.MayFetch(p.ID, name) {
+	files, may := s.mayFetch(r, p.ID, name)
+	if err != nil || !may {
 		s.refuse(w, r, errcode.New(errcode.NotFound, "no tarball %.80s for this cluster; poll for the present list", name))
 		return
 	}
-	t, err := s.open(r, p.ID, d)
+	t := files
+	if t == nil {
+		t, err = s.open(r, p.ID, d)
+	}
 	if err != nil {
 		s.refuse(w, r, err)
 		return

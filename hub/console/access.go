@@ -70,6 +70,7 @@ var access = map[string]identity.Action{
 	hubv1connect.ServicesListTestsProcedure:          identity.ActionRead,
 	hubv1connect.ServicesApprovePruneProcedure:       identity.ActionWrite,
 	hubv1connect.ServicesDiffProcedure:               identity.ActionWrite,
+	hubv1connect.ServicesPreviewProcedure:            identity.ActionWrite,
 	hubv1connect.ServicesDeleteProcedure:             identity.ActionWrite,
 	hubv1connect.ServicesConfigProcedure:             identity.ActionRead,
 	hubv1connect.ServicesGetTreeProcedure:            identity.ActionRead,

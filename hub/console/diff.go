@@ -2,11 +2,12 @@ package console
 
 import (
 	"context"
-	"fmt"
 
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/hub/console/packed"
+	"github.com/axle-cd/axle/hub/preview"
 )
 
 // Diff returns what applying a service would change.
@@ -15,12 +16,40 @@ func (s *services) Diff(ctx context.Context, r *connect.Request[hubv1.DiffServic
 	if err != nil {
 		return nil, err
 	}
-	var list hubv1.ServiceDifferenceList
-	if err := unpack(d.Differences, &list); err != nil {
-		return nil, fmt.Errorf("the diff of service %s: %w", d.ServiceID, err)
+	now, _, err := s.Fleet.Declared(ctx, ref(r.Msg.GetRef()))
+	if err != nil {
+		return nil, err
 	}
-	return connect.NewResponse(&hubv1.ServiceDiff{
+	return packed.Diff(d.Differences, &hubv1.ServiceDiff{
 		Requested: requested, Answered: d.Request, Revision: d.Revision, SourceRevision: d.SourceRevision, MadeAt: d.MadeAt, Error: d.Error,
-		Differences: list.GetDifferences(), Unchanged: list.GetUnchanged(), LeftOut: list.GetLeftOut(),
-	}), nil
+		DesiredRevision: now.Desired.SourceRevision, DesiredNumber: now.Revision,
+	})
+}
+
+// Preview asks for, or returns, what a service would change if it were made of
+// something else. Whoever may change the service could have it applied.
+func (s *services) Preview(ctx context.Context, r *connect.Request[hubv1.PreviewServiceRequest]) (*connect.Response[hubv1.ServiceDiff], error) {
+	m := r.Msg
+	if m.GetRequest() == 0 {
+		asked, err := s.Previews.Ask(ctx, caller(ctx).By(), ref(m.GetRef()), preview.Want{
+			Ref: m.GetSourceRef(), Revision: m.GetRevision(), Files: m.GetFiles(),
+			Repository: m.GetRepository(), Refresh: m.GetRefresh(), ChangedOnly: m.GetChangedOnly(),
+		})
+		if err != nil {
+			return nil, err
+		}
+		return connect.NewResponse(&hubv1.ServiceDiff{
+			Requested: asked.Request, SourceRevision: asked.SourceRevision, SameFiles: asked.Same,
+			DesiredRevision: asked.Service.Desired.SourceRevision, DesiredNumber: asked.Service.Revision,
+		}), nil
+	}
+	now, p, err := s.Previews.Find(ctx, ref(m.GetRef()), m.GetRequest())
+	if err != nil {
+		return nil, err
+	}
+	out := &hubv1.ServiceDiff{Requested: p.Request, Revision: p.Revision, SourceRevision: p.Parts[0].SourceRevision, MadeAt: p.MadeAt, Error: p.Error, DesiredRevision: now.Desired.SourceRevision, DesiredNumber: now.Revision}
+	if p.Answered {
+		out.Answered = p.Request
+	}
+	return packed.Diff(p.Differences, out)
 }

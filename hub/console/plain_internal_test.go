@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/hub/console/packed"
 )
 
 // What an agent packed is cleaned where it is opened: the hub keeps it as it
@@ -31,7 +32,7 @@ func TestPackedObjectsAreCleaned(t *testing.T) {
 	}
 	var list hubv1.ServiceDifferenceList
 	desired := "a: 1\n" + strings.Repeat("b: 2\n", 1000)
-	err = unpack(pack(&hubv1.ServiceDifferenceList{Differences: []*hubv1.ServiceDifference{{Name: evil, Desired: desired + evil, Live: evil}}}), &list)
+	err = packed.Open(pack(&hubv1.ServiceDifferenceList{Differences: []*hubv1.ServiceDifference{{Name: evil, Desired: desired + evil, Live: evil}}}), &list)
 	d := list.GetDifferences()
 	if err != nil || len(d) != 1 || d[0].GetName() != "evil" || d[0].GetDesired() != desired+"evil" || d[0].GetLive() != "evil" {
 		t.Errorf("%q, %v", d, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/peer"
+	"github.com/axle-cd/axle/hub/preview"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/routes"
 )
@@ -50,6 +51,7 @@ type Config struct {
 	Identity *identity.Directory
 	Fleet    *fleet.Fleet
 	Cache    *gitcache.Cache
+	Previews *preview.Previews
 	Agents   AgentUpgrades
 	Webhooks gitcache.Webhooks
 	Values   Values

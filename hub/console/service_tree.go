@@ -8,6 +8,7 @@ import (
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/hub/console/packed"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/address"
@@ -72,7 +73,7 @@ func (s *services) GetTree(ctx context.Context, r *connect.Request[hubv1.GetServ
 		tree.Notes = append(tree.Notes, fmt.Sprintf("the agent reported only the %d worst of %d objects", len(roots), v.Status.Counts.Total))
 	}
 	out := &hubv1.ServiceTree{Failing: tree.Failing, Notes: tree.Notes, ReportedAt: v.ReportedAt, Objects: treeNodes(tree.Roots)}
-	plain.Message(out, plainObject)
+	plain.Message(out, packed.Plain)
 	return connect.NewResponse(out), nil
 }
 
@@ -80,7 +81,7 @@ func (s *services) GetTree(ctx context.Context, r *connect.Request[hubv1.GetServ
 // are left out.
 func rootsOf(v fleet.ServiceView) (roots []ownertree.Object, cut bool, err error) {
 	var list hubv1.ComponentList
-	if err := unpack(v.Status.Components, &list); err != nil {
+	if err := packed.Open(v.Status.Components, &list); err != nil {
 		return nil, false, fmt.Errorf("service %s: %w", v.ID, err)
 	}
 	for _, c := range list.GetComponents() {

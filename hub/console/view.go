@@ -4,18 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/klauspost/compress/zstd"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/hub/console/packed"
 	"github.com/axle-cd/axle/hub/fleet"
-	"github.com/axle-cd/axle/internal/plain"
 )
-
-// maxComponents bounds an opened list of objects, in bytes: an agent sends at
-// most 64 KiB of it compressed.
-const maxComponents = 8 << 20
 
 func toJSON(m proto.Message) ([]byte, error) { return protojson.Marshal(m) }
 
@@ -89,39 +84,8 @@ func serviceErrors(v fleet.ServiceView) []*hubv1.ServiceError {
 }
 
 // components opens the list that an agent sent.
-func components(packed []byte) ([]*hubv1.Component, error) {
+func components(data []byte) ([]*hubv1.Component, error) {
 	var list hubv1.ComponentList
-	err := unpack(packed, &list)
+	err := packed.Open(data, &list)
 	return list.GetComponents(), err
-}
-
-// unpack opens a list of objects that an agent sent; empty is none.
-func unpack(packed []byte, list proto.Message) error {
-	if len(packed) == 0 {
-		return nil
-	}
-	reader, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxComponents))
-	if err != nil {
-		return err
-	}
-	defer reader.Close()
-	data, err := reader.DecodeAll(packed, nil)
-	if err != nil {
-		return fmt.Errorf("its list of objects: %w", err)
-	}
-	if err := proto.Unmarshal(data, list); err != nil {
-		return fmt.Errorf("its list of objects: %w", err)
-	}
-	plain.Message(list, plainObject)
-	return nil
-}
-
-// plainObject cleans what a cluster says of an object. It is bounded already,
-// by the whole list.
-func plainObject(field, text string) string {
-	switch field {
-	case "message", "desired", "live":
-		return plain.Text(text, 0)
-	}
-	return plain.Line(text, 0)
 }

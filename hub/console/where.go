@@ -64,6 +64,7 @@ var where = map[string]finder{
 	hubv1connect.ServicesListTestsProcedure:     ofService,
 	hubv1connect.ServicesApprovePruneProcedure:  ofService,
 	hubv1connect.ServicesDiffProcedure:          ofService,
+	hubv1connect.ServicesPreviewProcedure:       ofService,
 	hubv1connect.ServicesDeleteProcedure:        ofService,
 	hubv1connect.ServicesConfigProcedure:        ofService,
 	hubv1connect.ServicesGetTreeProcedure:       ofServiceTree,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/store/artifacts"
+	"github.com/axle-cd/axle/hub/store/previews"
 	"github.com/axle-cd/axle/hub/store/revisions"
 	"github.com/axle-cd/axle/hub/store/statuses"
 	"github.com/axle-cd/axle/internal/clock"
@@ -42,6 +43,7 @@ type Store struct {
 	*history
 	*recipes
 	*statusTable
+	*compared
 	dialect dialect
 	// write is one connection on SQLite, a pool on Postgres.
 	write *sql.DB
@@ -147,12 +149,14 @@ type (
 	history     = revisions.Table
 	recipes     = artifacts.Table
 	statusTable = statuses.Table
+	compared    = previews.Table
 )
 
 // furnish gives the parts of the store what they run on.
 func (s *Store) furnish() {
 	s.batch.store = s
 	s.history, s.recipes, s.statusTable = revisions.New(database{s}, s.clock), artifacts.New(database{s}, s.clock), statuses.New(database{s})
+	s.compared = previews.New(database{s})
 }
 
 // Close ends what is under way and closes the database; calls after it are

@@ -15,7 +15,9 @@ type Expected struct {
 	// Strict says that what people's tools wrote is taken back too; else it is
 	// only reported.
 	Strict bool
-	// Held says that nothing of the service may be written now (it is paused
-	// or its apply has not ended).
+	// Held says that nothing can be said now: the service's apply has not ended.
 	Held bool
+	// Paused says that nothing of the service is written now: what differs is
+	// shown.
+	Paused bool
 }

@@ -1408,7 +1408,10 @@ type ServiceSpec struct {
 	// text that leaves the agent holds one.
 	Hidden map[string]string `protobuf:"bytes,32,rep,name=hidden,proto3" json:"hidden,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// What the service may touch, beside what its account is granted.
-	Tenancy       *Tenancy `protobuf:"bytes,40,opt,name=tenancy,proto3" json:"tenancy,omitempty"`
+	Tenancy *Tenancy `protobuf:"bytes,40,opt,name=tenancy,proto3" json:"tenancy,omitempty"`
+	// What people want to see compared and nobody applies, in order of request.
+	// Each has a number of diff_request.
+	Previews      []*Preview `protobuf:"bytes,41,rep,name=previews,proto3" json:"previews,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1632,6 +1635,77 @@ func (x *ServiceSpec) GetTenancy() *Tenancy {
 	return nil
 }
 
+func (x *ServiceSpec) GetPreviews() []*Preview {
+	if x != nil {
+		return x.Previews
+	}
+	return nil
+}
+
+// Preview is a service made of something else than what is declared: it is
+// rendered, compared with the cluster as that service, and reported.
+type Preview struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Request int64                  `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
+	// The service as it would be; without previews.
+	Spec *ServiceSpec `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`
+	// Its files; one part at the root for most.
+	Parts         []*Part `protobuf:"bytes,3,rep,name=parts,proto3" json:"parts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Preview) Reset() {
+	*x = Preview{}
+	mi := &file_agent_v1_agent_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Preview) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Preview) ProtoMessage() {}
+
+func (x *Preview) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Preview.ProtoReflect.Descriptor instead.
+func (*Preview) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Preview) GetRequest() int64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
+func (x *Preview) GetSpec() *ServiceSpec {
+	if x != nil {
+		return x.Spec
+	}
+	return nil
+}
+
+func (x *Preview) GetParts() []*Part {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
 // Tenancy limits a service to some namespaces and kinds. Outside the default
 // project an account is required, and objects of the whole cluster are refused
 // unless allowed here.
@@ -1651,7 +1725,7 @@ type Tenancy struct {
 
 func (x *Tenancy) Reset() {
 	*x = Tenancy{}
-	mi := &file_agent_v1_agent_proto_msgTypes[17]
+	mi := &file_agent_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1663,7 +1737,7 @@ func (x *Tenancy) String() string {
 func (*Tenancy) ProtoMessage() {}
 
 func (x *Tenancy) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[17]
+	mi := &file_agent_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1676,7 +1750,7 @@ func (x *Tenancy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenancy.ProtoReflect.Descriptor instead.
 func (*Tenancy) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Tenancy) GetNamespaces() []string {
@@ -1726,7 +1800,7 @@ type Display struct {
 
 func (x *Display) Reset() {
 	*x = Display{}
-	mi := &file_agent_v1_agent_proto_msgTypes[18]
+	mi := &file_agent_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1738,7 +1812,7 @@ func (x *Display) String() string {
 func (*Display) ProtoMessage() {}
 
 func (x *Display) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[18]
+	mi := &file_agent_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1751,7 +1825,7 @@ func (x *Display) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Display.ProtoReflect.Descriptor instead.
 func (*Display) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Display) GetRevision() int64 {
@@ -1809,7 +1883,7 @@ type Render struct {
 
 func (x *Render) Reset() {
 	*x = Render{}
-	mi := &file_agent_v1_agent_proto_msgTypes[19]
+	mi := &file_agent_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1821,7 +1895,7 @@ func (x *Render) String() string {
 func (*Render) ProtoMessage() {}
 
 func (x *Render) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[19]
+	mi := &file_agent_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1834,7 +1908,7 @@ func (x *Render) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Render.ProtoReflect.Descriptor instead.
 func (*Render) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Render) GetHelm() *Helm {
@@ -1890,7 +1964,7 @@ type Helm struct {
 
 func (x *Helm) Reset() {
 	*x = Helm{}
-	mi := &file_agent_v1_agent_proto_msgTypes[20]
+	mi := &file_agent_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1902,7 +1976,7 @@ func (x *Helm) String() string {
 func (*Helm) ProtoMessage() {}
 
 func (x *Helm) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[20]
+	mi := &file_agent_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1915,7 +1989,7 @@ func (x *Helm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Helm.ProtoReflect.Descriptor instead.
 func (*Helm) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Helm) GetRelease() string {
@@ -2006,7 +2080,7 @@ type Kustomize struct {
 
 func (x *Kustomize) Reset() {
 	*x = Kustomize{}
-	mi := &file_agent_v1_agent_proto_msgTypes[21]
+	mi := &file_agent_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2018,7 +2092,7 @@ func (x *Kustomize) String() string {
 func (*Kustomize) ProtoMessage() {}
 
 func (x *Kustomize) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[21]
+	mi := &file_agent_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2031,7 +2105,7 @@ func (x *Kustomize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kustomize.ProtoReflect.Descriptor instead.
 func (*Kustomize) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Kustomize) GetPath() string {
@@ -2073,7 +2147,7 @@ type Renderer struct {
 
 func (x *Renderer) Reset() {
 	*x = Renderer{}
-	mi := &file_agent_v1_agent_proto_msgTypes[22]
+	mi := &file_agent_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2085,7 +2159,7 @@ func (x *Renderer) String() string {
 func (*Renderer) ProtoMessage() {}
 
 func (x *Renderer) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[22]
+	mi := &file_agent_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2098,7 +2172,7 @@ func (x *Renderer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renderer.ProtoReflect.Descriptor instead.
 func (*Renderer) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Renderer) GetPath() string {
@@ -2173,7 +2247,7 @@ type Jsonnet struct {
 
 func (x *Jsonnet) Reset() {
 	*x = Jsonnet{}
-	mi := &file_agent_v1_agent_proto_msgTypes[23]
+	mi := &file_agent_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2185,7 +2259,7 @@ func (x *Jsonnet) String() string {
 func (*Jsonnet) ProtoMessage() {}
 
 func (x *Jsonnet) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[23]
+	mi := &file_agent_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2198,7 +2272,7 @@ func (x *Jsonnet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Jsonnet.ProtoReflect.Descriptor instead.
 func (*Jsonnet) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Jsonnet) GetFile() string {
@@ -2241,7 +2315,7 @@ type JsonnetVariable struct {
 
 func (x *JsonnetVariable) Reset() {
 	*x = JsonnetVariable{}
-	mi := &file_agent_v1_agent_proto_msgTypes[24]
+	mi := &file_agent_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2253,7 +2327,7 @@ func (x *JsonnetVariable) String() string {
 func (*JsonnetVariable) ProtoMessage() {}
 
 func (x *JsonnetVariable) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[24]
+	mi := &file_agent_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2266,7 +2340,7 @@ func (x *JsonnetVariable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JsonnetVariable.ProtoReflect.Descriptor instead.
 func (*JsonnetVariable) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *JsonnetVariable) GetName() string {
@@ -2305,7 +2379,7 @@ type Cue struct {
 
 func (x *Cue) Reset() {
 	*x = Cue{}
-	mi := &file_agent_v1_agent_proto_msgTypes[25]
+	mi := &file_agent_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2317,7 +2391,7 @@ func (x *Cue) String() string {
 func (*Cue) ProtoMessage() {}
 
 func (x *Cue) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[25]
+	mi := &file_agent_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2330,7 +2404,7 @@ func (x *Cue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cue.ProtoReflect.Descriptor instead.
 func (*Cue) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Cue) GetPackage() string {
@@ -2365,7 +2439,7 @@ type Exec struct {
 
 func (x *Exec) Reset() {
 	*x = Exec{}
-	mi := &file_agent_v1_agent_proto_msgTypes[26]
+	mi := &file_agent_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2377,7 +2451,7 @@ func (x *Exec) String() string {
 func (*Exec) ProtoMessage() {}
 
 func (x *Exec) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[26]
+	mi := &file_agent_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2390,7 +2464,7 @@ func (x *Exec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exec.ProtoReflect.Descriptor instead.
 func (*Exec) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Exec) GetTool() string {
@@ -2420,7 +2494,7 @@ type Wasm struct {
 
 func (x *Wasm) Reset() {
 	*x = Wasm{}
-	mi := &file_agent_v1_agent_proto_msgTypes[27]
+	mi := &file_agent_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2432,7 +2506,7 @@ func (x *Wasm) String() string {
 func (*Wasm) ProtoMessage() {}
 
 func (x *Wasm) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[27]
+	mi := &file_agent_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2445,7 +2519,7 @@ func (x *Wasm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wasm.ProtoReflect.Descriptor instead.
 func (*Wasm) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Wasm) GetModule() string {
@@ -2486,7 +2560,7 @@ type SyncConfig struct {
 
 func (x *SyncConfig) Reset() {
 	*x = SyncConfig{}
-	mi := &file_agent_v1_agent_proto_msgTypes[28]
+	mi := &file_agent_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2498,7 +2572,7 @@ func (x *SyncConfig) String() string {
 func (*SyncConfig) ProtoMessage() {}
 
 func (x *SyncConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[28]
+	mi := &file_agent_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2511,7 +2585,7 @@ func (x *SyncConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncConfig.ProtoReflect.Descriptor instead.
 func (*SyncConfig) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SyncConfig) GetCreateNamespace() bool {
@@ -2576,7 +2650,7 @@ type DiffNormalizer struct {
 
 func (x *DiffNormalizer) Reset() {
 	*x = DiffNormalizer{}
-	mi := &file_agent_v1_agent_proto_msgTypes[29]
+	mi := &file_agent_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2588,7 +2662,7 @@ func (x *DiffNormalizer) String() string {
 func (*DiffNormalizer) ProtoMessage() {}
 
 func (x *DiffNormalizer) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[29]
+	mi := &file_agent_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2601,7 +2675,7 @@ func (x *DiffNormalizer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffNormalizer.ProtoReflect.Descriptor instead.
 func (*DiffNormalizer) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *DiffNormalizer) GetName() string {
@@ -2650,7 +2724,7 @@ type Dependency struct {
 
 func (x *Dependency) Reset() {
 	*x = Dependency{}
-	mi := &file_agent_v1_agent_proto_msgTypes[30]
+	mi := &file_agent_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2662,7 +2736,7 @@ func (x *Dependency) String() string {
 func (*Dependency) ProtoMessage() {}
 
 func (x *Dependency) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[30]
+	mi := &file_agent_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2675,7 +2749,7 @@ func (x *Dependency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dependency.ProtoReflect.Descriptor instead.
 func (*Dependency) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Dependency) GetName() string {
@@ -2709,7 +2783,7 @@ type ClusterData struct {
 
 func (x *ClusterData) Reset() {
 	*x = ClusterData{}
-	mi := &file_agent_v1_agent_proto_msgTypes[31]
+	mi := &file_agent_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2721,7 +2795,7 @@ func (x *ClusterData) String() string {
 func (*ClusterData) ProtoMessage() {}
 
 func (x *ClusterData) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[31]
+	mi := &file_agent_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2734,7 +2808,7 @@ func (x *ClusterData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterData.ProtoReflect.Descriptor instead.
 func (*ClusterData) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ClusterData) GetId() string {
@@ -2807,7 +2881,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	mi := &file_agent_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2819,7 +2893,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	mi := &file_agent_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2832,7 +2906,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ReportRequest) GetBootId() string {
@@ -2899,7 +2973,7 @@ type Heal struct {
 
 func (x *Heal) Reset() {
 	*x = Heal{}
-	mi := &file_agent_v1_agent_proto_msgTypes[33]
+	mi := &file_agent_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2911,7 +2985,7 @@ func (x *Heal) String() string {
 func (*Heal) ProtoMessage() {}
 
 func (x *Heal) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[33]
+	mi := &file_agent_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2924,7 +2998,7 @@ func (x *Heal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heal.ProtoReflect.Descriptor instead.
 func (*Heal) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Heal) GetNumber() int64 {
@@ -3007,7 +3081,7 @@ type DriftedField struct {
 
 func (x *DriftedField) Reset() {
 	*x = DriftedField{}
-	mi := &file_agent_v1_agent_proto_msgTypes[34]
+	mi := &file_agent_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3019,7 +3093,7 @@ func (x *DriftedField) String() string {
 func (*DriftedField) ProtoMessage() {}
 
 func (x *DriftedField) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[34]
+	mi := &file_agent_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3032,7 +3106,7 @@ func (x *DriftedField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriftedField.ProtoReflect.Descriptor instead.
 func (*DriftedField) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DriftedField) GetPath() string {
@@ -3073,7 +3147,7 @@ type ServiceReport struct {
 
 func (x *ServiceReport) Reset() {
 	*x = ServiceReport{}
-	mi := &file_agent_v1_agent_proto_msgTypes[35]
+	mi := &file_agent_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3085,7 +3159,7 @@ func (x *ServiceReport) String() string {
 func (*ServiceReport) ProtoMessage() {}
 
 func (x *ServiceReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[35]
+	mi := &file_agent_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3098,7 +3172,7 @@ func (x *ServiceReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceReport.ProtoReflect.Descriptor instead.
 func (*ServiceReport) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ServiceReport) GetServiceId() string {
@@ -3143,7 +3217,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[36]
+	mi := &file_agent_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3155,7 +3229,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[36]
+	mi := &file_agent_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3168,7 +3242,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ReportResponse) GetResync() []string {
@@ -3220,7 +3294,7 @@ type ServiceStatus struct {
 
 func (x *ServiceStatus) Reset() {
 	*x = ServiceStatus{}
-	mi := &file_agent_v1_agent_proto_msgTypes[37]
+	mi := &file_agent_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3232,7 +3306,7 @@ func (x *ServiceStatus) String() string {
 func (*ServiceStatus) ProtoMessage() {}
 
 func (x *ServiceStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[37]
+	mi := &file_agent_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3245,7 +3319,7 @@ func (x *ServiceStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceStatus.ProtoReflect.Descriptor instead.
 func (*ServiceStatus) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ServiceStatus) GetSync() string {
@@ -3346,7 +3420,7 @@ type StatusError struct {
 
 func (x *StatusError) Reset() {
 	*x = StatusError{}
-	mi := &file_agent_v1_agent_proto_msgTypes[38]
+	mi := &file_agent_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3358,7 +3432,7 @@ func (x *StatusError) String() string {
 func (*StatusError) ProtoMessage() {}
 
 func (x *StatusError) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[38]
+	mi := &file_agent_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3371,7 +3445,7 @@ func (x *StatusError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusError.ProtoReflect.Descriptor instead.
 func (*StatusError) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *StatusError) GetSource() string {
@@ -3415,7 +3489,7 @@ type ComponentCounts struct {
 
 func (x *ComponentCounts) Reset() {
 	*x = ComponentCounts{}
-	mi := &file_agent_v1_agent_proto_msgTypes[39]
+	mi := &file_agent_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3427,7 +3501,7 @@ func (x *ComponentCounts) String() string {
 func (*ComponentCounts) ProtoMessage() {}
 
 func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[39]
+	mi := &file_agent_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3440,7 +3514,7 @@ func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentCounts.ProtoReflect.Descriptor instead.
 func (*ComponentCounts) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ComponentCounts) GetTotal() int32 {
@@ -3489,7 +3563,7 @@ type ComponentList struct {
 
 func (x *ComponentList) Reset() {
 	*x = ComponentList{}
-	mi := &file_agent_v1_agent_proto_msgTypes[40]
+	mi := &file_agent_v1_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3501,7 +3575,7 @@ func (x *ComponentList) String() string {
 func (*ComponentList) ProtoMessage() {}
 
 func (x *ComponentList) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[40]
+	mi := &file_agent_v1_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3514,7 +3588,7 @@ func (x *ComponentList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentList.ProtoReflect.Descriptor instead.
 func (*ComponentList) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{40}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ComponentList) GetComponents() []*Component {
@@ -3550,7 +3624,7 @@ type Component struct {
 
 func (x *Component) Reset() {
 	*x = Component{}
-	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3562,7 +3636,7 @@ func (x *Component) String() string {
 func (*Component) ProtoMessage() {}
 
 func (x *Component) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3575,7 +3649,7 @@ func (x *Component) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Component.ProtoReflect.Descriptor instead.
 func (*Component) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{41}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Component) GetGroup() string {
@@ -3658,7 +3732,7 @@ type ReportTestsRequest struct {
 
 func (x *ReportTestsRequest) Reset() {
 	*x = ReportTestsRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	mi := &file_agent_v1_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3670,7 +3744,7 @@ func (x *ReportTestsRequest) String() string {
 func (*ReportTestsRequest) ProtoMessage() {}
 
 func (x *ReportTestsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	mi := &file_agent_v1_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3683,7 +3757,7 @@ func (x *ReportTestsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportTestsRequest.ProtoReflect.Descriptor instead.
 func (*ReportTestsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ReportTestsRequest) GetBootId() string {
@@ -3708,7 +3782,7 @@ type ReportTestsResponse struct {
 
 func (x *ReportTestsResponse) Reset() {
 	*x = ReportTestsResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	mi := &file_agent_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3720,7 +3794,7 @@ func (x *ReportTestsResponse) String() string {
 func (*ReportTestsResponse) ProtoMessage() {}
 
 func (x *ReportTestsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	mi := &file_agent_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3733,7 +3807,7 @@ func (x *ReportTestsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportTestsResponse.ProtoReflect.Descriptor instead.
 func (*ReportTestsResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{43}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 // TestRun is how the tests of one service and revision stand.
@@ -3761,7 +3835,7 @@ type TestRun struct {
 
 func (x *TestRun) Reset() {
 	*x = TestRun{}
-	mi := &file_agent_v1_agent_proto_msgTypes[44]
+	mi := &file_agent_v1_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3773,7 +3847,7 @@ func (x *TestRun) String() string {
 func (*TestRun) ProtoMessage() {}
 
 func (x *TestRun) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[44]
+	mi := &file_agent_v1_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3786,7 +3860,7 @@ func (x *TestRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestRun.ProtoReflect.Descriptor instead.
 func (*TestRun) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{44}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *TestRun) GetServiceId() string {
@@ -3889,7 +3963,7 @@ type TestResult struct {
 
 func (x *TestResult) Reset() {
 	*x = TestResult{}
-	mi := &file_agent_v1_agent_proto_msgTypes[45]
+	mi := &file_agent_v1_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3901,7 +3975,7 @@ func (x *TestResult) String() string {
 func (*TestResult) ProtoMessage() {}
 
 func (x *TestResult) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[45]
+	mi := &file_agent_v1_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3914,7 +3988,7 @@ func (x *TestResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestResult.ProtoReflect.Descriptor instead.
 func (*TestResult) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{45}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *TestResult) GetNamespace() string {
@@ -4010,7 +4084,7 @@ type TestReport struct {
 
 func (x *TestReport) Reset() {
 	*x = TestReport{}
-	mi := &file_agent_v1_agent_proto_msgTypes[46]
+	mi := &file_agent_v1_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4022,7 +4096,7 @@ func (x *TestReport) String() string {
 func (*TestReport) ProtoMessage() {}
 
 func (x *TestReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[46]
+	mi := &file_agent_v1_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4035,7 +4109,7 @@ func (x *TestReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestReport.ProtoReflect.Descriptor instead.
 func (*TestReport) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{46}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *TestReport) GetTests() int32 {
@@ -4091,7 +4165,7 @@ type TestCase struct {
 
 func (x *TestCase) Reset() {
 	*x = TestCase{}
-	mi := &file_agent_v1_agent_proto_msgTypes[47]
+	mi := &file_agent_v1_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4103,7 +4177,7 @@ func (x *TestCase) String() string {
 func (*TestCase) ProtoMessage() {}
 
 func (x *TestCase) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[47]
+	mi := &file_agent_v1_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4116,7 +4190,7 @@ func (x *TestCase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestCase.ProtoReflect.Descriptor instead.
 func (*TestCase) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{47}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *TestCase) GetSuite() string {
@@ -4158,7 +4232,7 @@ type PingRequest struct {
 
 func (x *PingRequest) Reset() {
 	*x = PingRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[48]
+	mi := &file_agent_v1_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4170,7 +4244,7 @@ func (x *PingRequest) String() string {
 func (*PingRequest) ProtoMessage() {}
 
 func (x *PingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[48]
+	mi := &file_agent_v1_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4183,7 +4257,7 @@ func (x *PingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingRequest.ProtoReflect.Descriptor instead.
 func (*PingRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{48}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *PingRequest) GetBootId() string {
@@ -4256,7 +4330,7 @@ type Installation struct {
 
 func (x *Installation) Reset() {
 	*x = Installation{}
-	mi := &file_agent_v1_agent_proto_msgTypes[49]
+	mi := &file_agent_v1_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4268,7 +4342,7 @@ func (x *Installation) String() string {
 func (*Installation) ProtoMessage() {}
 
 func (x *Installation) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[49]
+	mi := &file_agent_v1_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4281,7 +4355,7 @@ func (x *Installation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Installation.ProtoReflect.Descriptor instead.
 func (*Installation) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{49}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Installation) GetNamespace() string {
@@ -4313,7 +4387,7 @@ type PingResponse struct {
 
 func (x *PingResponse) Reset() {
 	*x = PingResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[50]
+	mi := &file_agent_v1_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4325,7 +4399,7 @@ func (x *PingResponse) String() string {
 func (*PingResponse) ProtoMessage() {}
 
 func (x *PingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[50]
+	mi := &file_agent_v1_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4338,7 +4412,7 @@ func (x *PingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingResponse.ProtoReflect.Descriptor instead.
 func (*PingResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{50}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{51}
 }
 
 // SyncWindow is a recurring time in which syncs are allowed or denied.
@@ -4363,7 +4437,7 @@ type SyncWindow struct {
 
 func (x *SyncWindow) Reset() {
 	*x = SyncWindow{}
-	mi := &file_agent_v1_agent_proto_msgTypes[51]
+	mi := &file_agent_v1_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4375,7 +4449,7 @@ func (x *SyncWindow) String() string {
 func (*SyncWindow) ProtoMessage() {}
 
 func (x *SyncWindow) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[51]
+	mi := &file_agent_v1_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4388,7 +4462,7 @@ func (x *SyncWindow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncWindow.ProtoReflect.Descriptor instead.
 func (*SyncWindow) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{51}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *SyncWindow) GetKind() string {
@@ -4449,14 +4523,16 @@ type ReportDiffRequest struct {
 	// Why there is none, scrubbed; then the list is empty.
 	Error string `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"`
 	// Zstd of a DifferenceList, at most 64 KiB.
-	Differences   []byte `protobuf:"bytes,10,opt,name=differences,proto3" json:"differences,omitempty"`
+	Differences []byte `protobuf:"bytes,10,opt,name=differences,proto3" json:"differences,omitempty"`
+	// It answers a Preview.
+	Preview       bool `protobuf:"varint,11,opt,name=preview,proto3" json:"preview,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReportDiffRequest) Reset() {
 	*x = ReportDiffRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[52]
+	mi := &file_agent_v1_agent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4468,7 +4544,7 @@ func (x *ReportDiffRequest) String() string {
 func (*ReportDiffRequest) ProtoMessage() {}
 
 func (x *ReportDiffRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[52]
+	mi := &file_agent_v1_agent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4481,7 +4557,7 @@ func (x *ReportDiffRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDiffRequest.ProtoReflect.Descriptor instead.
 func (*ReportDiffRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{52}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ReportDiffRequest) GetBootId() string {
@@ -4554,6 +4630,13 @@ func (x *ReportDiffRequest) GetDifferences() []byte {
 	return nil
 }
 
+func (x *ReportDiffRequest) GetPreview() bool {
+	if x != nil {
+		return x.Preview
+	}
+	return false
+}
+
 type ReportDiffResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -4562,7 +4645,7 @@ type ReportDiffResponse struct {
 
 func (x *ReportDiffResponse) Reset() {
 	*x = ReportDiffResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[53]
+	mi := &file_agent_v1_agent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4574,7 +4657,7 @@ func (x *ReportDiffResponse) String() string {
 func (*ReportDiffResponse) ProtoMessage() {}
 
 func (x *ReportDiffResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[53]
+	mi := &file_agent_v1_agent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4587,7 +4670,7 @@ func (x *ReportDiffResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDiffResponse.ProtoReflect.Descriptor instead.
 func (*ReportDiffResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{53}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{54}
 }
 
 // Difference is one object that an apply would change, scrubbed; values of
@@ -4612,7 +4695,7 @@ type Difference struct {
 
 func (x *Difference) Reset() {
 	*x = Difference{}
-	mi := &file_agent_v1_agent_proto_msgTypes[54]
+	mi := &file_agent_v1_agent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4624,7 +4707,7 @@ func (x *Difference) String() string {
 func (*Difference) ProtoMessage() {}
 
 func (x *Difference) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[54]
+	mi := &file_agent_v1_agent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4637,7 +4720,7 @@ func (x *Difference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Difference.ProtoReflect.Descriptor instead.
 func (*Difference) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{54}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Difference) GetGroup() string {
@@ -4715,7 +4798,7 @@ type DifferenceList struct {
 
 func (x *DifferenceList) Reset() {
 	*x = DifferenceList{}
-	mi := &file_agent_v1_agent_proto_msgTypes[55]
+	mi := &file_agent_v1_agent_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4727,7 +4810,7 @@ func (x *DifferenceList) String() string {
 func (*DifferenceList) ProtoMessage() {}
 
 func (x *DifferenceList) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[55]
+	mi := &file_agent_v1_agent_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4740,7 +4823,7 @@ func (x *DifferenceList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DifferenceList.ProtoReflect.Descriptor instead.
 func (*DifferenceList) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{55}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *DifferenceList) GetDifferences() []*Difference {
@@ -4887,7 +4970,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\tsignature\x18\x05 \x01(\fR\tsignature\x12\x15\n" +
 	"\x06key_id\x18\x06 \x01(\tR\x05keyId\x12\x1d\n" +
 	"\n" +
-	"cluster_id\x18\a \x01(\tR\tclusterId\"\x85\n" +
+	"cluster_id\x18\a \x01(\tR\tclusterId\"\xb9\n" +
 	"\n" +
 	"\vServiceSpec\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
@@ -4919,7 +5002,8 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\bcontexts\x18\x1e \x01(\tR\bcontexts\x12\x18\n" +
 	"\aimports\x18\x1f \x01(\tR\aimports\x12>\n" +
 	"\x06hidden\x18  \x03(\v2&.axle.agent.v1.ServiceSpec.HiddenEntryR\x06hidden\x120\n" +
-	"\atenancy\x18( \x01(\v2\x16.axle.agent.v1.TenancyR\atenancy\x1a@\n" +
+	"\atenancy\x18( \x01(\v2\x16.axle.agent.v1.TenancyR\atenancy\x122\n" +
+	"\bpreviews\x18) \x03(\v2\x16.axle.agent.v1.PreviewR\bpreviews\x1a@\n" +
 	"\x12ConfigurationEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
@@ -4929,6 +5013,10 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\vHiddenEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"~\n" +
+	"\aPreview\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\x03R\arequest\x12.\n" +
+	"\x04spec\x18\x02 \x01(\v2\x1a.axle.agent.v1.ServiceSpecR\x04spec\x12)\n" +
+	"\x05parts\x18\x03 \x03(\v2\x13.axle.agent.v1.PartR\x05parts\"~\n" +
 	"\aTenancy\x12\x1e\n" +
 	"\n" +
 	"namespaces\x18\x01 \x03(\tR\n" +
@@ -5203,7 +5291,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\ttime_zone\x18\x04 \x01(\tR\btimeZone\x12\x1f\n" +
 	"\vmanual_sync\x18\x05 \x01(\bR\n" +
 	"manualSync\x12\x14\n" +
-	"\x05level\x18\x06 \x01(\tR\x05level\"\xc3\x02\n" +
+	"\x05level\x18\x06 \x01(\tR\x05level\"\xdd\x02\n" +
 	"\x11ReportDiffRequest\x12\x17\n" +
 	"\aboot_id\x18\x01 \x01(\tR\x06bootId\x12\x1d\n" +
 	"\n" +
@@ -5217,7 +5305,8 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\amade_at\x18\b \x01(\x03R\x06madeAt\x12\x14\n" +
 	"\x05error\x18\t \x01(\tR\x05error\x12 \n" +
 	"\vdifferences\x18\n" +
-	" \x01(\fR\vdifferences\"\x14\n" +
+	" \x01(\fR\vdifferences\x12\x18\n" +
+	"\apreview\x18\v \x01(\bR\apreview\"\x14\n" +
 	"\x12ReportDiffResponse\"\xe2\x01\n" +
 	"\n" +
 	"Difference\x12\x14\n" +
@@ -5256,7 +5345,7 @@ func file_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_agent_v1_agent_proto_rawDescData
 }
 
-var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
+var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 67)
 var file_agent_v1_agent_proto_goTypes = []any{
 	(*Position)(nil),            // 0: axle.agent.v1.Position
 	(*RegisterRequest)(nil),     // 1: axle.agent.v1.RegisterRequest
@@ -5275,58 +5364,59 @@ var file_agent_v1_agent_proto_goTypes = []any{
 	(*ServicesRequest)(nil),     // 14: axle.agent.v1.ServicesRequest
 	(*ServicesResponse)(nil),    // 15: axle.agent.v1.ServicesResponse
 	(*ServiceSpec)(nil),         // 16: axle.agent.v1.ServiceSpec
-	(*Tenancy)(nil),             // 17: axle.agent.v1.Tenancy
-	(*Display)(nil),             // 18: axle.agent.v1.Display
-	(*Render)(nil),              // 19: axle.agent.v1.Render
-	(*Helm)(nil),                // 20: axle.agent.v1.Helm
-	(*Kustomize)(nil),           // 21: axle.agent.v1.Kustomize
-	(*Renderer)(nil),            // 22: axle.agent.v1.Renderer
-	(*Jsonnet)(nil),             // 23: axle.agent.v1.Jsonnet
-	(*JsonnetVariable)(nil),     // 24: axle.agent.v1.JsonnetVariable
-	(*Cue)(nil),                 // 25: axle.agent.v1.Cue
-	(*Exec)(nil),                // 26: axle.agent.v1.Exec
-	(*Wasm)(nil),                // 27: axle.agent.v1.Wasm
-	(*SyncConfig)(nil),          // 28: axle.agent.v1.SyncConfig
-	(*DiffNormalizer)(nil),      // 29: axle.agent.v1.DiffNormalizer
-	(*Dependency)(nil),          // 30: axle.agent.v1.Dependency
-	(*ClusterData)(nil),         // 31: axle.agent.v1.ClusterData
-	(*ReportRequest)(nil),       // 32: axle.agent.v1.ReportRequest
-	(*Heal)(nil),                // 33: axle.agent.v1.Heal
-	(*DriftedField)(nil),        // 34: axle.agent.v1.DriftedField
-	(*ServiceReport)(nil),       // 35: axle.agent.v1.ServiceReport
-	(*ReportResponse)(nil),      // 36: axle.agent.v1.ReportResponse
-	(*ServiceStatus)(nil),       // 37: axle.agent.v1.ServiceStatus
-	(*StatusError)(nil),         // 38: axle.agent.v1.StatusError
-	(*ComponentCounts)(nil),     // 39: axle.agent.v1.ComponentCounts
-	(*ComponentList)(nil),       // 40: axle.agent.v1.ComponentList
-	(*Component)(nil),           // 41: axle.agent.v1.Component
-	(*ReportTestsRequest)(nil),  // 42: axle.agent.v1.ReportTestsRequest
-	(*ReportTestsResponse)(nil), // 43: axle.agent.v1.ReportTestsResponse
-	(*TestRun)(nil),             // 44: axle.agent.v1.TestRun
-	(*TestResult)(nil),          // 45: axle.agent.v1.TestResult
-	(*TestReport)(nil),          // 46: axle.agent.v1.TestReport
-	(*TestCase)(nil),            // 47: axle.agent.v1.TestCase
-	(*PingRequest)(nil),         // 48: axle.agent.v1.PingRequest
-	(*Installation)(nil),        // 49: axle.agent.v1.Installation
-	(*PingResponse)(nil),        // 50: axle.agent.v1.PingResponse
-	(*SyncWindow)(nil),          // 51: axle.agent.v1.SyncWindow
-	(*ReportDiffRequest)(nil),   // 52: axle.agent.v1.ReportDiffRequest
-	(*ReportDiffResponse)(nil),  // 53: axle.agent.v1.ReportDiffResponse
-	(*Difference)(nil),          // 54: axle.agent.v1.Difference
-	(*DifferenceList)(nil),      // 55: axle.agent.v1.DifferenceList
-	nil,                         // 56: axle.agent.v1.RegisterRequest.TagsEntry
-	nil,                         // 57: axle.agent.v1.ServiceSpec.ConfigurationEntry
-	nil,                         // 58: axle.agent.v1.ServiceSpec.SecretsEntry
-	nil,                         // 59: axle.agent.v1.ServiceSpec.HiddenEntry
-	nil,                         // 60: axle.agent.v1.Cue.TagsEntry
-	nil,                         // 61: axle.agent.v1.Exec.ParametersEntry
-	nil,                         // 62: axle.agent.v1.Wasm.ParametersEntry
-	nil,                         // 63: axle.agent.v1.SyncConfig.LabelsEntry
-	nil,                         // 64: axle.agent.v1.SyncConfig.AnnotationsEntry
-	nil,                         // 65: axle.agent.v1.ClusterData.TagsEntry
+	(*Preview)(nil),             // 17: axle.agent.v1.Preview
+	(*Tenancy)(nil),             // 18: axle.agent.v1.Tenancy
+	(*Display)(nil),             // 19: axle.agent.v1.Display
+	(*Render)(nil),              // 20: axle.agent.v1.Render
+	(*Helm)(nil),                // 21: axle.agent.v1.Helm
+	(*Kustomize)(nil),           // 22: axle.agent.v1.Kustomize
+	(*Renderer)(nil),            // 23: axle.agent.v1.Renderer
+	(*Jsonnet)(nil),             // 24: axle.agent.v1.Jsonnet
+	(*JsonnetVariable)(nil),     // 25: axle.agent.v1.JsonnetVariable
+	(*Cue)(nil),                 // 26: axle.agent.v1.Cue
+	(*Exec)(nil),                // 27: axle.agent.v1.Exec
+	(*Wasm)(nil),                // 28: axle.agent.v1.Wasm
+	(*SyncConfig)(nil),          // 29: axle.agent.v1.SyncConfig
+	(*DiffNormalizer)(nil),      // 30: axle.agent.v1.DiffNormalizer
+	(*Dependency)(nil),          // 31: axle.agent.v1.Dependency
+	(*ClusterData)(nil),         // 32: axle.agent.v1.ClusterData
+	(*ReportRequest)(nil),       // 33: axle.agent.v1.ReportRequest
+	(*Heal)(nil),                // 34: axle.agent.v1.Heal
+	(*DriftedField)(nil),        // 35: axle.agent.v1.DriftedField
+	(*ServiceReport)(nil),       // 36: axle.agent.v1.ServiceReport
+	(*ReportResponse)(nil),      // 37: axle.agent.v1.ReportResponse
+	(*ServiceStatus)(nil),       // 38: axle.agent.v1.ServiceStatus
+	(*StatusError)(nil),         // 39: axle.agent.v1.StatusError
+	(*ComponentCounts)(nil),     // 40: axle.agent.v1.ComponentCounts
+	(*ComponentList)(nil),       // 41: axle.agent.v1.ComponentList
+	(*Component)(nil),           // 42: axle.agent.v1.Component
+	(*ReportTestsRequest)(nil),  // 43: axle.agent.v1.ReportTestsRequest
+	(*ReportTestsResponse)(nil), // 44: axle.agent.v1.ReportTestsResponse
+	(*TestRun)(nil),             // 45: axle.agent.v1.TestRun
+	(*TestResult)(nil),          // 46: axle.agent.v1.TestResult
+	(*TestReport)(nil),          // 47: axle.agent.v1.TestReport
+	(*TestCase)(nil),            // 48: axle.agent.v1.TestCase
+	(*PingRequest)(nil),         // 49: axle.agent.v1.PingRequest
+	(*Installation)(nil),        // 50: axle.agent.v1.Installation
+	(*PingResponse)(nil),        // 51: axle.agent.v1.PingResponse
+	(*SyncWindow)(nil),          // 52: axle.agent.v1.SyncWindow
+	(*ReportDiffRequest)(nil),   // 53: axle.agent.v1.ReportDiffRequest
+	(*ReportDiffResponse)(nil),  // 54: axle.agent.v1.ReportDiffResponse
+	(*Difference)(nil),          // 55: axle.agent.v1.Difference
+	(*DifferenceList)(nil),      // 56: axle.agent.v1.DifferenceList
+	nil,                         // 57: axle.agent.v1.RegisterRequest.TagsEntry
+	nil,                         // 58: axle.agent.v1.ServiceSpec.ConfigurationEntry
+	nil,                         // 59: axle.agent.v1.ServiceSpec.SecretsEntry
+	nil,                         // 60: axle.agent.v1.ServiceSpec.HiddenEntry
+	nil,                         // 61: axle.agent.v1.Cue.TagsEntry
+	nil,                         // 62: axle.agent.v1.Exec.ParametersEntry
+	nil,                         // 63: axle.agent.v1.Wasm.ParametersEntry
+	nil,                         // 64: axle.agent.v1.SyncConfig.LabelsEntry
+	nil,                         // 65: axle.agent.v1.SyncConfig.AnnotationsEntry
+	nil,                         // 66: axle.agent.v1.ClusterData.TagsEntry
 }
 var file_agent_v1_agent_proto_depIdxs = []int32{
-	56, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
+	57, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
 	3,  // 1: axle.agent.v1.RegisterResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
 	6,  // 2: axle.agent.v1.RegisterResponse.more_signatures:type_name -> axle.agent.v1.KeySignature
 	3,  // 3: axle.agent.v1.RenewResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
@@ -5340,66 +5430,69 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	12, // 11: axle.agent.v1.Waiting.parts:type_name -> axle.agent.v1.Part
 	16, // 12: axle.agent.v1.ServicesResponse.services:type_name -> axle.agent.v1.ServiceSpec
 	0,  // 13: axle.agent.v1.ServicesResponse.position:type_name -> axle.agent.v1.Position
-	19, // 14: axle.agent.v1.ServiceSpec.render:type_name -> axle.agent.v1.Render
-	28, // 15: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
-	57, // 16: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
-	58, // 17: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
-	30, // 18: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
-	31, // 19: axle.agent.v1.ServiceSpec.cluster:type_name -> axle.agent.v1.ClusterData
-	18, // 20: axle.agent.v1.ServiceSpec.display:type_name -> axle.agent.v1.Display
-	51, // 21: axle.agent.v1.ServiceSpec.sync_windows:type_name -> axle.agent.v1.SyncWindow
-	59, // 22: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
-	17, // 23: axle.agent.v1.ServiceSpec.tenancy:type_name -> axle.agent.v1.Tenancy
-	20, // 24: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
-	21, // 25: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
-	22, // 26: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
-	20, // 27: axle.agent.v1.Renderer.helm:type_name -> axle.agent.v1.Helm
-	23, // 28: axle.agent.v1.Renderer.jsonnet:type_name -> axle.agent.v1.Jsonnet
-	25, // 29: axle.agent.v1.Renderer.cue:type_name -> axle.agent.v1.Cue
-	26, // 30: axle.agent.v1.Renderer.exec:type_name -> axle.agent.v1.Exec
-	27, // 31: axle.agent.v1.Renderer.wasm:type_name -> axle.agent.v1.Wasm
-	24, // 32: axle.agent.v1.Jsonnet.tlas:type_name -> axle.agent.v1.JsonnetVariable
-	24, // 33: axle.agent.v1.Jsonnet.ext_vars:type_name -> axle.agent.v1.JsonnetVariable
-	60, // 34: axle.agent.v1.Cue.tags:type_name -> axle.agent.v1.Cue.TagsEntry
-	61, // 35: axle.agent.v1.Exec.parameters:type_name -> axle.agent.v1.Exec.ParametersEntry
-	62, // 36: axle.agent.v1.Wasm.parameters:type_name -> axle.agent.v1.Wasm.ParametersEntry
-	63, // 37: axle.agent.v1.SyncConfig.labels:type_name -> axle.agent.v1.SyncConfig.LabelsEntry
-	64, // 38: axle.agent.v1.SyncConfig.annotations:type_name -> axle.agent.v1.SyncConfig.AnnotationsEntry
-	29, // 39: axle.agent.v1.SyncConfig.diff_normalizers:type_name -> axle.agent.v1.DiffNormalizer
-	65, // 40: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
-	35, // 41: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
-	33, // 42: axle.agent.v1.ReportRequest.heals:type_name -> axle.agent.v1.Heal
-	34, // 43: axle.agent.v1.Heal.fields:type_name -> axle.agent.v1.DriftedField
-	0,  // 44: axle.agent.v1.ReportResponse.position:type_name -> axle.agent.v1.Position
-	38, // 45: axle.agent.v1.ServiceStatus.errors:type_name -> axle.agent.v1.StatusError
-	39, // 46: axle.agent.v1.ServiceStatus.counts:type_name -> axle.agent.v1.ComponentCounts
-	41, // 47: axle.agent.v1.ComponentList.components:type_name -> axle.agent.v1.Component
-	34, // 48: axle.agent.v1.Component.drift:type_name -> axle.agent.v1.DriftedField
-	44, // 49: axle.agent.v1.ReportTestsRequest.runs:type_name -> axle.agent.v1.TestRun
-	45, // 50: axle.agent.v1.TestRun.tests:type_name -> axle.agent.v1.TestResult
-	46, // 51: axle.agent.v1.TestResult.report:type_name -> axle.agent.v1.TestReport
-	47, // 52: axle.agent.v1.TestReport.failed:type_name -> axle.agent.v1.TestCase
-	49, // 53: axle.agent.v1.PingRequest.installation:type_name -> axle.agent.v1.Installation
-	54, // 54: axle.agent.v1.DifferenceList.differences:type_name -> axle.agent.v1.Difference
-	1,  // 55: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
-	4,  // 56: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
-	14, // 57: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
-	32, // 58: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
-	42, // 59: axle.agent.v1.AgentService.ReportTests:input_type -> axle.agent.v1.ReportTestsRequest
-	52, // 60: axle.agent.v1.AgentService.ReportDiff:input_type -> axle.agent.v1.ReportDiffRequest
-	48, // 61: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
-	2,  // 62: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
-	5,  // 63: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
-	15, // 64: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
-	36, // 65: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
-	43, // 66: axle.agent.v1.AgentService.ReportTests:output_type -> axle.agent.v1.ReportTestsResponse
-	53, // 67: axle.agent.v1.AgentService.ReportDiff:output_type -> axle.agent.v1.ReportDiffResponse
-	50, // 68: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
-	62, // [62:69] is the sub-list for method output_type
-	55, // [55:62] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	20, // 14: axle.agent.v1.ServiceSpec.render:type_name -> axle.agent.v1.Render
+	29, // 15: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
+	58, // 16: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
+	59, // 17: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
+	31, // 18: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
+	32, // 19: axle.agent.v1.ServiceSpec.cluster:type_name -> axle.agent.v1.ClusterData
+	19, // 20: axle.agent.v1.ServiceSpec.display:type_name -> axle.agent.v1.Display
+	52, // 21: axle.agent.v1.ServiceSpec.sync_windows:type_name -> axle.agent.v1.SyncWindow
+	60, // 22: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
+	18, // 23: axle.agent.v1.ServiceSpec.tenancy:type_name -> axle.agent.v1.Tenancy
+	17, // 24: axle.agent.v1.ServiceSpec.previews:type_name -> axle.agent.v1.Preview
+	16, // 25: axle.agent.v1.Preview.spec:type_name -> axle.agent.v1.ServiceSpec
+	12, // 26: axle.agent.v1.Preview.parts:type_name -> axle.agent.v1.Part
+	21, // 27: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
+	22, // 28: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
+	23, // 29: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
+	21, // 30: axle.agent.v1.Renderer.helm:type_name -> axle.agent.v1.Helm
+	24, // 31: axle.agent.v1.Renderer.jsonnet:type_name -> axle.agent.v1.Jsonnet
+	26, // 32: axle.agent.v1.Renderer.cue:type_name -> axle.agent.v1.Cue
+	27, // 33: axle.agent.v1.Renderer.exec:type_name -> axle.agent.v1.Exec
+	28, // 34: axle.agent.v1.Renderer.wasm:type_name -> axle.agent.v1.Wasm
+	25, // 35: axle.agent.v1.Jsonnet.tlas:type_name -> axle.agent.v1.JsonnetVariable
+	25, // 36: axle.agent.v1.Jsonnet.ext_vars:type_name -> axle.agent.v1.JsonnetVariable
+	61, // 37: axle.agent.v1.Cue.tags:type_name -> axle.agent.v1.Cue.TagsEntry
+	62, // 38: axle.agent.v1.Exec.parameters:type_name -> axle.agent.v1.Exec.ParametersEntry
+	63, // 39: axle.agent.v1.Wasm.parameters:type_name -> axle.agent.v1.Wasm.ParametersEntry
+	64, // 40: axle.agent.v1.SyncConfig.labels:type_name -> axle.agent.v1.SyncConfig.LabelsEntry
+	65, // 41: axle.agent.v1.SyncConfig.annotations:type_name -> axle.agent.v1.SyncConfig.AnnotationsEntry
+	30, // 42: axle.agent.v1.SyncConfig.diff_normalizers:type_name -> axle.agent.v1.DiffNormalizer
+	66, // 43: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
+	36, // 44: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
+	34, // 45: axle.agent.v1.ReportRequest.heals:type_name -> axle.agent.v1.Heal
+	35, // 46: axle.agent.v1.Heal.fields:type_name -> axle.agent.v1.DriftedField
+	0,  // 47: axle.agent.v1.ReportResponse.position:type_name -> axle.agent.v1.Position
+	39, // 48: axle.agent.v1.ServiceStatus.errors:type_name -> axle.agent.v1.StatusError
+	40, // 49: axle.agent.v1.ServiceStatus.counts:type_name -> axle.agent.v1.ComponentCounts
+	42, // 50: axle.agent.v1.ComponentList.components:type_name -> axle.agent.v1.Component
+	35, // 51: axle.agent.v1.Component.drift:type_name -> axle.agent.v1.DriftedField
+	45, // 52: axle.agent.v1.ReportTestsRequest.runs:type_name -> axle.agent.v1.TestRun
+	46, // 53: axle.agent.v1.TestRun.tests:type_name -> axle.agent.v1.TestResult
+	47, // 54: axle.agent.v1.TestResult.report:type_name -> axle.agent.v1.TestReport
+	48, // 55: axle.agent.v1.TestReport.failed:type_name -> axle.agent.v1.TestCase
+	50, // 56: axle.agent.v1.PingRequest.installation:type_name -> axle.agent.v1.Installation
+	55, // 57: axle.agent.v1.DifferenceList.differences:type_name -> axle.agent.v1.Difference
+	1,  // 58: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
+	4,  // 59: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
+	14, // 60: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
+	33, // 61: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
+	43, // 62: axle.agent.v1.AgentService.ReportTests:input_type -> axle.agent.v1.ReportTestsRequest
+	53, // 63: axle.agent.v1.AgentService.ReportDiff:input_type -> axle.agent.v1.ReportDiffRequest
+	49, // 64: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
+	2,  // 65: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
+	5,  // 66: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
+	15, // 67: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
+	37, // 68: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
+	44, // 69: axle.agent.v1.AgentService.ReportTests:output_type -> axle.agent.v1.ReportTestsResponse
+	54, // 70: axle.agent.v1.AgentService.ReportDiff:output_type -> axle.agent.v1.ReportDiffResponse
+	51, // 71: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
+	65, // [65:72] is the sub-list for method output_type
+	58, // [58:65] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_agent_v1_agent_proto_init() }
@@ -5407,15 +5500,15 @@ func file_agent_v1_agent_proto_init() {
 	if File_agent_v1_agent_proto != nil {
 		return
 	}
-	file_agent_v1_agent_proto_msgTypes[19].OneofWrappers = []any{}
-	file_agent_v1_agent_proto_msgTypes[28].OneofWrappers = []any{}
+	file_agent_v1_agent_proto_msgTypes[20].OneofWrappers = []any{}
+	file_agent_v1_agent_proto_msgTypes[29].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_v1_agent_proto_rawDesc), len(file_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   66,
+			NumMessages:   67,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -4677,6 +4677,114 @@ func (x *DiffServiceRequest) GetFresh() bool {
 	return false
 }
 
+type PreviewServiceRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Ref   *ServiceRef            `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
+	// One of: a ref of the service's repository, a revision of the service, files
+	// as a tarball of this product (zstd, at most 4 MiB), or the answer to a
+	// request that was made before.
+	SourceRef string `protobuf:"bytes,2,opt,name=source_ref,json=sourceRef,proto3" json:"source_ref,omitempty"`
+	Revision  int64  `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
+	Files     []byte `protobuf:"bytes,4,opt,name=files,proto3" json:"files,omitempty"`
+	Request   int64  `protobuf:"varint,5,opt,name=request,proto3" json:"request,omitempty"`
+	// With source_ref, which repository's sources it is for; empty is that of the
+	// service's first source.
+	Repository string `protobuf:"bytes,6,opt,name=repository,proto3" json:"repository,omitempty"`
+	// Ask upstream before; without it the ref is as it was read last.
+	Refresh bool `protobuf:"varint,7,opt,name=refresh,proto3" json:"refresh,omitempty"`
+	// With source_ref: where the files are those of the present revision, say so
+	// and ask no agent.
+	ChangedOnly   bool `protobuf:"varint,8,opt,name=changed_only,json=changedOnly,proto3" json:"changed_only,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PreviewServiceRequest) Reset() {
+	*x = PreviewServiceRequest{}
+	mi := &file_hub_v1_hub_proto_msgTypes[63]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PreviewServiceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PreviewServiceRequest) ProtoMessage() {}
+
+func (x *PreviewServiceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[63]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PreviewServiceRequest.ProtoReflect.Descriptor instead.
+func (*PreviewServiceRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{63}
+}
+
+func (x *PreviewServiceRequest) GetRef() *ServiceRef {
+	if x != nil {
+		return x.Ref
+	}
+	return nil
+}
+
+func (x *PreviewServiceRequest) GetSourceRef() string {
+	if x != nil {
+		return x.SourceRef
+	}
+	return ""
+}
+
+func (x *PreviewServiceRequest) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *PreviewServiceRequest) GetFiles() []byte {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *PreviewServiceRequest) GetRequest() int64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
+func (x *PreviewServiceRequest) GetRepository() string {
+	if x != nil {
+		return x.Repository
+	}
+	return ""
+}
+
+func (x *PreviewServiceRequest) GetRefresh() bool {
+	if x != nil {
+		return x.Refresh
+	}
+	return false
+}
+
+func (x *PreviewServiceRequest) GetChangedOnly() bool {
+	if x != nil {
+		return x.ChangedOnly
+	}
+	return false
+}
+
 type ServiceDiff struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What was asked last, and what the agent has answered.
@@ -4686,17 +4794,22 @@ type ServiceDiff struct {
 	SourceRevision string `protobuf:"bytes,4,opt,name=source_revision,json=sourceRevision,proto3" json:"source_revision,omitempty"`
 	MadeAt         int64  `protobuf:"varint,5,opt,name=made_at,json=madeAt,proto3" json:"made_at,omitempty"`
 	// Why there is no diff.
-	Error         string               `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
-	Differences   []*ServiceDifference `protobuf:"bytes,7,rep,name=differences,proto3" json:"differences,omitempty"`
-	Unchanged     int32                `protobuf:"varint,8,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
-	LeftOut       int32                `protobuf:"varint,9,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Error       string               `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
+	Differences []*ServiceDifference `protobuf:"bytes,7,rep,name=differences,proto3" json:"differences,omitempty"`
+	Unchanged   int32                `protobuf:"varint,8,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
+	LeftOut     int32                `protobuf:"varint,9,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	// The files are those of the present revision, so that nobody was asked.
+	SameFiles bool `protobuf:"varint,10,opt,name=same_files,json=sameFiles,proto3" json:"same_files,omitempty"`
+	// What upstream calls what the service should run now.
+	DesiredRevision string `protobuf:"bytes,11,opt,name=desired_revision,json=desiredRevision,proto3" json:"desired_revision,omitempty"`
+	DesiredNumber   int64  `protobuf:"varint,12,opt,name=desired_number,json=desiredNumber,proto3" json:"desired_number,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ServiceDiff) Reset() {
 	*x = ServiceDiff{}
-	mi := &file_hub_v1_hub_proto_msgTypes[63]
+	mi := &file_hub_v1_hub_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4708,7 +4821,7 @@ func (x *ServiceDiff) String() string {
 func (*ServiceDiff) ProtoMessage() {}
 
 func (x *ServiceDiff) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[63]
+	mi := &file_hub_v1_hub_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4721,7 +4834,7 @@ func (x *ServiceDiff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceDiff.ProtoReflect.Descriptor instead.
 func (*ServiceDiff) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{63}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ServiceDiff) GetRequested() int64 {
@@ -4787,6 +4900,27 @@ func (x *ServiceDiff) GetLeftOut() int32 {
 	return 0
 }
 
+func (x *ServiceDiff) GetSameFiles() bool {
+	if x != nil {
+		return x.SameFiles
+	}
+	return false
+}
+
+func (x *ServiceDiff) GetDesiredRevision() string {
+	if x != nil {
+		return x.DesiredRevision
+	}
+	return ""
+}
+
+func (x *ServiceDiff) GetDesiredNumber() int64 {
+	if x != nil {
+		return x.DesiredNumber
+	}
+	return 0
+}
+
 // ServiceDifferenceList is what agents send, packed.
 type ServiceDifferenceList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4799,7 +4933,7 @@ type ServiceDifferenceList struct {
 
 func (x *ServiceDifferenceList) Reset() {
 	*x = ServiceDifferenceList{}
-	mi := &file_hub_v1_hub_proto_msgTypes[64]
+	mi := &file_hub_v1_hub_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4811,7 +4945,7 @@ func (x *ServiceDifferenceList) String() string {
 func (*ServiceDifferenceList) ProtoMessage() {}
 
 func (x *ServiceDifferenceList) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[64]
+	mi := &file_hub_v1_hub_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4824,7 +4958,7 @@ func (x *ServiceDifferenceList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceDifferenceList.ProtoReflect.Descriptor instead.
 func (*ServiceDifferenceList) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{64}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ServiceDifferenceList) GetDifferences() []*ServiceDifference {
@@ -4866,7 +5000,7 @@ type ServiceDifference struct {
 
 func (x *ServiceDifference) Reset() {
 	*x = ServiceDifference{}
-	mi := &file_hub_v1_hub_proto_msgTypes[65]
+	mi := &file_hub_v1_hub_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4878,7 +5012,7 @@ func (x *ServiceDifference) String() string {
 func (*ServiceDifference) ProtoMessage() {}
 
 func (x *ServiceDifference) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[65]
+	mi := &file_hub_v1_hub_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4891,7 +5025,7 @@ func (x *ServiceDifference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceDifference.ProtoReflect.Descriptor instead.
 func (*ServiceDifference) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{65}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ServiceDifference) GetGroup() string {
@@ -4966,7 +5100,7 @@ type PauseServiceRequest struct {
 
 func (x *PauseServiceRequest) Reset() {
 	*x = PauseServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[66]
+	mi := &file_hub_v1_hub_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4978,7 +5112,7 @@ func (x *PauseServiceRequest) String() string {
 func (*PauseServiceRequest) ProtoMessage() {}
 
 func (x *PauseServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[66]
+	mi := &file_hub_v1_hub_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4991,7 +5125,7 @@ func (x *PauseServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseServiceRequest.ProtoReflect.Descriptor instead.
 func (*PauseServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{66}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *PauseServiceRequest) GetRef() *ServiceRef {
@@ -5010,7 +5144,7 @@ type ResumeServiceRequest struct {
 
 func (x *ResumeServiceRequest) Reset() {
 	*x = ResumeServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[67]
+	mi := &file_hub_v1_hub_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5022,7 +5156,7 @@ func (x *ResumeServiceRequest) String() string {
 func (*ResumeServiceRequest) ProtoMessage() {}
 
 func (x *ResumeServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[67]
+	mi := &file_hub_v1_hub_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5035,7 +5169,7 @@ func (x *ResumeServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeServiceRequest.ProtoReflect.Descriptor instead.
 func (*ResumeServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{67}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ResumeServiceRequest) GetRef() *ServiceRef {
@@ -5056,7 +5190,7 @@ type RollbackServiceRequest struct {
 
 func (x *RollbackServiceRequest) Reset() {
 	*x = RollbackServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[68]
+	mi := &file_hub_v1_hub_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5068,7 +5202,7 @@ func (x *RollbackServiceRequest) String() string {
 func (*RollbackServiceRequest) ProtoMessage() {}
 
 func (x *RollbackServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[68]
+	mi := &file_hub_v1_hub_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5081,7 +5215,7 @@ func (x *RollbackServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackServiceRequest.ProtoReflect.Descriptor instead.
 func (*RollbackServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{68}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *RollbackServiceRequest) GetRef() *ServiceRef {
@@ -5107,7 +5241,7 @@ type ListRevisionsRequest struct {
 
 func (x *ListRevisionsRequest) Reset() {
 	*x = ListRevisionsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[69]
+	mi := &file_hub_v1_hub_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5119,7 +5253,7 @@ func (x *ListRevisionsRequest) String() string {
 func (*ListRevisionsRequest) ProtoMessage() {}
 
 func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[69]
+	mi := &file_hub_v1_hub_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5132,7 +5266,7 @@ func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListRevisionsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{69}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ListRevisionsRequest) GetRef() *ServiceRef {
@@ -5151,7 +5285,7 @@ type ListRevisionsResponse struct {
 
 func (x *ListRevisionsResponse) Reset() {
 	*x = ListRevisionsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[70]
+	mi := &file_hub_v1_hub_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5163,7 +5297,7 @@ func (x *ListRevisionsResponse) String() string {
 func (*ListRevisionsResponse) ProtoMessage() {}
 
 func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[70]
+	mi := &file_hub_v1_hub_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5176,7 +5310,7 @@ func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListRevisionsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{70}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ListRevisionsResponse) GetRevisions() []*Revision {
@@ -5208,7 +5342,7 @@ type Revision struct {
 
 func (x *Revision) Reset() {
 	*x = Revision{}
-	mi := &file_hub_v1_hub_proto_msgTypes[71]
+	mi := &file_hub_v1_hub_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5220,7 +5354,7 @@ func (x *Revision) String() string {
 func (*Revision) ProtoMessage() {}
 
 func (x *Revision) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[71]
+	mi := &file_hub_v1_hub_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5233,7 +5367,7 @@ func (x *Revision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revision.ProtoReflect.Descriptor instead.
 func (*Revision) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{71}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Revision) GetNumber() int64 {
@@ -5329,7 +5463,7 @@ type ApprovePruneRequest struct {
 
 func (x *ApprovePruneRequest) Reset() {
 	*x = ApprovePruneRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[72]
+	mi := &file_hub_v1_hub_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5341,7 +5475,7 @@ func (x *ApprovePruneRequest) String() string {
 func (*ApprovePruneRequest) ProtoMessage() {}
 
 func (x *ApprovePruneRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[72]
+	mi := &file_hub_v1_hub_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5354,7 +5488,7 @@ func (x *ApprovePruneRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovePruneRequest.ProtoReflect.Descriptor instead.
 func (*ApprovePruneRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{72}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ApprovePruneRequest) GetRef() *ServiceRef {
@@ -5375,7 +5509,7 @@ type DeleteServiceRequest struct {
 
 func (x *DeleteServiceRequest) Reset() {
 	*x = DeleteServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[73]
+	mi := &file_hub_v1_hub_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5387,7 +5521,7 @@ func (x *DeleteServiceRequest) String() string {
 func (*DeleteServiceRequest) ProtoMessage() {}
 
 func (x *DeleteServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[73]
+	mi := &file_hub_v1_hub_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5400,7 +5534,7 @@ func (x *DeleteServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteServiceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{73}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *DeleteServiceRequest) GetRef() *ServiceRef {
@@ -5442,7 +5576,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_hub_v1_hub_proto_msgTypes[74]
+	mi := &file_hub_v1_hub_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5454,7 +5588,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[74]
+	mi := &file_hub_v1_hub_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5467,7 +5601,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{74}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Token) GetId() string {
@@ -5572,7 +5706,7 @@ type CreatedToken struct {
 
 func (x *CreatedToken) Reset() {
 	*x = CreatedToken{}
-	mi := &file_hub_v1_hub_proto_msgTypes[75]
+	mi := &file_hub_v1_hub_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5584,7 +5718,7 @@ func (x *CreatedToken) String() string {
 func (*CreatedToken) ProtoMessage() {}
 
 func (x *CreatedToken) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[75]
+	mi := &file_hub_v1_hub_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5597,7 +5731,7 @@ func (x *CreatedToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreatedToken.ProtoReflect.Descriptor instead.
 func (*CreatedToken) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{75}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *CreatedToken) GetToken() *Token {
@@ -5622,7 +5756,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[76]
+	mi := &file_hub_v1_hub_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5634,7 +5768,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[76]
+	mi := &file_hub_v1_hub_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5647,7 +5781,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{76}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{77}
 }
 
 type ListTokensResponse struct {
@@ -5659,7 +5793,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[77]
+	mi := &file_hub_v1_hub_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5671,7 +5805,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[77]
+	mi := &file_hub_v1_hub_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5684,7 +5818,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{77}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ListTokensResponse) GetTokens() []*Token {
@@ -5709,7 +5843,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[78]
+	mi := &file_hub_v1_hub_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5721,7 +5855,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[78]
+	mi := &file_hub_v1_hub_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5734,7 +5868,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{78}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *CreateTokenRequest) GetName() string {
@@ -5776,7 +5910,7 @@ type CreateBootstrapTokenRequest struct {
 
 func (x *CreateBootstrapTokenRequest) Reset() {
 	*x = CreateBootstrapTokenRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[79]
+	mi := &file_hub_v1_hub_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5788,7 +5922,7 @@ func (x *CreateBootstrapTokenRequest) String() string {
 func (*CreateBootstrapTokenRequest) ProtoMessage() {}
 
 func (x *CreateBootstrapTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[79]
+	mi := &file_hub_v1_hub_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5801,7 +5935,7 @@ func (x *CreateBootstrapTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateBootstrapTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateBootstrapTokenRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{79}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *CreateBootstrapTokenRequest) GetProject() string {
@@ -5855,7 +5989,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[80]
+	mi := &file_hub_v1_hub_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5867,7 +6001,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[80]
+	mi := &file_hub_v1_hub_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5880,7 +6014,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{80}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *RevokeTokenRequest) GetId() string {
@@ -5898,7 +6032,7 @@ type RevokeTokenResponse struct {
 
 func (x *RevokeTokenResponse) Reset() {
 	*x = RevokeTokenResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[81]
+	mi := &file_hub_v1_hub_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5910,7 +6044,7 @@ func (x *RevokeTokenResponse) String() string {
 func (*RevokeTokenResponse) ProtoMessage() {}
 
 func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[81]
+	mi := &file_hub_v1_hub_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5923,7 +6057,7 @@ func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenResponse.ProtoReflect.Descriptor instead.
 func (*RevokeTokenResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{81}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{82}
 }
 
 type Event struct {
@@ -5943,7 +6077,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_hub_v1_hub_proto_msgTypes[82]
+	mi := &file_hub_v1_hub_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5955,7 +6089,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[82]
+	mi := &file_hub_v1_hub_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5968,7 +6102,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{82}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *Event) GetAt() int64 {
@@ -6041,7 +6175,7 @@ type ListEventsRequest struct {
 
 func (x *ListEventsRequest) Reset() {
 	*x = ListEventsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[83]
+	mi := &file_hub_v1_hub_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6053,7 +6187,7 @@ func (x *ListEventsRequest) String() string {
 func (*ListEventsRequest) ProtoMessage() {}
 
 func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[83]
+	mi := &file_hub_v1_hub_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6066,7 +6200,7 @@ func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
 func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{83}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ListEventsRequest) GetCluster() string {
@@ -6106,7 +6240,7 @@ type ListEventsResponse struct {
 
 func (x *ListEventsResponse) Reset() {
 	*x = ListEventsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[84]
+	mi := &file_hub_v1_hub_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6118,7 +6252,7 @@ func (x *ListEventsResponse) String() string {
 func (*ListEventsResponse) ProtoMessage() {}
 
 func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[84]
+	mi := &file_hub_v1_hub_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6131,7 +6265,7 @@ func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
 func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{84}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *ListEventsResponse) GetEvents() []*Event {
@@ -6149,7 +6283,7 @@ type GetSyncWindowsRequest struct {
 
 func (x *GetSyncWindowsRequest) Reset() {
 	*x = GetSyncWindowsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[85]
+	mi := &file_hub_v1_hub_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6161,7 +6295,7 @@ func (x *GetSyncWindowsRequest) String() string {
 func (*GetSyncWindowsRequest) ProtoMessage() {}
 
 func (x *GetSyncWindowsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[85]
+	mi := &file_hub_v1_hub_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6174,7 +6308,7 @@ func (x *GetSyncWindowsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSyncWindowsRequest.ProtoReflect.Descriptor instead.
 func (*GetSyncWindowsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{85}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{86}
 }
 
 type SyncWindowList struct {
@@ -6186,7 +6320,7 @@ type SyncWindowList struct {
 
 func (x *SyncWindowList) Reset() {
 	*x = SyncWindowList{}
-	mi := &file_hub_v1_hub_proto_msgTypes[86]
+	mi := &file_hub_v1_hub_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6198,7 +6332,7 @@ func (x *SyncWindowList) String() string {
 func (*SyncWindowList) ProtoMessage() {}
 
 func (x *SyncWindowList) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[86]
+	mi := &file_hub_v1_hub_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6211,7 +6345,7 @@ func (x *SyncWindowList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncWindowList.ProtoReflect.Descriptor instead.
 func (*SyncWindowList) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{86}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *SyncWindowList) GetSyncWindows() []*SyncWindow {
@@ -6229,7 +6363,7 @@ type HubStatusRequest struct {
 
 func (x *HubStatusRequest) Reset() {
 	*x = HubStatusRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[87]
+	mi := &file_hub_v1_hub_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6241,7 +6375,7 @@ func (x *HubStatusRequest) String() string {
 func (*HubStatusRequest) ProtoMessage() {}
 
 func (x *HubStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[87]
+	mi := &file_hub_v1_hub_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6254,7 +6388,7 @@ func (x *HubStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HubStatusRequest.ProtoReflect.Descriptor instead.
 func (*HubStatusRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{87}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{88}
 }
 
 type HubStatus struct {
@@ -6276,7 +6410,7 @@ type HubStatus struct {
 
 func (x *HubStatus) Reset() {
 	*x = HubStatus{}
-	mi := &file_hub_v1_hub_proto_msgTypes[88]
+	mi := &file_hub_v1_hub_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6288,7 +6422,7 @@ func (x *HubStatus) String() string {
 func (*HubStatus) ProtoMessage() {}
 
 func (x *HubStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[88]
+	mi := &file_hub_v1_hub_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6301,7 +6435,7 @@ func (x *HubStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HubStatus.ProtoReflect.Descriptor instead.
 func (*HubStatus) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{88}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *HubStatus) GetVersion() string {
@@ -6396,7 +6530,7 @@ type Replica struct {
 
 func (x *Replica) Reset() {
 	*x = Replica{}
-	mi := &file_hub_v1_hub_proto_msgTypes[89]
+	mi := &file_hub_v1_hub_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6408,7 +6542,7 @@ func (x *Replica) String() string {
 func (*Replica) ProtoMessage() {}
 
 func (x *Replica) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[89]
+	mi := &file_hub_v1_hub_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6421,7 +6555,7 @@ func (x *Replica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replica.ProtoReflect.Descriptor instead.
 func (*Replica) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{89}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *Replica) GetName() string {
@@ -6540,7 +6674,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[90]
+	mi := &file_hub_v1_hub_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6552,7 +6686,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[90]
+	mi := &file_hub_v1_hub_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6565,7 +6699,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{90}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *DrainRequest) GetReplica() string {
@@ -6590,7 +6724,7 @@ type DrainResponse struct {
 
 func (x *DrainResponse) Reset() {
 	*x = DrainResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[91]
+	mi := &file_hub_v1_hub_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6602,7 +6736,7 @@ func (x *DrainResponse) String() string {
 func (*DrainResponse) ProtoMessage() {}
 
 func (x *DrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[91]
+	mi := &file_hub_v1_hub_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6615,7 +6749,7 @@ func (x *DrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
 func (*DrainResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{91}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{92}
 }
 
 type RotateSigningKeyRequest struct {
@@ -6626,7 +6760,7 @@ type RotateSigningKeyRequest struct {
 
 func (x *RotateSigningKeyRequest) Reset() {
 	*x = RotateSigningKeyRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[92]
+	mi := &file_hub_v1_hub_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6638,7 +6772,7 @@ func (x *RotateSigningKeyRequest) String() string {
 func (*RotateSigningKeyRequest) ProtoMessage() {}
 
 func (x *RotateSigningKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[92]
+	mi := &file_hub_v1_hub_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6651,7 +6785,7 @@ func (x *RotateSigningKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateSigningKeyRequest.ProtoReflect.Descriptor instead.
 func (*RotateSigningKeyRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{92}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{93}
 }
 
 type RotateSigningKeyResponse struct {
@@ -6665,7 +6799,7 @@ type RotateSigningKeyResponse struct {
 
 func (x *RotateSigningKeyResponse) Reset() {
 	*x = RotateSigningKeyResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[93]
+	mi := &file_hub_v1_hub_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6677,7 +6811,7 @@ func (x *RotateSigningKeyResponse) String() string {
 func (*RotateSigningKeyResponse) ProtoMessage() {}
 
 func (x *RotateSigningKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[93]
+	mi := &file_hub_v1_hub_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6690,7 +6824,7 @@ func (x *RotateSigningKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateSigningKeyResponse.ProtoReflect.Descriptor instead.
 func (*RotateSigningKeyResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{93}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *RotateSigningKeyResponse) GetKeyId() string {
@@ -6715,7 +6849,7 @@ type ConfirmRestoreRequest struct {
 
 func (x *ConfirmRestoreRequest) Reset() {
 	*x = ConfirmRestoreRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[94]
+	mi := &file_hub_v1_hub_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6727,7 +6861,7 @@ func (x *ConfirmRestoreRequest) String() string {
 func (*ConfirmRestoreRequest) ProtoMessage() {}
 
 func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[94]
+	mi := &file_hub_v1_hub_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6740,7 +6874,7 @@ func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{94}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{95}
 }
 
 type ConfirmRestoreResponse struct {
@@ -6752,7 +6886,7 @@ type ConfirmRestoreResponse struct {
 
 func (x *ConfirmRestoreResponse) Reset() {
 	*x = ConfirmRestoreResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[95]
+	mi := &file_hub_v1_hub_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6764,7 +6898,7 @@ func (x *ConfirmRestoreResponse) String() string {
 func (*ConfirmRestoreResponse) ProtoMessage() {}
 
 func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[95]
+	mi := &file_hub_v1_hub_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6777,7 +6911,7 @@ func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{95}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *ConfirmRestoreResponse) GetIncarnation() string {
@@ -6795,7 +6929,7 @@ type UpgradeStatusRequest struct {
 
 func (x *UpgradeStatusRequest) Reset() {
 	*x = UpgradeStatusRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[96]
+	mi := &file_hub_v1_hub_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6807,7 +6941,7 @@ func (x *UpgradeStatusRequest) String() string {
 func (*UpgradeStatusRequest) ProtoMessage() {}
 
 func (x *UpgradeStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[96]
+	mi := &file_hub_v1_hub_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6820,7 +6954,7 @@ func (x *UpgradeStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeStatusRequest.ProtoReflect.Descriptor instead.
 func (*UpgradeStatusRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{96}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{97}
 }
 
 type StartUpgradeRequest struct {
@@ -6843,7 +6977,7 @@ type StartUpgradeRequest struct {
 
 func (x *StartUpgradeRequest) Reset() {
 	*x = StartUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[97]
+	mi := &file_hub_v1_hub_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6855,7 +6989,7 @@ func (x *StartUpgradeRequest) String() string {
 func (*StartUpgradeRequest) ProtoMessage() {}
 
 func (x *StartUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[97]
+	mi := &file_hub_v1_hub_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6868,7 +7002,7 @@ func (x *StartUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*StartUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{97}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *StartUpgradeRequest) GetVersion() string {
@@ -6914,7 +7048,7 @@ type PauseUpgradeRequest struct {
 
 func (x *PauseUpgradeRequest) Reset() {
 	*x = PauseUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[98]
+	mi := &file_hub_v1_hub_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6926,7 +7060,7 @@ func (x *PauseUpgradeRequest) String() string {
 func (*PauseUpgradeRequest) ProtoMessage() {}
 
 func (x *PauseUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[98]
+	mi := &file_hub_v1_hub_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6939,7 +7073,7 @@ func (x *PauseUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*PauseUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{98}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{99}
 }
 
 type ResumeUpgradeRequest struct {
@@ -6950,7 +7084,7 @@ type ResumeUpgradeRequest struct {
 
 func (x *ResumeUpgradeRequest) Reset() {
 	*x = ResumeUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[99]
+	mi := &file_hub_v1_hub_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6962,7 +7096,7 @@ func (x *ResumeUpgradeRequest) String() string {
 func (*ResumeUpgradeRequest) ProtoMessage() {}
 
 func (x *ResumeUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[99]
+	mi := &file_hub_v1_hub_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6975,7 +7109,7 @@ func (x *ResumeUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{99}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{100}
 }
 
 type AbortUpgradeRequest struct {
@@ -6986,7 +7120,7 @@ type AbortUpgradeRequest struct {
 
 func (x *AbortUpgradeRequest) Reset() {
 	*x = AbortUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[100]
+	mi := &file_hub_v1_hub_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6998,7 +7132,7 @@ func (x *AbortUpgradeRequest) String() string {
 func (*AbortUpgradeRequest) ProtoMessage() {}
 
 func (x *AbortUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[100]
+	mi := &file_hub_v1_hub_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7011,7 +7145,7 @@ func (x *AbortUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*AbortUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{100}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{101}
 }
 
 type AgentUpgrade struct {
@@ -7037,7 +7171,7 @@ type AgentUpgrade struct {
 
 func (x *AgentUpgrade) Reset() {
 	*x = AgentUpgrade{}
-	mi := &file_hub_v1_hub_proto_msgTypes[101]
+	mi := &file_hub_v1_hub_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7049,7 +7183,7 @@ func (x *AgentUpgrade) String() string {
 func (*AgentUpgrade) ProtoMessage() {}
 
 func (x *AgentUpgrade) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[101]
+	mi := &file_hub_v1_hub_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7062,7 +7196,7 @@ func (x *AgentUpgrade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentUpgrade.ProtoReflect.Descriptor instead.
 func (*AgentUpgrade) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{101}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *AgentUpgrade) GetId() string {
@@ -7165,7 +7299,7 @@ type AgentUpgradeTarget struct {
 
 func (x *AgentUpgradeTarget) Reset() {
 	*x = AgentUpgradeTarget{}
-	mi := &file_hub_v1_hub_proto_msgTypes[102]
+	mi := &file_hub_v1_hub_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7177,7 +7311,7 @@ func (x *AgentUpgradeTarget) String() string {
 func (*AgentUpgradeTarget) ProtoMessage() {}
 
 func (x *AgentUpgradeTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[102]
+	mi := &file_hub_v1_hub_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7190,7 +7324,7 @@ func (x *AgentUpgradeTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentUpgradeTarget.ProtoReflect.Descriptor instead.
 func (*AgentUpgradeTarget) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{102}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *AgentUpgradeTarget) GetCluster() string {
@@ -7251,7 +7385,7 @@ type GetServiceConfigRequest struct {
 
 func (x *GetServiceConfigRequest) Reset() {
 	*x = GetServiceConfigRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[103]
+	mi := &file_hub_v1_hub_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7263,7 +7397,7 @@ func (x *GetServiceConfigRequest) String() string {
 func (*GetServiceConfigRequest) ProtoMessage() {}
 
 func (x *GetServiceConfigRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[103]
+	mi := &file_hub_v1_hub_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7276,7 +7410,7 @@ func (x *GetServiceConfigRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServiceConfigRequest.ProtoReflect.Descriptor instead.
 func (*GetServiceConfigRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{103}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *GetServiceConfigRequest) GetRef() *ServiceRef {
@@ -7296,7 +7430,7 @@ type ServiceConfig struct {
 
 func (x *ServiceConfig) Reset() {
 	*x = ServiceConfig{}
-	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	mi := &file_hub_v1_hub_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7308,7 +7442,7 @@ func (x *ServiceConfig) String() string {
 func (*ServiceConfig) ProtoMessage() {}
 
 func (x *ServiceConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	mi := &file_hub_v1_hub_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7321,7 +7455,7 @@ func (x *ServiceConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceConfig.ProtoReflect.Descriptor instead.
 func (*ServiceConfig) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{104}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *ServiceConfig) GetRevision() int64 {
@@ -7350,7 +7484,7 @@ type ConfigValue struct {
 
 func (x *ConfigValue) Reset() {
 	*x = ConfigValue{}
-	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	mi := &file_hub_v1_hub_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7362,7 +7496,7 @@ func (x *ConfigValue) String() string {
 func (*ConfigValue) ProtoMessage() {}
 
 func (x *ConfigValue) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	mi := &file_hub_v1_hub_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7375,7 +7509,7 @@ func (x *ConfigValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigValue.ProtoReflect.Descriptor instead.
 func (*ConfigValue) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{105}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *ConfigValue) GetKey() string {
@@ -7409,7 +7543,7 @@ type ConfigLayer struct {
 
 func (x *ConfigLayer) Reset() {
 	*x = ConfigLayer{}
-	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	mi := &file_hub_v1_hub_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7421,7 +7555,7 @@ func (x *ConfigLayer) String() string {
 func (*ConfigLayer) ProtoMessage() {}
 
 func (x *ConfigLayer) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	mi := &file_hub_v1_hub_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7434,7 +7568,7 @@ func (x *ConfigLayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigLayer.ProtoReflect.Descriptor instead.
 func (*ConfigLayer) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{106}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *ConfigLayer) GetLayer() string {
@@ -7494,7 +7628,7 @@ type Context struct {
 
 func (x *Context) Reset() {
 	*x = Context{}
-	mi := &file_hub_v1_hub_proto_msgTypes[107]
+	mi := &file_hub_v1_hub_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7506,7 +7640,7 @@ func (x *Context) String() string {
 func (*Context) ProtoMessage() {}
 
 func (x *Context) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[107]
+	mi := &file_hub_v1_hub_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7519,7 +7653,7 @@ func (x *Context) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Context.ProtoReflect.Descriptor instead.
 func (*Context) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{107}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *Context) GetName() string {
@@ -7586,7 +7720,7 @@ type ListContextsRequest struct {
 
 func (x *ListContextsRequest) Reset() {
 	*x = ListContextsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[108]
+	mi := &file_hub_v1_hub_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7598,7 +7732,7 @@ func (x *ListContextsRequest) String() string {
 func (*ListContextsRequest) ProtoMessage() {}
 
 func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[108]
+	mi := &file_hub_v1_hub_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7611,7 +7745,7 @@ func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsRequest.ProtoReflect.Descriptor instead.
 func (*ListContextsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{108}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{109}
 }
 
 type ListContextsResponse struct {
@@ -7623,7 +7757,7 @@ type ListContextsResponse struct {
 
 func (x *ListContextsResponse) Reset() {
 	*x = ListContextsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[109]
+	mi := &file_hub_v1_hub_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7635,7 +7769,7 @@ func (x *ListContextsResponse) String() string {
 func (*ListContextsResponse) ProtoMessage() {}
 
 func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[109]
+	mi := &file_hub_v1_hub_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7648,7 +7782,7 @@ func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsResponse.ProtoReflect.Descriptor instead.
 func (*ListContextsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{109}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *ListContextsResponse) GetContexts() []*Context {
@@ -7667,7 +7801,7 @@ type GetContextRequest struct {
 
 func (x *GetContextRequest) Reset() {
 	*x = GetContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[110]
+	mi := &file_hub_v1_hub_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7679,7 +7813,7 @@ func (x *GetContextRequest) String() string {
 func (*GetContextRequest) ProtoMessage() {}
 
 func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[110]
+	mi := &file_hub_v1_hub_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7692,7 +7826,7 @@ func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextRequest.ProtoReflect.Descriptor instead.
 func (*GetContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{110}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *GetContextRequest) GetName() string {
@@ -7711,7 +7845,7 @@ type CreateContextRequest struct {
 
 func (x *CreateContextRequest) Reset() {
 	*x = CreateContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[111]
+	mi := &file_hub_v1_hub_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7723,7 +7857,7 @@ func (x *CreateContextRequest) String() string {
 func (*CreateContextRequest) ProtoMessage() {}
 
 func (x *CreateContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[111]
+	mi := &file_hub_v1_hub_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7736,7 +7870,7 @@ func (x *CreateContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateContextRequest.ProtoReflect.Descriptor instead.
 func (*CreateContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{111}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *CreateContextRequest) GetContext() *Context {
@@ -7761,7 +7895,7 @@ type UpdateContextRequest struct {
 
 func (x *UpdateContextRequest) Reset() {
 	*x = UpdateContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[112]
+	mi := &file_hub_v1_hub_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7773,7 +7907,7 @@ func (x *UpdateContextRequest) String() string {
 func (*UpdateContextRequest) ProtoMessage() {}
 
 func (x *UpdateContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[112]
+	mi := &file_hub_v1_hub_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7786,7 +7920,7 @@ func (x *UpdateContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateContextRequest.ProtoReflect.Descriptor instead.
 func (*UpdateContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{112}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *UpdateContextRequest) GetContext() *Context {
@@ -7826,7 +7960,7 @@ type DeleteContextRequest struct {
 
 func (x *DeleteContextRequest) Reset() {
 	*x = DeleteContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[113]
+	mi := &file_hub_v1_hub_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7838,7 +7972,7 @@ func (x *DeleteContextRequest) String() string {
 func (*DeleteContextRequest) ProtoMessage() {}
 
 func (x *DeleteContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[113]
+	mi := &file_hub_v1_hub_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7851,7 +7985,7 @@ func (x *DeleteContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteContextRequest.ProtoReflect.Descriptor instead.
 func (*DeleteContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{113}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *DeleteContextRequest) GetName() string {
@@ -7869,7 +8003,7 @@ type DeleteContextResponse struct {
 
 func (x *DeleteContextResponse) Reset() {
 	*x = DeleteContextResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[114]
+	mi := &file_hub_v1_hub_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7881,7 +8015,7 @@ func (x *DeleteContextResponse) String() string {
 func (*DeleteContextResponse) ProtoMessage() {}
 
 func (x *DeleteContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[114]
+	mi := &file_hub_v1_hub_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7894,7 +8028,7 @@ func (x *DeleteContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteContextResponse.ProtoReflect.Descriptor instead.
 func (*DeleteContextResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{114}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{115}
 }
 
 type ListOutputsRequest struct {
@@ -7905,7 +8039,7 @@ type ListOutputsRequest struct {
 
 func (x *ListOutputsRequest) Reset() {
 	*x = ListOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[115]
+	mi := &file_hub_v1_hub_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7917,7 +8051,7 @@ func (x *ListOutputsRequest) String() string {
 func (*ListOutputsRequest) ProtoMessage() {}
 
 func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[115]
+	mi := &file_hub_v1_hub_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7930,7 +8064,7 @@ func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsRequest.ProtoReflect.Descriptor instead.
 func (*ListOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{115}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{116}
 }
 
 type ListOutputsResponse struct {
@@ -7942,7 +8076,7 @@ type ListOutputsResponse struct {
 
 func (x *ListOutputsResponse) Reset() {
 	*x = ListOutputsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[116]
+	mi := &file_hub_v1_hub_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7954,7 +8088,7 @@ func (x *ListOutputsResponse) String() string {
 func (*ListOutputsResponse) ProtoMessage() {}
 
 func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[116]
+	mi := &file_hub_v1_hub_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7967,7 +8101,7 @@ func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsResponse.ProtoReflect.Descriptor instead.
 func (*ListOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{116}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *ListOutputsResponse) GetOutputs() []*Context {
@@ -7988,7 +8122,7 @@ type PutOutputsRequest struct {
 
 func (x *PutOutputsRequest) Reset() {
 	*x = PutOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[117]
+	mi := &file_hub_v1_hub_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8000,7 +8134,7 @@ func (x *PutOutputsRequest) String() string {
 func (*PutOutputsRequest) ProtoMessage() {}
 
 func (x *PutOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[117]
+	mi := &file_hub_v1_hub_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8013,7 +8147,7 @@ func (x *PutOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOutputsRequest.ProtoReflect.Descriptor instead.
 func (*PutOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{117}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *PutOutputsRequest) GetOutputs() *Context {
@@ -8039,7 +8173,7 @@ type DeleteOutputsRequest struct {
 
 func (x *DeleteOutputsRequest) Reset() {
 	*x = DeleteOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[118]
+	mi := &file_hub_v1_hub_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8051,7 +8185,7 @@ func (x *DeleteOutputsRequest) String() string {
 func (*DeleteOutputsRequest) ProtoMessage() {}
 
 func (x *DeleteOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[118]
+	mi := &file_hub_v1_hub_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8064,7 +8198,7 @@ func (x *DeleteOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOutputsRequest.ProtoReflect.Descriptor instead.
 func (*DeleteOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{118}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *DeleteOutputsRequest) GetName() string {
@@ -8082,7 +8216,7 @@ type DeleteOutputsResponse struct {
 
 func (x *DeleteOutputsResponse) Reset() {
 	*x = DeleteOutputsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[119]
+	mi := &file_hub_v1_hub_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8094,7 +8228,7 @@ func (x *DeleteOutputsResponse) String() string {
 func (*DeleteOutputsResponse) ProtoMessage() {}
 
 func (x *DeleteOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[119]
+	mi := &file_hub_v1_hub_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8107,7 +8241,7 @@ func (x *DeleteOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOutputsResponse.ProtoReflect.Descriptor instead.
 func (*DeleteOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{119}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{120}
 }
 
 type Backend struct {
@@ -8126,7 +8260,7 @@ type Backend struct {
 
 func (x *Backend) Reset() {
 	*x = Backend{}
-	mi := &file_hub_v1_hub_proto_msgTypes[120]
+	mi := &file_hub_v1_hub_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8138,7 +8272,7 @@ func (x *Backend) String() string {
 func (*Backend) ProtoMessage() {}
 
 func (x *Backend) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[120]
+	mi := &file_hub_v1_hub_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8151,7 +8285,7 @@ func (x *Backend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backend.ProtoReflect.Descriptor instead.
 func (*Backend) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{120}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *Backend) GetName() string {
@@ -8204,7 +8338,7 @@ type ListBackendsRequest struct {
 
 func (x *ListBackendsRequest) Reset() {
 	*x = ListBackendsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[121]
+	mi := &file_hub_v1_hub_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8216,7 +8350,7 @@ func (x *ListBackendsRequest) String() string {
 func (*ListBackendsRequest) ProtoMessage() {}
 
 func (x *ListBackendsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[121]
+	mi := &file_hub_v1_hub_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8229,7 +8363,7 @@ func (x *ListBackendsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBackendsRequest.ProtoReflect.Descriptor instead.
 func (*ListBackendsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{121}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{122}
 }
 
 type ListBackendsResponse struct {
@@ -8241,7 +8375,7 @@ type ListBackendsResponse struct {
 
 func (x *ListBackendsResponse) Reset() {
 	*x = ListBackendsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[122]
+	mi := &file_hub_v1_hub_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8253,7 +8387,7 @@ func (x *ListBackendsResponse) String() string {
 func (*ListBackendsResponse) ProtoMessage() {}
 
 func (x *ListBackendsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[122]
+	mi := &file_hub_v1_hub_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8266,7 +8400,7 @@ func (x *ListBackendsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBackendsResponse.ProtoReflect.Descriptor instead.
 func (*ListBackendsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{122}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *ListBackendsResponse) GetBackends() []*Backend {
@@ -8286,7 +8420,7 @@ type MigrateRequest struct {
 
 func (x *MigrateRequest) Reset() {
 	*x = MigrateRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[123]
+	mi := &file_hub_v1_hub_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8298,7 +8432,7 @@ func (x *MigrateRequest) String() string {
 func (*MigrateRequest) ProtoMessage() {}
 
 func (x *MigrateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[123]
+	mi := &file_hub_v1_hub_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8311,7 +8445,7 @@ func (x *MigrateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MigrateRequest.ProtoReflect.Descriptor instead.
 func (*MigrateRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{123}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *MigrateRequest) GetFrom() string {
@@ -8336,7 +8470,7 @@ type GetMigrationRequest struct {
 
 func (x *GetMigrationRequest) Reset() {
 	*x = GetMigrationRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[124]
+	mi := &file_hub_v1_hub_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8348,7 +8482,7 @@ func (x *GetMigrationRequest) String() string {
 func (*GetMigrationRequest) ProtoMessage() {}
 
 func (x *GetMigrationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[124]
+	mi := &file_hub_v1_hub_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8361,7 +8495,7 @@ func (x *GetMigrationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMigrationRequest.ProtoReflect.Descriptor instead.
 func (*GetMigrationRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{124}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{125}
 }
 
 type Migration struct {
@@ -8382,7 +8516,7 @@ type Migration struct {
 
 func (x *Migration) Reset() {
 	*x = Migration{}
-	mi := &file_hub_v1_hub_proto_msgTypes[125]
+	mi := &file_hub_v1_hub_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8394,7 +8528,7 @@ func (x *Migration) String() string {
 func (*Migration) ProtoMessage() {}
 
 func (x *Migration) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[125]
+	mi := &file_hub_v1_hub_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8407,7 +8541,7 @@ func (x *Migration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Migration.ProtoReflect.Descriptor instead.
 func (*Migration) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{125}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *Migration) GetFrom() string {
@@ -8481,7 +8615,7 @@ type RotateKeyRequest struct {
 
 func (x *RotateKeyRequest) Reset() {
 	*x = RotateKeyRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[126]
+	mi := &file_hub_v1_hub_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8493,7 +8627,7 @@ func (x *RotateKeyRequest) String() string {
 func (*RotateKeyRequest) ProtoMessage() {}
 
 func (x *RotateKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[126]
+	mi := &file_hub_v1_hub_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8506,7 +8640,7 @@ func (x *RotateKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKeyRequest.ProtoReflect.Descriptor instead.
 func (*RotateKeyRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{126}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{127}
 }
 
 type RotateKeyResponse struct {
@@ -8519,7 +8653,7 @@ type RotateKeyResponse struct {
 
 func (x *RotateKeyResponse) Reset() {
 	*x = RotateKeyResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[127]
+	mi := &file_hub_v1_hub_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8531,7 +8665,7 @@ func (x *RotateKeyResponse) String() string {
 func (*RotateKeyResponse) ProtoMessage() {}
 
 func (x *RotateKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[127]
+	mi := &file_hub_v1_hub_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8544,7 +8678,7 @@ func (x *RotateKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKeyResponse.ProtoReflect.Descriptor instead.
 func (*RotateKeyResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{127}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *RotateKeyResponse) GetValues() int64 {
@@ -8572,7 +8706,7 @@ type ListTestsRequest struct {
 
 func (x *ListTestsRequest) Reset() {
 	*x = ListTestsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[128]
+	mi := &file_hub_v1_hub_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8584,7 +8718,7 @@ func (x *ListTestsRequest) String() string {
 func (*ListTestsRequest) ProtoMessage() {}
 
 func (x *ListTestsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[128]
+	mi := &file_hub_v1_hub_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8597,7 +8731,7 @@ func (x *ListTestsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTestsRequest.ProtoReflect.Descriptor instead.
 func (*ListTestsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{128}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *ListTestsRequest) GetRef() *ServiceRef {
@@ -8623,7 +8757,7 @@ type ListTestsResponse struct {
 
 func (x *ListTestsResponse) Reset() {
 	*x = ListTestsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[129]
+	mi := &file_hub_v1_hub_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8635,7 +8769,7 @@ func (x *ListTestsResponse) String() string {
 func (*ListTestsResponse) ProtoMessage() {}
 
 func (x *ListTestsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[129]
+	mi := &file_hub_v1_hub_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8648,7 +8782,7 @@ func (x *ListTestsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTestsResponse.ProtoReflect.Descriptor instead.
 func (*ListTestsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{129}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *ListTestsResponse) GetRuns() []*TestRun {
@@ -8681,7 +8815,7 @@ type TestRun struct {
 
 func (x *TestRun) Reset() {
 	*x = TestRun{}
-	mi := &file_hub_v1_hub_proto_msgTypes[130]
+	mi := &file_hub_v1_hub_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8693,7 +8827,7 @@ func (x *TestRun) String() string {
 func (*TestRun) ProtoMessage() {}
 
 func (x *TestRun) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[130]
+	mi := &file_hub_v1_hub_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8706,7 +8840,7 @@ func (x *TestRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestRun.ProtoReflect.Descriptor instead.
 func (*TestRun) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{130}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *TestRun) GetRevision() int64 {
@@ -8801,7 +8935,7 @@ type TestResult struct {
 
 func (x *TestResult) Reset() {
 	*x = TestResult{}
-	mi := &file_hub_v1_hub_proto_msgTypes[131]
+	mi := &file_hub_v1_hub_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8813,7 +8947,7 @@ func (x *TestResult) String() string {
 func (*TestResult) ProtoMessage() {}
 
 func (x *TestResult) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[131]
+	mi := &file_hub_v1_hub_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8826,7 +8960,7 @@ func (x *TestResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestResult.ProtoReflect.Descriptor instead.
 func (*TestResult) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{131}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *TestResult) GetNamespace() string {
@@ -8920,7 +9054,7 @@ type TestReport struct {
 
 func (x *TestReport) Reset() {
 	*x = TestReport{}
-	mi := &file_hub_v1_hub_proto_msgTypes[132]
+	mi := &file_hub_v1_hub_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8932,7 +9066,7 @@ func (x *TestReport) String() string {
 func (*TestReport) ProtoMessage() {}
 
 func (x *TestReport) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[132]
+	mi := &file_hub_v1_hub_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8945,7 +9079,7 @@ func (x *TestReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestReport.ProtoReflect.Descriptor instead.
 func (*TestReport) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{132}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *TestReport) GetTests() int32 {
@@ -9001,7 +9135,7 @@ type TestCase struct {
 
 func (x *TestCase) Reset() {
 	*x = TestCase{}
-	mi := &file_hub_v1_hub_proto_msgTypes[133]
+	mi := &file_hub_v1_hub_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9013,7 +9147,7 @@ func (x *TestCase) String() string {
 func (*TestCase) ProtoMessage() {}
 
 func (x *TestCase) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[133]
+	mi := &file_hub_v1_hub_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9026,7 +9160,7 @@ func (x *TestCase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestCase.ProtoReflect.Descriptor instead.
 func (*TestCase) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{133}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *TestCase) GetSuite() string {
@@ -9461,7 +9595,19 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\tresources\x18\x02 \x03(\tR\tresources\"U\n" +
 	"\x12DiffServiceRequest\x12)\n" +
 	"\x03ref\x18\x01 \x01(\v2\x17.axle.hub.v1.ServiceRefR\x03ref\x12\x14\n" +
-	"\x05fresh\x18\x02 \x01(\bR\x05fresh\"\xb6\x02\n" +
+	"\x05fresh\x18\x02 \x01(\bR\x05fresh\"\x8a\x02\n" +
+	"\x15PreviewServiceRequest\x12)\n" +
+	"\x03ref\x18\x01 \x01(\v2\x17.axle.hub.v1.ServiceRefR\x03ref\x12\x1d\n" +
+	"\n" +
+	"source_ref\x18\x02 \x01(\tR\tsourceRef\x12\x1a\n" +
+	"\brevision\x18\x03 \x01(\x03R\brevision\x12\x14\n" +
+	"\x05files\x18\x04 \x01(\fR\x05files\x12\x18\n" +
+	"\arequest\x18\x05 \x01(\x03R\arequest\x12\x1e\n" +
+	"\n" +
+	"repository\x18\x06 \x01(\tR\n" +
+	"repository\x12\x18\n" +
+	"\arefresh\x18\a \x01(\bR\arefresh\x12!\n" +
+	"\fchanged_only\x18\b \x01(\bR\vchangedOnly\"\xa7\x03\n" +
 	"\vServiceDiff\x12\x1c\n" +
 	"\trequested\x18\x01 \x01(\x03R\trequested\x12\x1a\n" +
 	"\banswered\x18\x02 \x01(\x03R\banswered\x12\x1a\n" +
@@ -9471,7 +9617,12 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x05error\x18\x06 \x01(\tR\x05error\x12@\n" +
 	"\vdifferences\x18\a \x03(\v2\x1e.axle.hub.v1.ServiceDifferenceR\vdifferences\x12\x1c\n" +
 	"\tunchanged\x18\b \x01(\x05R\tunchanged\x12\x19\n" +
-	"\bleft_out\x18\t \x01(\x05R\aleftOut\"\x92\x01\n" +
+	"\bleft_out\x18\t \x01(\x05R\aleftOut\x12\x1d\n" +
+	"\n" +
+	"same_files\x18\n" +
+	" \x01(\bR\tsameFiles\x12)\n" +
+	"\x10desired_revision\x18\v \x01(\tR\x0fdesiredRevision\x12%\n" +
+	"\x0edesired_number\x18\f \x01(\x03R\rdesiredNumber\"\x92\x01\n" +
 	"\x15ServiceDifferenceList\x12@\n" +
 	"\vdifferences\x18\x01 \x03(\v2\x1e.axle.hub.v1.ServiceDifferenceR\vdifferences\x12\x1c\n" +
 	"\tunchanged\x18\x02 \x01(\x05R\tunchanged\x12\x19\n" +
@@ -9812,7 +9963,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\bWebhooks\x12K\n" +
 	"\x04List\x12 .axle.hub.v1.ListWebhooksRequest\x1a!.axle.hub.v1.ListWebhooksResponse\x12H\n" +
 	"\x06Create\x12!.axle.hub.v1.CreateWebhookRequest\x1a\x1b.axle.hub.v1.CreatedWebhook\x12O\n" +
-	"\x06Delete\x12!.axle.hub.v1.DeleteWebhookRequest\x1a\".axle.hub.v1.DeleteWebhookResponse2\xf9\b\n" +
+	"\x06Delete\x12!.axle.hub.v1.DeleteWebhookRequest\x1a\".axle.hub.v1.DeleteWebhookResponse2\xc2\t\n" +
 	"\bServices\x12K\n" +
 	"\x04List\x12 .axle.hub.v1.ListServicesRequest\x1a!.axle.hub.v1.ListServicesResponse\x12;\n" +
 	"\x03Get\x12\x1e.axle.hub.v1.GetServiceRequest\x1a\x14.axle.hub.v1.Service\x12A\n" +
@@ -9825,7 +9976,8 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\bRollback\x12#.axle.hub.v1.RollbackServiceRequest\x1a\x14.axle.hub.v1.Service\x12V\n" +
 	"\rListRevisions\x12!.axle.hub.v1.ListRevisionsRequest\x1a\".axle.hub.v1.ListRevisionsResponse\x12F\n" +
 	"\fApprovePrune\x12 .axle.hub.v1.ApprovePruneRequest\x1a\x14.axle.hub.v1.Service\x12A\n" +
-	"\x04Diff\x12\x1f.axle.hub.v1.DiffServiceRequest\x1a\x18.axle.hub.v1.ServiceDiff\x12A\n" +
+	"\x04Diff\x12\x1f.axle.hub.v1.DiffServiceRequest\x1a\x18.axle.hub.v1.ServiceDiff\x12G\n" +
+	"\aPreview\x12\".axle.hub.v1.PreviewServiceRequest\x1a\x18.axle.hub.v1.ServiceDiff\x12A\n" +
 	"\x06Delete\x12!.axle.hub.v1.DeleteServiceRequest\x1a\x14.axle.hub.v1.Service\x12J\n" +
 	"\tListTests\x12\x1d.axle.hub.v1.ListTestsRequest\x1a\x1e.axle.hub.v1.ListTestsResponse\x12J\n" +
 	"\x06Config\x12$.axle.hub.v1.GetServiceConfigRequest\x1a\x1a.axle.hub.v1.ServiceConfig\x12G\n" +
@@ -9878,7 +10030,7 @@ func file_hub_v1_hub_proto_rawDescGZIP() []byte {
 	return file_hub_v1_hub_proto_rawDescData
 }
 
-var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 140)
+var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 141)
 var file_hub_v1_hub_proto_goTypes = []any{
 	(*ErrorDetail)(nil),                 // 0: axle.hub.v1.ErrorDetail
 	(*SetupRequest)(nil),                // 1: axle.hub.v1.SetupRequest
@@ -9943,98 +10095,99 @@ var file_hub_v1_hub_proto_goTypes = []any{
 	(*ApplyServiceResponse)(nil),        // 60: axle.hub.v1.ApplyServiceResponse
 	(*SyncServiceRequest)(nil),          // 61: axle.hub.v1.SyncServiceRequest
 	(*DiffServiceRequest)(nil),          // 62: axle.hub.v1.DiffServiceRequest
-	(*ServiceDiff)(nil),                 // 63: axle.hub.v1.ServiceDiff
-	(*ServiceDifferenceList)(nil),       // 64: axle.hub.v1.ServiceDifferenceList
-	(*ServiceDifference)(nil),           // 65: axle.hub.v1.ServiceDifference
-	(*PauseServiceRequest)(nil),         // 66: axle.hub.v1.PauseServiceRequest
-	(*ResumeServiceRequest)(nil),        // 67: axle.hub.v1.ResumeServiceRequest
-	(*RollbackServiceRequest)(nil),      // 68: axle.hub.v1.RollbackServiceRequest
-	(*ListRevisionsRequest)(nil),        // 69: axle.hub.v1.ListRevisionsRequest
-	(*ListRevisionsResponse)(nil),       // 70: axle.hub.v1.ListRevisionsResponse
-	(*Revision)(nil),                    // 71: axle.hub.v1.Revision
-	(*ApprovePruneRequest)(nil),         // 72: axle.hub.v1.ApprovePruneRequest
-	(*DeleteServiceRequest)(nil),        // 73: axle.hub.v1.DeleteServiceRequest
-	(*Token)(nil),                       // 74: axle.hub.v1.Token
-	(*CreatedToken)(nil),                // 75: axle.hub.v1.CreatedToken
-	(*ListTokensRequest)(nil),           // 76: axle.hub.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),          // 77: axle.hub.v1.ListTokensResponse
-	(*CreateTokenRequest)(nil),          // 78: axle.hub.v1.CreateTokenRequest
-	(*CreateBootstrapTokenRequest)(nil), // 79: axle.hub.v1.CreateBootstrapTokenRequest
-	(*RevokeTokenRequest)(nil),          // 80: axle.hub.v1.RevokeTokenRequest
-	(*RevokeTokenResponse)(nil),         // 81: axle.hub.v1.RevokeTokenResponse
-	(*Event)(nil),                       // 82: axle.hub.v1.Event
-	(*ListEventsRequest)(nil),           // 83: axle.hub.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),          // 84: axle.hub.v1.ListEventsResponse
-	(*GetSyncWindowsRequest)(nil),       // 85: axle.hub.v1.GetSyncWindowsRequest
-	(*SyncWindowList)(nil),              // 86: axle.hub.v1.SyncWindowList
-	(*HubStatusRequest)(nil),            // 87: axle.hub.v1.HubStatusRequest
-	(*HubStatus)(nil),                   // 88: axle.hub.v1.HubStatus
-	(*Replica)(nil),                     // 89: axle.hub.v1.Replica
-	(*DrainRequest)(nil),                // 90: axle.hub.v1.DrainRequest
-	(*DrainResponse)(nil),               // 91: axle.hub.v1.DrainResponse
-	(*RotateSigningKeyRequest)(nil),     // 92: axle.hub.v1.RotateSigningKeyRequest
-	(*RotateSigningKeyResponse)(nil),    // 93: axle.hub.v1.RotateSigningKeyResponse
-	(*ConfirmRestoreRequest)(nil),       // 94: axle.hub.v1.ConfirmRestoreRequest
-	(*ConfirmRestoreResponse)(nil),      // 95: axle.hub.v1.ConfirmRestoreResponse
-	(*UpgradeStatusRequest)(nil),        // 96: axle.hub.v1.UpgradeStatusRequest
-	(*StartUpgradeRequest)(nil),         // 97: axle.hub.v1.StartUpgradeRequest
-	(*PauseUpgradeRequest)(nil),         // 98: axle.hub.v1.PauseUpgradeRequest
-	(*ResumeUpgradeRequest)(nil),        // 99: axle.hub.v1.ResumeUpgradeRequest
-	(*AbortUpgradeRequest)(nil),         // 100: axle.hub.v1.AbortUpgradeRequest
-	(*AgentUpgrade)(nil),                // 101: axle.hub.v1.AgentUpgrade
-	(*AgentUpgradeTarget)(nil),          // 102: axle.hub.v1.AgentUpgradeTarget
-	(*GetServiceConfigRequest)(nil),     // 103: axle.hub.v1.GetServiceConfigRequest
-	(*ServiceConfig)(nil),               // 104: axle.hub.v1.ServiceConfig
-	(*ConfigValue)(nil),                 // 105: axle.hub.v1.ConfigValue
-	(*ConfigLayer)(nil),                 // 106: axle.hub.v1.ConfigLayer
-	(*Context)(nil),                     // 107: axle.hub.v1.Context
-	(*ListContextsRequest)(nil),         // 108: axle.hub.v1.ListContextsRequest
-	(*ListContextsResponse)(nil),        // 109: axle.hub.v1.ListContextsResponse
-	(*GetContextRequest)(nil),           // 110: axle.hub.v1.GetContextRequest
-	(*CreateContextRequest)(nil),        // 111: axle.hub.v1.CreateContextRequest
-	(*UpdateContextRequest)(nil),        // 112: axle.hub.v1.UpdateContextRequest
-	(*DeleteContextRequest)(nil),        // 113: axle.hub.v1.DeleteContextRequest
-	(*DeleteContextResponse)(nil),       // 114: axle.hub.v1.DeleteContextResponse
-	(*ListOutputsRequest)(nil),          // 115: axle.hub.v1.ListOutputsRequest
-	(*ListOutputsResponse)(nil),         // 116: axle.hub.v1.ListOutputsResponse
-	(*PutOutputsRequest)(nil),           // 117: axle.hub.v1.PutOutputsRequest
-	(*DeleteOutputsRequest)(nil),        // 118: axle.hub.v1.DeleteOutputsRequest
-	(*DeleteOutputsResponse)(nil),       // 119: axle.hub.v1.DeleteOutputsResponse
-	(*Backend)(nil),                     // 120: axle.hub.v1.Backend
-	(*ListBackendsRequest)(nil),         // 121: axle.hub.v1.ListBackendsRequest
-	(*ListBackendsResponse)(nil),        // 122: axle.hub.v1.ListBackendsResponse
-	(*MigrateRequest)(nil),              // 123: axle.hub.v1.MigrateRequest
-	(*GetMigrationRequest)(nil),         // 124: axle.hub.v1.GetMigrationRequest
-	(*Migration)(nil),                   // 125: axle.hub.v1.Migration
-	(*RotateKeyRequest)(nil),            // 126: axle.hub.v1.RotateKeyRequest
-	(*RotateKeyResponse)(nil),           // 127: axle.hub.v1.RotateKeyResponse
-	(*ListTestsRequest)(nil),            // 128: axle.hub.v1.ListTestsRequest
-	(*ListTestsResponse)(nil),           // 129: axle.hub.v1.ListTestsResponse
-	(*TestRun)(nil),                     // 130: axle.hub.v1.TestRun
-	(*TestResult)(nil),                  // 131: axle.hub.v1.TestResult
-	(*TestReport)(nil),                  // 132: axle.hub.v1.TestReport
-	(*TestCase)(nil),                    // 133: axle.hub.v1.TestCase
-	nil,                                 // 134: axle.hub.v1.Cluster.TagsEntry
-	nil,                                 // 135: axle.hub.v1.ListClustersRequest.TagsEntry
-	nil,                                 // 136: axle.hub.v1.CreateClusterRequest.TagsEntry
-	nil,                                 // 137: axle.hub.v1.UpdateClusterRequest.TagsEntry
-	nil,                                 // 138: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	nil,                                 // 139: axle.hub.v1.Context.SecretsEntry
-	(*SyncWindow)(nil),                  // 140: axle.hub.v1.SyncWindow
-	(*ServiceSpec)(nil),                 // 141: axle.hub.v1.ServiceSpec
+	(*PreviewServiceRequest)(nil),       // 63: axle.hub.v1.PreviewServiceRequest
+	(*ServiceDiff)(nil),                 // 64: axle.hub.v1.ServiceDiff
+	(*ServiceDifferenceList)(nil),       // 65: axle.hub.v1.ServiceDifferenceList
+	(*ServiceDifference)(nil),           // 66: axle.hub.v1.ServiceDifference
+	(*PauseServiceRequest)(nil),         // 67: axle.hub.v1.PauseServiceRequest
+	(*ResumeServiceRequest)(nil),        // 68: axle.hub.v1.ResumeServiceRequest
+	(*RollbackServiceRequest)(nil),      // 69: axle.hub.v1.RollbackServiceRequest
+	(*ListRevisionsRequest)(nil),        // 70: axle.hub.v1.ListRevisionsRequest
+	(*ListRevisionsResponse)(nil),       // 71: axle.hub.v1.ListRevisionsResponse
+	(*Revision)(nil),                    // 72: axle.hub.v1.Revision
+	(*ApprovePruneRequest)(nil),         // 73: axle.hub.v1.ApprovePruneRequest
+	(*DeleteServiceRequest)(nil),        // 74: axle.hub.v1.DeleteServiceRequest
+	(*Token)(nil),                       // 75: axle.hub.v1.Token
+	(*CreatedToken)(nil),                // 76: axle.hub.v1.CreatedToken
+	(*ListTokensRequest)(nil),           // 77: axle.hub.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),          // 78: axle.hub.v1.ListTokensResponse
+	(*CreateTokenRequest)(nil),          // 79: axle.hub.v1.CreateTokenRequest
+	(*CreateBootstrapTokenRequest)(nil), // 80: axle.hub.v1.CreateBootstrapTokenRequest
+	(*RevokeTokenRequest)(nil),          // 81: axle.hub.v1.RevokeTokenRequest
+	(*RevokeTokenResponse)(nil),         // 82: axle.hub.v1.RevokeTokenResponse
+	(*Event)(nil),                       // 83: axle.hub.v1.Event
+	(*ListEventsRequest)(nil),           // 84: axle.hub.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),          // 85: axle.hub.v1.ListEventsResponse
+	(*GetSyncWindowsRequest)(nil),       // 86: axle.hub.v1.GetSyncWindowsRequest
+	(*SyncWindowList)(nil),              // 87: axle.hub.v1.SyncWindowList
+	(*HubStatusRequest)(nil),            // 88: axle.hub.v1.HubStatusRequest
+	(*HubStatus)(nil),                   // 89: axle.hub.v1.HubStatus
+	(*Replica)(nil),                     // 90: axle.hub.v1.Replica
+	(*DrainRequest)(nil),                // 91: axle.hub.v1.DrainRequest
+	(*DrainResponse)(nil),               // 92: axle.hub.v1.DrainResponse
+	(*RotateSigningKeyRequest)(nil),     // 93: axle.hub.v1.RotateSigningKeyRequest
+	(*RotateSigningKeyResponse)(nil),    // 94: axle.hub.v1.RotateSigningKeyResponse
+	(*ConfirmRestoreRequest)(nil),       // 95: axle.hub.v1.ConfirmRestoreRequest
+	(*ConfirmRestoreResponse)(nil),      // 96: axle.hub.v1.ConfirmRestoreResponse
+	(*UpgradeStatusRequest)(nil),        // 97: axle.hub.v1.UpgradeStatusRequest
+	(*StartUpgradeRequest)(nil),         // 98: axle.hub.v1.StartUpgradeRequest
+	(*PauseUpgradeRequest)(nil),         // 99: axle.hub.v1.PauseUpgradeRequest
+	(*ResumeUpgradeRequest)(nil),        // 100: axle.hub.v1.ResumeUpgradeRequest
+	(*AbortUpgradeRequest)(nil),         // 101: axle.hub.v1.AbortUpgradeRequest
+	(*AgentUpgrade)(nil),                // 102: axle.hub.v1.AgentUpgrade
+	(*AgentUpgradeTarget)(nil),          // 103: axle.hub.v1.AgentUpgradeTarget
+	(*GetServiceConfigRequest)(nil),     // 104: axle.hub.v1.GetServiceConfigRequest
+	(*ServiceConfig)(nil),               // 105: axle.hub.v1.ServiceConfig
+	(*ConfigValue)(nil),                 // 106: axle.hub.v1.ConfigValue
+	(*ConfigLayer)(nil),                 // 107: axle.hub.v1.ConfigLayer
+	(*Context)(nil),                     // 108: axle.hub.v1.Context
+	(*ListContextsRequest)(nil),         // 109: axle.hub.v1.ListContextsRequest
+	(*ListContextsResponse)(nil),        // 110: axle.hub.v1.ListContextsResponse
+	(*GetContextRequest)(nil),           // 111: axle.hub.v1.GetContextRequest
+	(*CreateContextRequest)(nil),        // 112: axle.hub.v1.CreateContextRequest
+	(*UpdateContextRequest)(nil),        // 113: axle.hub.v1.UpdateContextRequest
+	(*DeleteContextRequest)(nil),        // 114: axle.hub.v1.DeleteContextRequest
+	(*DeleteContextResponse)(nil),       // 115: axle.hub.v1.DeleteContextResponse
+	(*ListOutputsRequest)(nil),          // 116: axle.hub.v1.ListOutputsRequest
+	(*ListOutputsResponse)(nil),         // 117: axle.hub.v1.ListOutputsResponse
+	(*PutOutputsRequest)(nil),           // 118: axle.hub.v1.PutOutputsRequest
+	(*DeleteOutputsRequest)(nil),        // 119: axle.hub.v1.DeleteOutputsRequest
+	(*DeleteOutputsResponse)(nil),       // 120: axle.hub.v1.DeleteOutputsResponse
+	(*Backend)(nil),                     // 121: axle.hub.v1.Backend
+	(*ListBackendsRequest)(nil),         // 122: axle.hub.v1.ListBackendsRequest
+	(*ListBackendsResponse)(nil),        // 123: axle.hub.v1.ListBackendsResponse
+	(*MigrateRequest)(nil),              // 124: axle.hub.v1.MigrateRequest
+	(*GetMigrationRequest)(nil),         // 125: axle.hub.v1.GetMigrationRequest
+	(*Migration)(nil),                   // 126: axle.hub.v1.Migration
+	(*RotateKeyRequest)(nil),            // 127: axle.hub.v1.RotateKeyRequest
+	(*RotateKeyResponse)(nil),           // 128: axle.hub.v1.RotateKeyResponse
+	(*ListTestsRequest)(nil),            // 129: axle.hub.v1.ListTestsRequest
+	(*ListTestsResponse)(nil),           // 130: axle.hub.v1.ListTestsResponse
+	(*TestRun)(nil),                     // 131: axle.hub.v1.TestRun
+	(*TestResult)(nil),                  // 132: axle.hub.v1.TestResult
+	(*TestReport)(nil),                  // 133: axle.hub.v1.TestReport
+	(*TestCase)(nil),                    // 134: axle.hub.v1.TestCase
+	nil,                                 // 135: axle.hub.v1.Cluster.TagsEntry
+	nil,                                 // 136: axle.hub.v1.ListClustersRequest.TagsEntry
+	nil,                                 // 137: axle.hub.v1.CreateClusterRequest.TagsEntry
+	nil,                                 // 138: axle.hub.v1.UpdateClusterRequest.TagsEntry
+	nil,                                 // 139: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	nil,                                 // 140: axle.hub.v1.Context.SecretsEntry
+	(*SyncWindow)(nil),                  // 141: axle.hub.v1.SyncWindow
+	(*ServiceSpec)(nil),                 // 142: axle.hub.v1.ServiceSpec
 }
 var file_hub_v1_hub_proto_depIdxs = []int32{
 	5,   // 0: axle.hub.v1.Project.limits:type_name -> axle.hub.v1.ProjectLimits
-	140, // 1: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	141, // 1: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
 	4,   // 2: axle.hub.v1.ListProjectsResponse.projects:type_name -> axle.hub.v1.Project
 	5,   // 3: axle.hub.v1.CreateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
 	5,   // 4: axle.hub.v1.UpdateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
-	134, // 5: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
-	135, // 6: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
+	135, // 5: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
+	136, // 6: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
 	13,  // 7: axle.hub.v1.ListClustersResponse.clusters:type_name -> axle.hub.v1.Cluster
-	136, // 8: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
+	137, // 8: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
 	13,  // 9: axle.hub.v1.CreateClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
-	137, // 10: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
+	138, // 10: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
 	26,  // 11: axle.hub.v1.Repository.heads:type_name -> axle.hub.v1.Head
 	24,  // 12: axle.hub.v1.Repository.options:type_name -> axle.hub.v1.RepositoryOptions
 	25,  // 13: axle.hub.v1.RepositoryOptions.verify:type_name -> axle.hub.v1.Verification
@@ -10045,7 +10198,7 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	24,  // 18: axle.hub.v1.UpdateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
 	36,  // 19: axle.hub.v1.ListWebhooksResponse.webhooks:type_name -> axle.hub.v1.Webhook
 	36,  // 20: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
-	141, // 21: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
+	142, // 21: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
 	45,  // 22: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
 	46,  // 23: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
 	49,  // 24: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
@@ -10059,183 +10212,186 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	43,  // 32: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
 	53,  // 33: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
 	53,  // 34: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	141, // 35: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	142, // 35: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
 	53,  // 36: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	141, // 37: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	142, // 37: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
 	53,  // 38: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	141, // 39: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	142, // 39: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
 	43,  // 40: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
 	53,  // 41: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
 	53,  // 42: axle.hub.v1.DiffServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	65,  // 43: axle.hub.v1.ServiceDiff.differences:type_name -> axle.hub.v1.ServiceDifference
-	65,  // 44: axle.hub.v1.ServiceDifferenceList.differences:type_name -> axle.hub.v1.ServiceDifference
-	53,  // 45: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	53,  // 46: axle.hub.v1.ResumeServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	53,  // 47: axle.hub.v1.RollbackServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	53,  // 48: axle.hub.v1.ListRevisionsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	71,  // 49: axle.hub.v1.ListRevisionsResponse.revisions:type_name -> axle.hub.v1.Revision
-	44,  // 50: axle.hub.v1.Revision.sources:type_name -> axle.hub.v1.ServiceSource
-	53,  // 51: axle.hub.v1.ApprovePruneRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	53,  // 52: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	74,  // 53: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
-	74,  // 54: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
-	138, // 55: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	82,  // 56: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
-	140, // 57: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
-	89,  // 58: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
-	102, // 59: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
-	53,  // 60: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	105, // 61: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
-	106, // 62: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
-	139, // 63: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
-	107, // 64: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
-	107, // 65: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
-	107, // 66: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
-	107, // 67: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
-	107, // 68: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
-	120, // 69: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
-	53,  // 70: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	130, // 71: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
-	131, // 72: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
-	132, // 73: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
-	133, // 74: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
-	1,   // 75: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
-	2,   // 76: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
-	6,   // 77: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
-	8,   // 78: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
-	9,   // 79: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
-	10,  // 80: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
-	11,  // 81: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
-	14,  // 82: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
-	16,  // 83: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
-	17,  // 84: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
-	19,  // 85: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
-	20,  // 86: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
-	21,  // 87: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
-	27,  // 88: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
-	29,  // 89: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
-	31,  // 90: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
-	32,  // 91: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
-	33,  // 92: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
-	34,  // 93: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
-	37,  // 94: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
-	39,  // 95: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
-	41,  // 96: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
-	54,  // 97: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
-	56,  // 98: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
-	57,  // 99: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
-	58,  // 100: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
-	59,  // 101: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
-	61,  // 102: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
-	66,  // 103: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
-	67,  // 104: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
-	68,  // 105: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
-	69,  // 106: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
-	72,  // 107: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
-	62,  // 108: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
-	73,  // 109: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
-	128, // 110: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
-	103, // 111: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
-	50,  // 112: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
-	108, // 113: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
-	110, // 114: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
-	111, // 115: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
-	112, // 116: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
-	113, // 117: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
-	115, // 118: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
-	117, // 119: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
-	118, // 120: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
-	121, // 121: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
-	123, // 122: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
-	124, // 123: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
-	126, // 124: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
-	76,  // 125: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
-	78,  // 126: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
-	79,  // 127: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
-	80,  // 128: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
-	83,  // 129: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
-	96,  // 130: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
-	97,  // 131: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
-	98,  // 132: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
-	99,  // 133: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
-	100, // 134: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
-	87,  // 135: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
-	94,  // 136: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
-	90,  // 137: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
-	92,  // 138: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
-	85,  // 139: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
-	86,  // 140: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
-	75,  // 141: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
-	3,   // 142: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
-	7,   // 143: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
-	4,   // 144: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
-	4,   // 145: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
-	4,   // 146: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
-	12,  // 147: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
-	15,  // 148: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
-	13,  // 149: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
-	18,  // 150: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
-	13,  // 151: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
-	13,  // 152: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
-	22,  // 153: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
-	28,  // 154: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
-	23,  // 155: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
-	23,  // 156: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
-	23,  // 157: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
-	23,  // 158: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
-	35,  // 159: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
-	38,  // 160: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
-	40,  // 161: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
-	42,  // 162: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
-	55,  // 163: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
-	43,  // 164: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
-	43,  // 165: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
-	43,  // 166: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
-	60,  // 167: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
-	43,  // 168: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
-	43,  // 169: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
-	43,  // 170: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
-	43,  // 171: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
-	70,  // 172: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
-	43,  // 173: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
-	63,  // 174: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
-	43,  // 175: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
-	129, // 176: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
-	104, // 177: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
-	51,  // 178: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
-	109, // 179: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
-	107, // 180: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
-	107, // 181: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
-	107, // 182: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
-	114, // 183: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
-	116, // 184: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
-	107, // 185: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
-	119, // 186: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
-	122, // 187: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
-	125, // 188: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
-	125, // 189: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
-	127, // 190: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
-	77,  // 191: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
-	75,  // 192: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
-	75,  // 193: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
-	81,  // 194: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
-	84,  // 195: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
-	101, // 196: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
-	101, // 197: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	101, // 198: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	101, // 199: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	101, // 200: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	88,  // 201: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
-	95,  // 202: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
-	91,  // 203: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
-	93,  // 204: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
-	86,  // 205: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	86,  // 206: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	141, // [141:207] is the sub-list for method output_type
-	75,  // [75:141] is the sub-list for method input_type
-	75,  // [75:75] is the sub-list for extension type_name
-	75,  // [75:75] is the sub-list for extension extendee
-	0,   // [0:75] is the sub-list for field type_name
+	53,  // 43: axle.hub.v1.PreviewServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	66,  // 44: axle.hub.v1.ServiceDiff.differences:type_name -> axle.hub.v1.ServiceDifference
+	66,  // 45: axle.hub.v1.ServiceDifferenceList.differences:type_name -> axle.hub.v1.ServiceDifference
+	53,  // 46: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	53,  // 47: axle.hub.v1.ResumeServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	53,  // 48: axle.hub.v1.RollbackServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	53,  // 49: axle.hub.v1.ListRevisionsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	72,  // 50: axle.hub.v1.ListRevisionsResponse.revisions:type_name -> axle.hub.v1.Revision
+	44,  // 51: axle.hub.v1.Revision.sources:type_name -> axle.hub.v1.ServiceSource
+	53,  // 52: axle.hub.v1.ApprovePruneRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	53,  // 53: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	75,  // 54: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
+	75,  // 55: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
+	139, // 56: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	83,  // 57: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
+	141, // 58: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	90,  // 59: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
+	103, // 60: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
+	53,  // 61: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	106, // 62: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
+	107, // 63: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
+	140, // 64: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
+	108, // 65: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
+	108, // 66: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
+	108, // 67: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
+	108, // 68: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
+	108, // 69: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
+	121, // 70: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
+	53,  // 71: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	131, // 72: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
+	132, // 73: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
+	133, // 74: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
+	134, // 75: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
+	1,   // 76: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
+	2,   // 77: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
+	6,   // 78: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
+	8,   // 79: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
+	9,   // 80: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
+	10,  // 81: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
+	11,  // 82: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
+	14,  // 83: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
+	16,  // 84: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
+	17,  // 85: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
+	19,  // 86: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
+	20,  // 87: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
+	21,  // 88: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
+	27,  // 89: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
+	29,  // 90: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
+	31,  // 91: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
+	32,  // 92: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
+	33,  // 93: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
+	34,  // 94: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
+	37,  // 95: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
+	39,  // 96: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
+	41,  // 97: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
+	54,  // 98: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
+	56,  // 99: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
+	57,  // 100: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
+	58,  // 101: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
+	59,  // 102: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
+	61,  // 103: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
+	67,  // 104: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
+	68,  // 105: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
+	69,  // 106: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
+	70,  // 107: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
+	73,  // 108: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
+	62,  // 109: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
+	63,  // 110: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
+	74,  // 111: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
+	129, // 112: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
+	104, // 113: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
+	50,  // 114: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
+	109, // 115: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
+	111, // 116: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
+	112, // 117: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
+	113, // 118: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
+	114, // 119: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
+	116, // 120: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
+	118, // 121: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
+	119, // 122: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
+	122, // 123: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
+	124, // 124: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
+	125, // 125: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
+	127, // 126: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
+	77,  // 127: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
+	79,  // 128: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
+	80,  // 129: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
+	81,  // 130: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
+	84,  // 131: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
+	97,  // 132: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
+	98,  // 133: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
+	99,  // 134: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
+	100, // 135: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
+	101, // 136: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
+	88,  // 137: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
+	95,  // 138: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
+	91,  // 139: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
+	93,  // 140: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
+	86,  // 141: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
+	87,  // 142: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
+	76,  // 143: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
+	3,   // 144: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
+	7,   // 145: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
+	4,   // 146: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
+	4,   // 147: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
+	4,   // 148: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
+	12,  // 149: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
+	15,  // 150: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
+	13,  // 151: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
+	18,  // 152: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
+	13,  // 153: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
+	13,  // 154: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
+	22,  // 155: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
+	28,  // 156: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
+	23,  // 157: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
+	23,  // 158: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
+	23,  // 159: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
+	23,  // 160: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
+	35,  // 161: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
+	38,  // 162: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
+	40,  // 163: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
+	42,  // 164: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
+	55,  // 165: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
+	43,  // 166: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
+	43,  // 167: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
+	43,  // 168: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
+	60,  // 169: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
+	43,  // 170: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
+	43,  // 171: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
+	43,  // 172: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
+	43,  // 173: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
+	71,  // 174: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
+	43,  // 175: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
+	64,  // 176: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
+	64,  // 177: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
+	43,  // 178: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
+	130, // 179: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
+	105, // 180: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
+	51,  // 181: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
+	110, // 182: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
+	108, // 183: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
+	108, // 184: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
+	108, // 185: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
+	115, // 186: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
+	117, // 187: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
+	108, // 188: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
+	120, // 189: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
+	123, // 190: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
+	126, // 191: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
+	126, // 192: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
+	128, // 193: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
+	78,  // 194: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
+	76,  // 195: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
+	76,  // 196: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
+	82,  // 197: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
+	85,  // 198: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
+	102, // 199: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
+	102, // 200: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	102, // 201: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	102, // 202: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	102, // 203: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	89,  // 204: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
+	96,  // 205: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
+	92,  // 206: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
+	94,  // 207: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
+	87,  // 208: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	87,  // 209: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	143, // [143:210] is the sub-list for method output_type
+	76,  // [76:143] is the sub-list for method input_type
+	76,  // [76:76] is the sub-list for extension type_name
+	76,  // [76:76] is the sub-list for extension extendee
+	0,   // [0:76] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_hub_proto_init() }
@@ -10251,7 +10407,7 @@ func file_hub_v1_hub_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_hub_proto_rawDesc), len(file_hub_v1_hub_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   140,
+			NumMessages:   141,
 			NumExtensions: 0,
 			NumServices:   13,
 		},

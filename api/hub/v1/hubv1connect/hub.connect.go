@@ -134,6 +134,8 @@ const (
 	ServicesApprovePruneProcedure = "/axle.hub.v1.Services/ApprovePrune"
 	// ServicesDiffProcedure is the fully-qualified name of the Services's Diff RPC.
 	ServicesDiffProcedure = "/axle.hub.v1.Services/Diff"
+	// ServicesPreviewProcedure is the fully-qualified name of the Services's Preview RPC.
+	ServicesPreviewProcedure = "/axle.hub.v1.Services/Preview"
 	// ServicesDeleteProcedure is the fully-qualified name of the Services's Delete RPC.
 	ServicesDeleteProcedure = "/axle.hub.v1.Services/Delete"
 	// ServicesListTestsProcedure is the fully-qualified name of the Services's ListTests RPC.
@@ -1025,6 +1027,10 @@ type ServicesClient interface {
 	// Diff returns what applying the service would change, as its agent last
 	// worked it out, and may ask the agent to do so again.
 	Diff(context.Context, *connect.Request[v1.DiffServiceRequest]) (*connect.Response[v1.ServiceDiff], error)
+	// Preview asks the agent what would change if the service were made of
+	// something else: another ref, an earlier revision, or files of the caller.
+	// Nothing is stored of it but the question, for an hour.
+	Preview(context.Context, *connect.Request[v1.PreviewServiceRequest]) (*connect.Response[v1.ServiceDiff], error)
 	Delete(context.Context, *connect.Request[v1.DeleteServiceRequest]) (*connect.Response[v1.Service], error)
 	// ListTests returns how a service's tests ran, newest revision first.
 	ListTests(context.Context, *connect.Request[v1.ListTestsRequest]) (*connect.Response[v1.ListTestsResponse], error)
@@ -1119,6 +1125,12 @@ func NewServicesClient(httpClient connect.HTTPClient, baseURL string, opts ...co
 			connect.WithSchema(servicesMethods.ByName("Diff")),
 			connect.WithClientOptions(opts...),
 		),
+		preview: connect.NewClient[v1.PreviewServiceRequest, v1.ServiceDiff](
+			httpClient,
+			baseURL+ServicesPreviewProcedure,
+			connect.WithSchema(servicesMethods.ByName("Preview")),
+			connect.WithClientOptions(opts...),
+		),
 		delete: connect.NewClient[v1.DeleteServiceRequest, v1.Service](
 			httpClient,
 			baseURL+ServicesDeleteProcedure,
@@ -1160,6 +1172,7 @@ type servicesClient struct {
 	listRevisions *connect.Client[v1.ListRevisionsRequest, v1.ListRevisionsResponse]
 	approvePrune  *connect.Client[v1.ApprovePruneRequest, v1.Service]
 	diff          *connect.Client[v1.DiffServiceRequest, v1.ServiceDiff]
+	preview       *connect.Client[v1.PreviewServiceRequest, v1.ServiceDiff]
 	delete        *connect.Client[v1.DeleteServiceRequest, v1.Service]
 	listTests     *connect.Client[v1.ListTestsRequest, v1.ListTestsResponse]
 	config        *connect.Client[v1.GetServiceConfigRequest, v1.ServiceConfig]
@@ -1226,6 +1239,11 @@ func (c *servicesClient) Diff(ctx context.Context, req *connect.Request[v1.DiffS
 	return c.diff.CallUnary(ctx, req)
 }
 
+// Preview calls axle.hub.v1.Services.Preview.
+func (c *servicesClient) Preview(ctx context.Context, req *connect.Request[v1.PreviewServiceRequest]) (*connect.Response[v1.ServiceDiff], error) {
+	return c.preview.CallUnary(ctx, req)
+}
+
 // Delete calls axle.hub.v1.Services.Delete.
 func (c *servicesClient) Delete(ctx context.Context, req *connect.Request[v1.DeleteServiceRequest]) (*connect.Response[v1.Service], error) {
 	return c.delete.CallUnary(ctx, req)
@@ -1265,6 +1283,10 @@ type ServicesHandler interface {
 	// Diff returns what applying the service would change, as its agent last
 	// worked it out, and may ask the agent to do so again.
 	Diff(context.Context, *connect.Request[v1.DiffServiceRequest]) (*connect.Response[v1.ServiceDiff], error)
+	// Preview asks the agent what would change if the service were made of
+	// something else: another ref, an earlier revision, or files of the caller.
+	// Nothing is stored of it but the question, for an hour.
+	Preview(context.Context, *connect.Request[v1.PreviewServiceRequest]) (*connect.Response[v1.ServiceDiff], error)
 	Delete(context.Context, *connect.Request[v1.DeleteServiceRequest]) (*connect.Response[v1.Service], error)
 	// ListTests returns how a service's tests ran, newest revision first.
 	ListTests(context.Context, *connect.Request[v1.ListTestsRequest]) (*connect.Response[v1.ListTestsResponse], error)
@@ -1355,6 +1377,12 @@ func NewServicesHandler(svc ServicesHandler, opts ...connect.HandlerOption) (str
 		connect.WithSchema(servicesMethods.ByName("Diff")),
 		connect.WithHandlerOptions(opts...),
 	)
+	servicesPreviewHandler := connect.NewUnaryHandler(
+		ServicesPreviewProcedure,
+		svc.Preview,
+		connect.WithSchema(servicesMethods.ByName("Preview")),
+		connect.WithHandlerOptions(opts...),
+	)
 	servicesDeleteHandler := connect.NewUnaryHandler(
 		ServicesDeleteProcedure,
 		svc.Delete,
@@ -1405,6 +1433,8 @@ func NewServicesHandler(svc ServicesHandler, opts ...connect.HandlerOption) (str
 			servicesApprovePruneHandler.ServeHTTP(w, r)
 		case ServicesDiffProcedure:
 			servicesDiffHandler.ServeHTTP(w, r)
+		case ServicesPreviewProcedure:
+			servicesPreviewHandler.ServeHTTP(w, r)
 		case ServicesDeleteProcedure:
 			servicesDeleteHandler.ServeHTTP(w, r)
 		case ServicesListTestsProcedure:
@@ -1468,6 +1498,10 @@ func (UnimplementedServicesHandler) ApprovePrune(context.Context, *connect.Reque
 
 func (UnimplementedServicesHandler) Diff(context.Context, *connect.Request[v1.DiffServiceRequest]) (*connect.Response[v1.ServiceDiff], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Services.Diff is not implemented"))
+}
+
+func (UnimplementedServicesHandler) Preview(context.Context, *connect.Request[v1.PreviewServiceRequest]) (*connect.Response[v1.ServiceDiff], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Services.Preview is not implemented"))
 }
 
 func (UnimplementedServicesHandler) Delete(context.Context, *connect.Request[v1.DeleteServiceRequest]) (*connect.Response[v1.Service], error) {

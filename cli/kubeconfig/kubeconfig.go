@@ -1,4 +1,8 @@
-package cli
+// Package kubeconfig changes kubeconfig files that other programs change too: it
+// waits for kubectl's lock, writes whole files, and leaves everything that is not
+// of the merged context as it is. cli's clusters kubeconfig calls it; it asks no
+// hub and no cluster.
+package kubeconfig
 
 import (
 	"context"
@@ -21,16 +25,17 @@ import (
 // for.
 const lockWithin = 5 * time.Second
 
-// mergeKubeconfig adds a context to the user's own kubeconfig and makes it the
-// current one. Everything else in there stays as it is.
-func (a *app) mergeKubeconfig(ctx context.Context, added *clientcmdapi.Config) error {
+// Merge adds a context to the user's own kubeconfig, makes it the current one and
+// returns where that is. Everything else in there stays as it is. Conflict: the
+// name is of another cluster there.
+func Merge(ctx context.Context, added *clientcmdapi.Config) (where string, err error) {
 	path := clientcmd.NewDefaultPathOptions().GetDefaultFilename()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return errcode.New(errcode.Invalid, "write %s: %w", path, err)
+		return "", errcode.New(errcode.Invalid, "write %s: %w", path, err)
 	}
-	unlock, err := lockKubeconfig(ctx, path)
+	unlock, err := lock(ctx, path)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer unlock()
 	config, err := clientcmd.LoadFromFile(path)
@@ -38,19 +43,15 @@ func (a *app) mergeKubeconfig(ctx context.Context, added *clientcmdapi.Config) e
 		config, err = clientcmdapi.NewConfig(), nil
 	}
 	if err != nil {
-		return errcode.New(errcode.Invalid, "read %s: %w", path, err)
+		return "", errcode.New(errcode.Invalid, "read %s: %w", path, err)
 	}
 	name := added.CurrentContext
 	if err := foreign(config, added, name); err != nil {
-		return errcode.New(errcode.Conflict, "%s: %w; choose another name with --name", path, err)
+		return "", errcode.New(errcode.Conflict, "%s: %w; choose another name with --name", path, err)
 	}
 	config.Clusters[name], config.AuthInfos[name], config.Contexts[name] = added.Clusters[name], added.AuthInfos[name], added.Contexts[name]
 	config.CurrentContext = name
-	if err := writeKubeconfig(path, config); err != nil {
-		return err
-	}
-	fmt.Fprintf(a.Err, "context %s is in %s and current; try: kubectl get pods\n", name, path)
-	return nil
+	return path, Write(path, config)
 }
 
 // foreign returns what of a name is not of an earlier merge of the same
@@ -72,10 +73,10 @@ func foreign(config, added *clientcmdapi.Config, name string) error {
 	return nil
 }
 
-// writeKubeconfig replaces a kubeconfig as a whole, so that whoever reads it
+// Write replaces a kubeconfig as a whole, so that whoever reads it
 // meanwhile sees the old or the new one, and lets nobody else read it. A link
 // to it stays one; what is no file is written into.
-func writeKubeconfig(path string, config *clientcmdapi.Config) error {
+func Write(path string, config *clientcmdapi.Config) error {
 	text, err := clientcmd.Write(*config)
 	if err != nil {
 		return err
@@ -96,9 +97,9 @@ func writeKubeconfig(path string, config *clientcmdapi.Config) error {
 	return nil
 }
 
-// lockKubeconfig keeps kubectl, and other runs of this program, from changing a
+// lock keeps kubectl, and other runs of this program, from changing a
 // kubeconfig at the same time. The lock is kubectl's own.
-func lockKubeconfig(ctx context.Context, path string) (unlock func(), err error) {
+func lock(ctx context.Context, path string) (unlock func(), err error) {
 	name := path + ".lock"
 	ctx, cancel := context.WithTimeout(ctx, lockWithin)
 	defer cancel()

@@ -1,0 +1,60 @@
+// Package packed opens the lists of objects that agents send packed and the hub
+// keeps as they came, for whoever shows them. It bounds what it opens and cleans
+// every text; it decides nothing.
+package packed
+
+import (
+	"fmt"
+
+	"connectrpc.com/connect"
+	"github.com/klauspost/compress/zstd"
+	"google.golang.org/protobuf/proto"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/plain"
+)
+
+// maxOpened bounds an opened list of objects, in bytes: an agent sends at most
+// 64 KiB of it compressed.
+const maxOpened = 8 << 20
+
+// Open opens a list of objects that an agent sent; empty is none.
+func Open(packed []byte, list proto.Message) error {
+	if len(packed) == 0 {
+		return nil
+	}
+	reader, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxOpened))
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	data, err := reader.DecodeAll(packed, nil)
+	if err != nil {
+		return fmt.Errorf("its list of objects: %w", err)
+	}
+	if err := proto.Unmarshal(data, list); err != nil {
+		return fmt.Errorf("its list of objects: %w", err)
+	}
+	plain.Message(list, Plain)
+	return nil
+}
+
+// Plain cleans what a cluster says of an object. It is bounded already,
+// by the whole list.
+func Plain(field, text string) string {
+	switch field {
+	case "message", "desired", "live":
+		return plain.Text(text, 0)
+	}
+	return plain.Line(text, 0)
+}
+
+// Diff adds to an answer what an agent found.
+func Diff(data []byte, out *hubv1.ServiceDiff) (*connect.Response[hubv1.ServiceDiff], error) {
+	var list hubv1.ServiceDifferenceList
+	if err := Open(data, &list); err != nil {
+		return nil, fmt.Errorf("a diff: %w", err)
+	}
+	out.Differences, out.Unchanged, out.LeftOut = list.GetDifferences(), list.GetUnchanged(), list.GetLeftOut()
+	return connect.NewResponse(out), nil
+}

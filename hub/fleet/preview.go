@@ -1,0 +1,23 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// SpecAt is what an agent would get of a service with the spec and the values of
+// a revision that is kept. Limits and the cluster's facts are those of now.
+func SpecAt(ctx context.Context, f *Fleet, now AgentSpec, revision int64) (AgentSpec, error) {
+	r, err := f.store.Revision(ctx, now.Service.ID, revision)
+	if err != nil {
+		return now, err
+	}
+	now.Service.Spec, now.Service.Revision, now.RevisionCreatedAt = r.Spec, revision, r.CreatedAt
+	now.Service.Namespace = cmp.Or(r.Spec.Namespace, now.Service.Name)
+	if all := f.fillAll(ctx, []AgentSpec{now}, []string{r.Secrets}); len(all) == 1 {
+		return all[0], nil
+	}
+	return now, errcode.New(errcode.Unavailable, "the values of service %s cannot be read now", now.Service.Ref())
+}
