@@ -48,8 +48,6 @@ func readFieldRows(t *testing.T) []fieldRow {
 			for method := range strings.SplitSeq(methods, ",") {
 				row.calls = append(row.calls, service+"/"+method)
 			}
-		} else {
-			above = row.calls[0]
 		}
 		rows = append(rows, row)
 		above = row.calls[len(row.calls)-1]

@@ -48,9 +48,9 @@ func ReadStore(ctx context.Context, url, dataDir string) (s StoreState, err erro
 				s.Leases = append(s.Leases, l)
 				return err
 			}),
-		rows(ctx, db, `SELECT c.name || '/' || v.name, v.digest, v.revision, v.source_revision, v.message, v.tombstone_id,
+		rows(ctx, db, `SELECT c.name || '/' || v.name, COALESCE(o.digest, ''), v.revision, COALESCE(o.source_revision, ''), COALESCE(o.message, ''), v.tombstone_id,
 			COALESCE(t.sync, ''), COALESCE(t.tarball_digest, '') FROM services v JOIN clusters c ON c.id = v.cluster_id
-			LEFT JOIN statuses t ON t.service_id = v.id ORDER BY 1`,
+			LEFT JOIN contents o ON o.id = v.content_id LEFT JOIN statuses t ON t.service_id = v.id ORDER BY 1`,
 			func(scan func(...any) error) error {
 				var v StoredService
 				err := scan(&v.Name, &v.Digest, &v.Revision, &v.SourceRevision, &v.SourceText, &v.Tombstone, &v.Sync, &v.Applied)
