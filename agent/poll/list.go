@@ -24,6 +24,9 @@ func (l *Loop) takeList(answer Answer) {
 	l.deletes = l.deletes.after(answer.Lineage, answer.List.GetIncarnation().GetConfirmed())
 	hold := l.deletes
 	l.etag = answer.ETag
+	if answer.Lineage != SameLife {
+		l.facts = nil // the hub may know the cluster as it was: settings go by that
+	}
 	l.mu.Unlock()
 	if hold == holdForReports || answer.Lineage == Restored {
 		l.report.wantWhole()

@@ -156,7 +156,12 @@ func (s *Store) Mend(ctx context.Context, seen event.Position, witness string) e
 	if err != nil || !(event.Position{Incarnation: h.incarnation, Sequence: h.sequence}).Before(seen) {
 		return err
 	}
-	confirmed := s.clock.Now().Sub(clock.FromMicros(h.at)) < lossTolerated
+	present, err := s.Incarnation(ctx)
+	if err != nil || present.ID != h.incarnation {
+		return err
+	}
+	// What waits for a person goes on waiting.
+	confirmed := present.Confirmed && s.clock.Now().Sub(clock.FromMicros(h.at)) < lossTolerated
 	s.log.Warn("the database lost rows that were committed", logkey.Position, seen.String(), "kept", h.sequence, logkey.Cluster, witness, "confirmed", confirmed)
 	_, err = s.BeginIncarnation(ctx, h.incarnation, seen.Incarnation, confirmed)
 	return err

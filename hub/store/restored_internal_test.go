@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
 )
 
@@ -68,5 +69,27 @@ func TestEndedRegistrationsAreToldToTheirCluster(t *testing.T) {
 		// A restore of before that brings it back to life.
 		insert("old", "uid-1")
 		want(map[string][]string{})
+	})
+}
+
+// TestFailOverConfirmsNoRestore: a fail-over between a restore and a person's
+// word is not that word.
+func TestFailOverConfirmsNoRestore(t *testing.T) {
+	openBoth(t, func(t *testing.T, open func(t *testing.T) *Store) {
+		s, ctx := open(t), t.Context()
+		first, err := s.Incarnation(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		restored, err := s.BeginIncarnation(ctx, first.ID, "", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Mend(ctx, event.Position{Incarnation: restored.ID, Sequence: 99}, ""); err != nil {
+			t.Fatal(err)
+		}
+		if now, err := s.Incarnation(ctx); err != nil || now.ParentID != restored.ID || now.Confirmed {
+			t.Errorf("%+v, %v", now, err)
+		}
 	})
 }
