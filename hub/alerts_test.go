@@ -10,7 +10,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 
@@ -86,7 +85,7 @@ func alertAsks(t *testing.T, rule rulefmt.Rule, served map[string]string) map[st
 			t.Errorf("%s asks for %s, which the hub does not serve", rule.Alert, selector.Name)
 		}
 		for _, m := range selector.LabelMatchers {
-			if m.Name == labels.MetricName {
+			if m.Name == model.MetricNameLabel {
 				continue
 			}
 			if !slices.Contains(strings.Split(known, ","), m.Name) {

@@ -49,7 +49,7 @@ func watchWords(ctx context.Context, w *world.World) (*words, error) {
 		}
 		all.group.Go(func() {
 			defer answer.Body.Close()
-			if err := all.read(name, answer); err != nil && ctx.Err() == nil {
+			if err := all.read(name, answer); ctx.Err() == nil {
 				all.mu.Lock()
 				defer all.mu.Unlock()
 				all.bad = fmt.Errorf("the watch of %s: %w", name, err)
@@ -59,7 +59,7 @@ func watchWords(ctx context.Context, w *world.World) (*words, error) {
 	return all, nil
 }
 
-// read notes the events of one cluster.
+// read notes the events of one cluster, and returns why there are no more.
 func (w *words) read(cluster string, answer *http.Response) error {
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("it is answered with %s", answer.Status)
