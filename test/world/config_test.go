@@ -228,7 +228,7 @@ func (s *valuesStage) differing() {
 	s.word("diff", value[0])
 	s.axle("services", "pause", "edge/diff")
 	s.axle("services", "config", "set", "edge/diff", "--secret", "word="+s.write("diff", value[1]))
-	shown := s.axle("services", "diff", "edge/diff")
+	shown := s.differs(1, "services", "diff", "edge/diff")
 	if !strings.Contains(shown, "update Secret diff/word") {
 		s.t.Errorf("a diff of a value that changed: %s", shown)
 	}

@@ -472,7 +472,7 @@ func (r *killRun) inventory(secret corev1.Secret) string {
 	if err := json.Unmarshal(raw, &shard); err != nil {
 		return err.Error()
 	}
-	for _, field := range []string{"appliedAt", "waitUntil", "specDigest", "goal", "settings"} {
+	for _, field := range []string{"appliedAt", "waitUntil", "specDigest", "goal", "settings", "seen"} {
 		delete(shard.State, field)
 	}
 	for _, e := range shard.Entries {
