@@ -3,6 +3,7 @@ package tarball
 import (
 	"fmt"
 	"io"
+	"runtime"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -12,64 +13,61 @@ import (
 // larger they are the less that costs in size.
 const frameBytes = 2 << 20
 
+// maxPackers bounds how many frames of one tarball are compressed at once: each
+// holds a frame and the tables of an encoder, about 4 MiB.
+const maxPackers = 4
+
 // frame is how many bytes one has, packed and unpacked, or where it begins.
 type frame struct{ packed, plain int64 }
 
-// frameWriter compresses what is written to it as frames, one after the other.
+// frameWriter gathers what is written to it into frames, and compresses several
+// at once: whoever writes reads on meanwhile. They leave in their order.
 type frameWriter struct {
-	out    countingWriter
-	zw     *zstd.Encoder
-	most   int64
-	open   bool
-	frames []frame // that ended
-	end    frame   // of them together
-	held   int64   // by the present one, unpacked
+	out     io.Writer
+	options []zstd.EOption
+	most    int
+	present []byte // the frame that is gathered
+	idle    []*packer
+	busy    []*packer // in the order of their frames
+	limit   int       // of packers
+	frames  []frame   // that were written
+	plain   int64     // bytes of all frames but the present one
 }
 
-type countingWriter struct {
-	w io.Writer
-	n int64
+// packer compresses one frame after the other.
+type packer struct {
+	zw            *zstd.Encoder
+	plain, packed []byte
+	done          chan struct{}
 }
 
-// Write implements io.Writer.
-func (c *countingWriter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
-}
-
-func newFrameWriter(w io.Writer, most int, o ...zstd.EOption) (*frameWriter, error) {
+// newFrameWriter writes frames of at most so many bytes, 0 for frameBytes, with
+// at most so many at once, 0 for one a core.
+func newFrameWriter(w io.Writer, most, limit int, o ...zstd.EOption) *frameWriter {
 	if most <= 0 {
 		most = frameBytes
 	}
-	zw, err := zstd.NewWriter(nil, append(o, zstd.WithWindowSize(most))...)
-	if err != nil {
-		return nil, fmt.Errorf("start zstd: %w", err)
+	if limit <= 0 {
+		limit = min(runtime.GOMAXPROCS(0), maxPackers)
 	}
-	return &frameWriter{out: countingWriter{w: w}, zw: zw, most: int64(most)}, nil
+	o = append(o, zstd.WithWindowSize(most), zstd.WithEncoderConcurrency(1))
+	return &frameWriter{out: w, options: o, most: most, limit: limit}
 }
 
-// at is how much was written.
-func (f *frameWriter) at() int64 { return f.end.plain + f.held }
+// at is how much was written, unpacked.
+func (f *frameWriter) at() int64 { return f.plain + int64(len(f.present)) }
 
 // Write implements io.Writer.
 func (f *frameWriter) Write(p []byte) (n int, err error) {
 	for len(p) > 0 {
-		if f.held == f.most {
+		if len(f.present) == f.most {
 			if err := f.cut(); err != nil {
 				return n, err
 			}
 		}
-		if !f.open {
-			f.zw.Reset(&f.out)
-			f.open = true
-		}
-		wrote, err := f.zw.Write(p[:min(int64(len(p)), f.most-f.held)])
-		f.held += int64(wrote)
-		p, n = p[wrote:], n+wrote
-		if err != nil {
-			return n, err
-		}
+		part := p[:min(len(p), f.most-len(f.present))]
+		f.present = append(f.present, part...)
+		p, n = p[len(part):], n+len(part)
 	}
 	return n, nil
 }
@@ -78,7 +76,8 @@ func (f *frameWriter) Write(p []byte) (n int, err error) {
 // fits into one of its own, so that few files lie in two. A frame that is not
 // half full goes on.
 func (f *frameWriter) fit(next int64) error {
-	if f.held >= f.most/2 && next <= f.most && f.held+next > f.most {
+	held, most := int64(len(f.present)), int64(f.most)
+	if held >= most/2 && next <= most && held+next > most {
 		return f.cut()
 	}
 	return nil
@@ -86,15 +85,71 @@ func (f *frameWriter) fit(next int64) error {
 
 // cut ends the present frame, if there is one.
 func (f *frameWriter) cut() error {
-	if !f.open {
+	if len(f.present) == 0 {
 		return nil
 	}
-	f.open = false
-	if err := f.zw.Close(); err != nil {
+	p, err := f.packer()
+	if err != nil {
 		return err
 	}
-	one := frame{f.out.n - f.end.packed, f.held}
-	f.frames, f.held = append(f.frames, one), 0
-	f.end = frame{f.end.packed + one.packed, f.end.plain + one.plain}
+	f.plain += int64(len(f.present))
+	p.plain, f.present = f.present, p.plain[:0]
+	p.done = make(chan struct{})
+	f.busy = append(f.busy, p)
+	go p.pack()
 	return nil
+}
+
+// packer returns one that has nothing to do.
+func (f *frameWriter) packer() (*packer, error) {
+	if len(f.busy) == f.limit {
+		if err := f.writeFirst(); err != nil {
+			return nil, err
+		}
+	}
+	if n := len(f.idle); n > 0 {
+		p := f.idle[n-1]
+		f.idle = f.idle[:n-1]
+		return p, nil
+	}
+	zw, err := zstd.NewWriter(nil, f.options...)
+	if err != nil {
+		return nil, fmt.Errorf("start zstd: %w", err)
+	}
+	return &packer{zw: zw}, nil
+}
+
+func (p *packer) pack() {
+	defer close(p.done)
+	p.packed = p.zw.EncodeAll(p.plain, p.packed[:0])
+}
+
+// writeFirst writes the oldest frame of those that are compressed.
+func (f *frameWriter) writeFirst() error {
+	p := f.busy[0]
+	<-p.done
+	f.busy, f.idle = f.busy[1:], append(f.idle, p)
+	f.frames = append(f.frames, frame{int64(len(p.packed)), int64(len(p.plain))})
+	_, err := f.out.Write(p.packed)
+	return err
+}
+
+// finish ends the present frame and writes what is left.
+func (f *frameWriter) finish() error {
+	if err := f.cut(); err != nil {
+		return err
+	}
+	for len(f.busy) > 0 {
+		if err := f.writeFirst(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close waits for what is being compressed; nobody wants it.
+func (f *frameWriter) close() {
+	for _, p := range f.busy {
+		<-p.done
+	}
 }

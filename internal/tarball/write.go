@@ -43,7 +43,8 @@ const (
 type Options struct {
 	Level  Level
 	Limits Limits
-	// Concurrency is the number of goroutines that compress; 0 is GOMAXPROCS.
+	// Concurrency is how many frames are compressed at once; 0 is one a core, at
+	// most maxPackers.
 	Concurrency int
 
 	frame int // bytes of a frame; 0 is frameBytes
@@ -52,16 +53,8 @@ type Options struct {
 // Write writes the entries, which must come sorted by path, and returns the
 // digest of what they hold. An error of the sequence ends the writing.
 func Write(w io.Writer, entries iter.Seq2[Entry, error], o Options) (digest.Digest, Stats, error) {
-	var stats Stats
-	zopts := []zstd.EOption{zstd.WithEncoderLevel(o.Level.zstd())}
-	if o.Concurrency > 0 {
-		zopts = append(zopts, zstd.WithEncoderConcurrency(o.Concurrency))
-	}
-	frames, err := newFrameWriter(w, o.frame, zopts...)
-	if err != nil {
-		return "", stats, err
-	}
-	defer frames.zw.Close()
+	frames := newFrameWriter(w, o.frame, o.Concurrency, zstd.WithEncoderLevel(o.Level.zstd()))
+	defer frames.close()
 	tw := &treeWriter{tar: tar.NewWriter(frames), frames: frames, sums: digest.New(), limits: o.Limits, buf: make([]byte, 256<<10)}
 	for e, err := range entries {
 		if err != nil {
@@ -74,8 +67,8 @@ func Write(w io.Writer, entries iter.Seq2[Entry, error], o Options) (digest.Dige
 	if err := tw.tar.Close(); err != nil {
 		return "", tw.stats, fmt.Errorf("end tar: %w", err)
 	}
-	if err := frames.cut(); err != nil {
-		return "", tw.stats, fmt.Errorf("end zstd: %w", err)
+	if err := frames.finish(); err != nil {
+		return "", tw.stats, fmt.Errorf("write the last frames: %w", err)
 	}
 	if err := tw.index.append(w, frames.frames); err != nil {
 		return "", tw.stats, fmt.Errorf("write index: %w", err)
