@@ -122,12 +122,17 @@ func Apply(ctx context.Context, cfg ApplyConfig) (_ Applied, err error) {
 		},
 	}
 	run.files = run.app
+	web, err := w.Hub.Client()
+	if err != nil {
+		return Applied{}, err
+	}
 	if err := run.crds(ctx); err != nil {
 		return Applied{}, err
 	}
 	if err := run.prepare(ctx); err != nil {
 		return Applied{}, err
 	}
+	run.people = people{hubs: &hubs{web: web}, api: run.API}
 	withPeer := cfg.Peer != "" && !cfg.PassesOnly
 	var flux *Applied
 	if withPeer && cfg.PeerFirst {
@@ -147,6 +152,7 @@ type application struct {
 	ApplyConfig
 	*installation
 	revision string // that every service must have applied
+	people   people // who deliver the webhook
 }
 
 // app is one service's files; the first services hold the custom resources.
@@ -271,19 +277,22 @@ func (a *application) syncAll(ctx context.Context) error {
 	return errors.Join(err, a.allHealthy(ctx), a.quiet(ctx))
 }
 
-// upgrade changes each service by one commit. The phase begins with the push, and
-// so holds the polls of repository and agent.
+// upgrade changes each service by one commit. The phase begins when the Git
+// host delivers its webhook: it holds the hub's fetch and the hint to the agent.
 func (a *application) upgrade(ctx context.Context, out *Applied, cost *Cost, change func(name string) map[string]string) error {
 	files := map[string]string{}
 	for n := range a.installation.Services {
 		maps.Copy(files, change(installName(n)))
 	}
+	commit, err := a.World.Git.Commit(ctx, "fleet", "main", "change", files)
+	if err != nil {
+		return err
+	}
+	a.revision = commit
 	return a.step(ctx, out, cost, func(ctx context.Context) error {
-		commit, err := a.World.Git.Commit(ctx, "fleet", "main", "change", files)
-		if err != nil {
+		if err := a.people.push(ctx, "fleet"); err != nil {
 			return err
 		}
-		a.revision = commit
 		return eventually.WaitEvery(ctx, a.ApplyConfig.Limit, a.lookEvery(), func() error {
 			services, err := a.services(ctx)
 			if err != nil {

@@ -207,8 +207,9 @@ Measured by ` + "`make bench-apply`" + `: a real agent, its render children coun
 a real API server, and then Flux's engine (fluxcd/pkg/ssa 0.78) driven as
 kustomize-controller 1.10 drives it on the same API server, in the same run.
 Flux's fetching, building, status and inventory are left out, so that it costs
-more than this. An upgrade of ours begins with the push, and waits for the polls
-of repository (5 s) and agent (10 s); Flux's begins with the manifests on disk.
+more than this. An upgrade of ours begins when the Git host delivers its webhook,
+and so holds the hub's fetch and the hint through the tunnel; Flux's begins with
+the manifests on disk.
 A record says which of the two went first: the second meets an API server that
 holds the objects of the first.
 
