@@ -8,7 +8,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
-	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/test/procuse"
 	"github.com/axle-cd/axle/test/world"
@@ -80,7 +78,7 @@ type Applied struct {
 	// HealMS is the median from the deletion of an object to its return; zero
 	// is an engine that only looks at its next interval.
 	HealMS float64 `json:"heal_ms"`
-	// Memory of the agent idle and at its peak, and of its render children
+	// Memory of the agent at the end of an idle minute and at its peak, and of its render children
 	// together at their peak, in MiB.
 	RSSIdle   float64 `json:"rss_idle_mb"`
 	RSSPeak   float64 `json:"rss_peak_mb"`
@@ -151,8 +149,7 @@ func Apply(ctx context.Context, cfg ApplyConfig) (_ Applied, err error) {
 type application struct {
 	ApplyConfig
 	*installation
-	revision string // that every service must have applied
-	people   people // who deliver the webhook
+	people people // who deliver the webhook
 }
 
 // app is one service's files; the first services hold the custom resources.
@@ -249,7 +246,11 @@ func (a *application) idle(ctx context.Context, out *Applied) error {
 	if a.Chatty > 0 {
 		a.say("%d status updates meanwhile", updates.Load())
 	}
-	out.Idle.Requests, out.Idle.Cores, out.RSSIdle = p.Requests, p.CPU/p.Seconds, mib(p.RSS)
+	if err != nil {
+		return err
+	}
+	now, err := procuse.Of(a.agent.Pid())
+	out.Idle.Requests, out.Idle.Cores, out.RSSIdle = p.Requests, p.CPU/p.Seconds, mib(now.RSS)
 	return err
 }
 
@@ -293,21 +294,7 @@ func (a *application) upgrade(ctx context.Context, out *Applied, cost *Cost, cha
 		if err := a.people.push(ctx, "fleet"); err != nil {
 			return err
 		}
-		return eventually.WaitEvery(ctx, a.ApplyConfig.Limit, a.lookEvery(), func() error {
-			services, err := a.services(ctx)
-			if err != nil {
-				return err
-			}
-			for _, one := range services {
-				if !strings.HasPrefix(one.GetAppliedRevision(), commit) {
-					return fmt.Errorf("%s has applied %s, not %s", one.GetName(), one.GetAppliedRevision(), commit)
-				}
-				if err := healthy(one); err != nil {
-					return fmt.Errorf("%s: %w", one.GetName(), err)
-				}
-			}
-			return nil
-		})
+		return a.allHealthy(ctx)
 	})
 }
 

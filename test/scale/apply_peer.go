@@ -133,9 +133,9 @@ func (a *application) peerStep(ctx context.Context, p *peerProcess, out *Applied
 	return err
 }
 
-// peerIdle reads the peer's memory when it has nothing to do.
+// peerIdle reads the peer's memory at the end of as much idle time as the agent had.
 func (a *application) peerIdle(ctx context.Context, p *peerProcess, out *Applied) error {
-	if err := jitter.Wait(ctx, 5*time.Second); err != nil {
+	if err := jitter.Wait(ctx, a.ApplyConfig.Idle); err != nil {
 		return err
 	}
 	u, err := procuse.Of(p.command.Process.Pid)

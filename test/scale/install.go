@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -103,7 +104,8 @@ type installation struct {
 	*Seeded
 	agent *world.Agent
 	// files of one service, by path; nil is installApp.
-	files func(n int) map[string]string
+	files    func(n int) map[string]string
+	revision string // that every service must have applied; empty is any
 }
 
 // prepare registers the agent and declares the services while it is away.
@@ -244,7 +246,11 @@ func (i *installation) allHealthy(ctx context.Context) error {
 		}
 		ready := 0
 		for _, one := range services {
-			if why := healthy(one); why == nil {
+			why := healthy(one)
+			if why == nil && !strings.HasPrefix(one.GetAppliedRevision(), i.revision) {
+				why = fmt.Errorf("it has applied %s, not %s", one.GetAppliedRevision(), i.revision)
+			}
+			if why == nil {
 				ready++
 			} else {
 				err = fmt.Errorf("%s: %w", one.GetName(), why)
