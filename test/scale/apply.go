@@ -280,16 +280,14 @@ func (a *application) syncAll(ctx context.Context) error {
 
 // upgrade changes each service by one commit. The phase begins when the Git
 // host delivers its webhook: it holds the hub's fetch and the hint to the agent.
-func (a *application) upgrade(ctx context.Context, out *Applied, cost *Cost, change func(name string) map[string]string) error {
+func (a *application) upgrade(ctx context.Context, out *Applied, cost *Cost, change func(name string) map[string]string) (err error) {
 	files := map[string]string{}
 	for n := range a.installation.Services {
 		maps.Copy(files, change(installName(n)))
 	}
-	commit, err := a.World.Git.Commit(ctx, "fleet", "main", "change", files)
-	if err != nil {
+	if a.revision, err = a.World.Git.Commit(ctx, "fleet", "main", "change", files); err != nil {
 		return err
 	}
-	a.revision = commit
 	return a.step(ctx, out, cost, func(ctx context.Context) error {
 		if err := a.people.push(ctx, "fleet"); err != nil {
 			return err
