@@ -25,7 +25,6 @@ var unlisted = map[string]string{
 	"gitcache/gitagent/guard.go":        "the guard of child processes",
 	"gitcache/gitagent/guard_line.go":   "the guard of child processes",
 	"gitcache/gitagent/read.go":         "one repository's disk",
-	"gitcache/repoagent/pass.go":        "one repository",
 	"gitcache/repoagent/scheduler.go":   "waits",
 	"gitcache/place.go":                 "repositories and their leases, which each replica decides by",
 	"gitcache/upstream/objects.go":      "one repository's processes",
