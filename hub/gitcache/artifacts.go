@@ -19,10 +19,9 @@ import (
 
 // artifactAgent makes the agent of a repository that is not Git's.
 func (c *Cache) artifactAgent(r Repository, epoch int64, opened func()) agent {
-	return artifactagent.New(artifactagent.Config{RepositoryID: r.ID, Kind: r.Kind, Epoch: epoch, Store: c.agentStore, Gates: c.gates, Opened: opened, Sink: c.node,
+	return artifactagent.New(artifactagent.Config{Agent: c.agentConfig(r, epoch, opened), Kind: r.Kind, Sink: c.node,
 		Dir: c.artifactDir(r.Copy()), Dialer: &upstream.Dialer{Allow: c.config.AllowUpstreamCIDRs}, AllowHTTP: c.config.AllowHTTP,
-		PollInterval: c.config.PollInterval, Gap: c.config.gap, Clock: c.config.Clock, Log: c.config.Log,
-		Limits: c.config.Limits, Level: c.config.Level, MaxKept: r.Options.MaxBytes, OnPass: c.passed(r.ID)})
+		Limits: c.config.Limits, Level: c.config.Level, MaxKept: r.Options.MaxBytes})
 }
 
 // artifactDir names the folder of a repository's kept files by a hash.

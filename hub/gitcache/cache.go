@@ -16,8 +16,8 @@ import (
 
 	"github.com/axle-cd/axle/hub/gitcache/gitagent"
 	"github.com/axle-cd/axle/hub/gitcache/nodecache"
-	"github.com/axle-cd/axle/hub/gitcache/pace"
 	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/gitcache/repoagent"
 	"github.com/axle-cd/axle/hub/gitcache/shard"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/internal/digest"
@@ -42,7 +42,7 @@ type Cache struct {
 	node   *nodecache.Cache
 	git    *upstream.Git
 	budget *gitagent.Budget
-	gates  *pace.Gates
+	gates  *repoagent.Gates
 	keeper *shard.Keeper
 	// store of agents, and openings of what an earlier life left: a hub that
 	// starts with many repositories serves, and renews leases, meanwhile.
@@ -97,7 +97,7 @@ func New(config Config) (*Cache, error) {
 		return nil, err
 	}
 	c := &Cache{config: config, store: config.Store, node: node, git: git, budget: &gitagent.Budget{Each: config.MirrorBytes, Total: config.MirrorsBytes}, wake: make(chan struct{}, 1),
-		gates: pace.NewGates(config.Clock), agentStore: newLimited(config.Store), openings: make(chan struct{}, maxOpenings),
+		gates: repoagent.NewGates(config.Clock), agentStore: newLimited(config.Store), openings: make(chan struct{}, maxOpenings),
 		agents: map[string]agent{}, owners: map[string]lookedUp{}, moving: map[string]bool{}, ending: map[string]bool{}, seconds: newSeconds()}
 	if c.variants, err = newVariants(filepath.Join(config.Dir, "variants")); err != nil {
 		return nil, err
@@ -183,13 +183,19 @@ func (c *Cache) own(ctx context.Context, repositoryID string, epoch int64) error
 func (c *Cache) newAgent(r Repository, epoch int64, opened func()) (agent, error) {
 	switch r.Kind {
 	case record.Git:
-		return gitagent.New(gitagent.Config{RepositoryID: r.ID, Epoch: epoch, Store: c.agentStore, Gates: c.gates, Opened: opened, Seed: func(ctx context.Context) bool { return c.seedMissing(ctx, r) }, Git: c.git, Sink: c.node, Parts: parts{c},
-			Dir: c.mirrorDir(r.Copy()), Budget: c.budget, PollInterval: c.pollEvery(r), Clock: c.config.Clock, Log: c.config.Log, Gap: c.config.gap, MaxPackBytes: c.config.maxPack,
-			Limits: c.config.Limits, Level: c.config.Level, OnPass: c.passed(r.ID)}), nil
+		return gitagent.New(gitagent.Config{Agent: c.agentConfig(r, epoch, opened), Git: c.git, Sink: c.node, Parts: parts{c},
+			Dir: c.mirrorDir(r.Copy()), Budget: c.budget, MaxPackBytes: c.config.maxPack, Limits: c.config.Limits, Level: c.config.Level,
+			Seed: func(ctx context.Context) bool { return c.seedMissing(ctx, r) }}), nil
 	case record.Helm, record.OCI, record.Bucket:
 		return c.artifactAgent(r, epoch, opened), nil
 	}
 	return nil, errcode.New(errcode.Unprocessable, "repository %q is of the kind %q, which this hub does not know", r.Name, r.Kind)
+}
+
+// agentConfig is what agents of all kinds need.
+func (c *Cache) agentConfig(r Repository, epoch int64, opened func()) repoagent.Config {
+	return repoagent.Config{RepositoryID: r.ID, Epoch: epoch, Store: c.agentStore, Gates: c.gates, Opened: opened, Poll: c.pollEvery(r), Gap: c.config.gap,
+		Clock: c.config.Clock, Log: c.config.Log, OnPass: c.passed(r.ID)}
 }
 
 // passed is told of each pass of an agent.

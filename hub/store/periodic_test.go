@@ -180,7 +180,7 @@ var periodics = map[string]periodic{
 	"leases": {"gitcache/shard/keeper.go", read(func(ctx context.Context, y *yard, _ *crowded) (any, error) {
 		return y.store.Renew(ctx, holder, time.Hour)
 	})},
-	"a look at an upstream": {"gitcache/gitagent/pass.go", all(
+	"a look at an upstream": {"gitcache/repoagent/pass.go", all(
 		read(func(ctx context.Context, y *yard, _ *crowded) (any, error) {
 			return y.store.Credentials(ctx, "repo_main")
 		}),

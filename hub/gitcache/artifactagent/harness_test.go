@@ -70,7 +70,7 @@ func (w *world) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.config.Epoch = epoch
+	w.config.Agent.Epoch = epoch
 	agent := artifactagent.New(w.config)
 	w.agent = agent
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))

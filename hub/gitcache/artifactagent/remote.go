@@ -13,8 +13,8 @@ import (
 	"github.com/axle-cd/axle/internal/scrub"
 )
 
-// remote is an upstream of one kind, as the agent needs it.
-type remote interface {
+// protocol is an upstream of one kind, as the agent needs it.
+type protocol interface {
 	// refresh asks what there is now for these sources. An error says that
 	// upstream cannot be read; what is wrong with one source alone is told by
 	// resolve.
@@ -46,13 +46,13 @@ type target struct {
 	// Commit and Folder go into the recipe, with the key.
 	Commit, Folder string
 
-	url, digest string // for the remote's own use
+	url, digest string // for the protocol's own use
 	media       string
 	size        int64
 }
 
-// open makes the remote of a repository.
-func (c *Config) open(r record.Repository, creds record.Credentials) (remote, error) {
+// open makes the client of a repository.
+func (c *Config) open(r record.Repository, creds record.Credentials) (protocol, error) {
 	// A row may be older than a rule.
 	if err := CheckOptions(r); err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ func (a *Agent) Resolve(ctx context.Context, s record.Source) (record.Head, erro
 		a.asked[s.ID] = q
 	}
 	a.mu.Unlock()
-	a.pacer.SourcesChanged()
+	a.SourcesChanged()
 	return q.wait(ctx)
 }
 
@@ -70,7 +70,7 @@ func (a *Agent) Rebuild(ctx context.Context, r record.Recipe, w io.Writer) (dige
 		a.lost[r.Tree] = q
 	}
 	a.mu.Unlock()
-	a.pacer.SourcesChanged()
+	a.SourcesChanged()
 	if _, err := q.wait(ctx); err != nil {
 		return "", err
 	}
@@ -80,35 +80,47 @@ func (a *Agent) Rebuild(ctx context.Context, r record.Recipe, w io.Writer) (dige
 	return "", errcode.New(errcode.Unavailable, "the content was fetched and is gone again; try again")
 }
 
-// questions takes what was asked, so that what is asked during a pass is for
-// the next one.
-func (a *Agent) questions() (asked, lost map[string]*question) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	asked, lost = a.asked, a.lost
-	a.asked, a.lost = map[string]*question{}, map[string]*question{}
-	return asked, lost
+// questions are what was asked until a pass began.
+type questions struct{ asked, lost map[string]*question }
+
+// end gives all the same answer.
+func (q questions) end(err error) {
+	for _, one := range q.asked {
+		one.end(record.Head{}, err)
+	}
+	for _, one := range q.lost {
+		one.end(record.Head{}, err)
+	}
 }
 
-// answer ends the questions of a pass. The cause is why upstream could not be
-// read, if it could not.
-func (a *Agent) answer(ctx context.Context, asked, lost map[string]*question, cause error) {
+// take takes what was asked: what is asked while upstream is read is for the
+// next pass.
+func (a *Agent) take() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.taken, a.took = questions{a.asked, a.lost}, true
+	a.asked, a.lost = map[string]*question{}, map[string]*question{}
+}
+
+// answer ends the questions that were taken. The cause is why upstream could
+// not be read, if it could not.
+func (a *Agent) answer(ctx context.Context, cause error) {
+	taken := a.taken
+	a.taken = questions{}
+	if cause != nil {
+		taken.end(cause)
+		return
+	}
 	made := map[string]built{}
-	for _, q := range asked {
+	for _, q := range taken.asked {
 		head := record.Head{SourceID: q.source.ID, RepositoryID: q.source.RepositoryID}
-		err := cause
-		if err == nil {
-			err = a.record(ctx, q.source, &head, made)
-		}
+		err := a.record(ctx, q.source, &head, made)
 		q.end(head, err)
 	}
-	for _, q := range lost {
-		err := cause
-		if err == nil {
-			err = a.restore(ctx, q.recipe)
-		}
+	for _, q := range taken.lost {
+		err := a.restore(ctx, q.recipe)
 		if err != nil {
-			a.config.Log.Warn("a kept file is gone and cannot be fetched again", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
+			a.Config.Log.Warn("a kept file is gone and cannot be fetched again", logkey.Repository, a.Config.RepositoryID, logkey.Error, err)
 		}
 		q.end(record.Head{}, err)
 	}
@@ -121,11 +133,11 @@ func (a *Agent) record(ctx context.Context, s record.Source, head *record.Head, 
 	if err != nil {
 		return err
 	}
-	return a.config.Store.WriteHeads(ctx, a.config.RepositoryID, a.config.Epoch, nil, []record.Artifact{*artifact})
+	return a.Write(ctx, nil, []record.Artifact{*artifact})
 }
 
 func (a *Agent) restore(ctx context.Context, r record.Recipe) error {
-	t, err := a.remote.recall(r)
+	t, err := a.protocol.recall(r)
 	if err != nil {
 		return err
 	}
@@ -133,26 +145,26 @@ func (a *Agent) restore(ctx context.Context, r record.Recipe) error {
 	return err
 }
 
-// sweep drops kept files that no pin and no head needs. What fails here fails
-// nobody.
-func (a *Agent) sweep(ctx context.Context) {
-	now := a.config.Clock.Now()
+// Tidy implements repoagent.Remote: it drops kept files that no pin and no head
+// needs.
+func (a remote) Tidy(ctx context.Context, _ bool) {
+	now := a.Config.Clock.Now()
 	if now.Sub(a.lastSweep) < sweepEvery {
 		return
 	}
 	a.lastSweep = now
-	pins, err := a.config.Store.Pins(ctx, a.config.RepositoryID)
+	pins, err := a.Config.Store.Pins(ctx, a.Config.RepositoryID)
 	if err == nil {
 		need := map[string]bool{}
 		for _, p := range pins {
 			need[p.Digest.Hex()] = true
 		}
-		for _, h := range a.heads {
+		for _, h := range a.Heads {
 			need[h.Digest.Hex()] = true
 		}
 		err = a.keep.drop(need, now.Add(-keepAtLeast))
 	}
 	if err != nil && ctx.Err() == nil {
-		a.config.Log.Warn("kept files cannot be swept", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
+		a.Config.Log.Warn("kept files cannot be swept", logkey.Repository, a.Config.RepositoryID, logkey.Error, err)
 	}
 }

@@ -46,7 +46,7 @@ func (e *evaluation) gathered(ctx context.Context, s record.Source, c upstream.C
 	if len(content.Needs) == 0 && len(content.Links) == 0 && !s.Options.LFS {
 		return gathered{}, nil
 	}
-	if err := e.agent.retries.Blocked(content.Key); err != nil {
+	if err := e.agent.Retries.Blocked(content.Key); err != nil {
 		return gathered{}, err
 	}
 	if !e.wait {
@@ -78,7 +78,7 @@ func (e *evaluation) gathered(ctx context.Context, s record.Source, c upstream.C
 func (e *evaluation) gatherBeside(j *job, s record.Source, c upstream.Commit, content *upstream.Content) {
 	defer close(j.done)
 	a := e.agent
-	ctx, cancel := context.WithTimeout(a.life, gatherTimeout)
+	ctx, cancel := context.WithTimeout(a.Life, gatherTimeout)
 	defer cancel()
 	select {
 	case a.gatherer.slots <- struct{}{}:
@@ -90,7 +90,7 @@ func (e *evaluation) gatherBeside(j *job, s record.Source, c upstream.Commit, co
 	began := time.Now()
 	j.got, j.err = a.gatherNow(ctx, e.reader, s, c, content)
 	if time.Since(began) >= gatherWait {
-		a.pacer.SourcesChanged()
+		a.SourcesChanged()
 	}
 }
 

@@ -113,7 +113,7 @@ func (a *Agent) retire(m *upstream.Mirror) error {
 		return err
 	}
 	a.setFormer(m)
-	a.config.Log.Info("upstream has another object format; the former mirror is kept for rollbacks", logkey.Repository, a.config.RepositoryID)
+	a.Config.Log.Info("upstream has another object format; the former mirror is kept for rollbacks", logkey.Repository, a.Config.RepositoryID)
 	return nil
 }
 
@@ -125,7 +125,7 @@ const verifyAgain = time.Hour
 // can still be read of it is, until then.
 func (a *Agent) heal(ctx context.Context) error {
 	m, _, _ := a.copy()
-	if m == nil || a.anew || m.Suspect() == nil || a.config.Clock.Now().Sub(a.verified) < verifyAgain {
+	if m == nil || a.anew || m.Suspect() == nil || a.Config.Clock.Now().Sub(a.verified) < verifyAgain {
 		return nil
 	}
 	why := m.Suspect()
@@ -136,11 +136,11 @@ func (a *Agent) heal(ctx context.Context) error {
 	case !errors.Is(err, upstream.ErrDamaged):
 		m.Doubt(nil)
 		a.whole.Store(m)
-		a.verified = a.config.Clock.Now()
-		a.config.Log.Info("mirror is whole", logkey.Repository, a.config.RepositoryID, logkey.Reason, why, logkey.Error, err)
+		a.verified = a.Config.Clock.Now()
+		a.Config.Log.Info("mirror is whole", logkey.Repository, a.Config.RepositoryID, logkey.Reason, why, logkey.Error, err)
 		return nil
 	}
-	a.config.Log.Warn("mirror is damaged and is made again", logkey.Repository, a.config.RepositoryID, logkey.Reason, why, logkey.Error, err)
+	a.Config.Log.Warn("mirror is damaged and is made again", logkey.Repository, a.Config.RepositoryID, logkey.Reason, why, logkey.Error, err)
 	if late := m.SetAside(); late != nil {
 		return late
 	}
@@ -148,7 +148,7 @@ func (a *Agent) heal(ctx context.Context) error {
 	if seed(ctx, a) {
 		return nil
 	}
-	a.pacer.Again()
+	a.Again()
 	return errcode.New(errcode.Unavailable, "this replica's copy of the repository is damaged (%w); it is cloned again, and what was delivered stays in use", err)
 }
 
@@ -168,10 +168,10 @@ func seed(ctx context.Context, a *Agent) bool {
 		}
 	}
 	if err != nil {
-		a.config.Log.Warn("the mirror of another replica cannot be used", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
+		a.Config.Log.Warn("the mirror of another replica cannot be used", logkey.Repository, a.Config.RepositoryID, logkey.Error, err)
 		return false
 	}
-	a.config.Log.Info("mirror is made again from another replica's", logkey.Repository, a.config.RepositoryID)
+	a.Config.Log.Info("mirror is made again from another replica's", logkey.Repository, a.Config.RepositoryID)
 	a.verified = time.Time{}
 	a.listed, a.lastAll = nil, time.Time{} // upstream is asked for everything
 	return true
@@ -195,7 +195,7 @@ func (a *Agent) replaced(ctx context.Context) error {
 				return err
 			}
 			if lost := m.Rescue(ctx, a.aside, missing); len(lost) > 0 {
-				a.config.Log.Warn("kept commits are lost with the damaged mirror", logkey.Repository, a.config.RepositoryID, logkey.Count, len(lost))
+				a.Config.Log.Warn("kept commits are lost with the damaged mirror", logkey.Repository, a.Config.RepositoryID, logkey.Count, len(lost))
 			}
 			if missing, err = m.Missing(ctx, t.Kept()); err != nil {
 				return err

@@ -2,14 +2,13 @@ package gitagent
 
 import (
 	"context"
-	"errors"
 	"io"
 	"sync"
 
 	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/gitcache/repoagent"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/internal/digest"
-	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/tarball"
 )
 
@@ -69,7 +68,7 @@ func (e *evaluation) produce(ctx context.Context, s record.Source, commit string
 func (a *Agent) ask(ctx context.Context, folder string, files []string, o record.SourceOptions) (upstream.Ask, error) {
 	ask := upstream.Ask{Folder: folder, Files: files, Submodules: o.Submodules, LFS: o.LFS}
 	if o.Submodules {
-		r, err := a.config.Store.Repository(ctx, a.config.RepositoryID)
+		r, err := a.Config.Store.Repository(ctx, a.Config.RepositoryID)
 		if err != nil {
 			return ask, err
 		}
@@ -103,15 +102,5 @@ func (a *Agent) pack(ctx context.Context, reader *upstream.Reader, content *upst
 		entries = a.assembled(ctx, entries, r)
 	}
 	d, stats, err := tarball.Write(w, entries, tarball.Options{Level: a.config.Level, Limits: a.config.Limits})
-	return d, stats, refused(err)
-}
-
-// refused gives a code to what the user's content is refused for.
-func refused(err error) error {
-	var path *digest.PathError
-	var limit *tarball.LimitError
-	if errors.As(err, &path) || errors.As(err, &limit) {
-		return errcode.New(errcode.Unprocessable, "%w", err)
-	}
-	return err
+	return d, stats, repoagent.Refused(err)
 }

@@ -17,7 +17,7 @@ import (
 func (a *Agent) Rebuild(ctx context.Context, r record.Recipe, w io.Writer) (d digest.Digest, err error) {
 	defer func() {
 		if m, _, _ := a.copy(); err != nil && m != nil && m.Suspect() != nil {
-			a.pacer.SourcesChanged()
+			a.SourcesChanged()
 		}
 	}()
 	m, reader := a.copyOf(r.Commit)
@@ -60,7 +60,7 @@ func (a *Agent) Rebuild(ctx context.Context, r record.Recipe, w io.Writer) (d di
 func (a *Agent) Resolve(ctx context.Context, s record.Source) (record.Head, error) {
 	m, _, t := a.copy()
 	if m == nil {
-		return record.Head{}, cmp.Or(a.pacer.Last(), error(errUnread))
+		return record.Head{}, cmp.Or(a.Last(), error(errUnread))
 	}
 	commit, err := a.resolve(ctx, m, t, s.Ref)
 	if err != nil {

@@ -1,4 +1,4 @@
-package pace
+package repoagent
 
 import (
 	"context"
@@ -17,18 +17,18 @@ const gap = 5 * time.Second
 
 var away = errcode.New(errcode.Unavailable, "away")
 
-func steps(pass func(context.Context, bool) error) Steps {
-	return Steps{Pass: pass, SourcesChanged: func(context.Context) {}, Reconfigured: func(context.Context) bool { return false }}
+func only(pass func(context.Context, bool) error) steps {
+	return steps{Pass: pass, SourcesChanged: func(context.Context) {}, Reconfigured: func(context.Context) bool { return false }}
 }
 
 // TestPlan holds the times between polls, and that nothing but success makes
 // them shorter again.
 func TestPlan(t *testing.T) {
 	now := clock.NewManual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	p := New(Config{Clock: now, Gap: gap, Poll: 2 * time.Minute, Spread: time.Minute})
+	p := newScheduler(schedule{Clock: now, Gap: gap, Poll: 2 * time.Minute, Spread: time.Minute})
 	wants := func(err error, from, to time.Duration) {
 		t.Helper()
-		if d := p.Plan(err).Sub(now.Now()); d < from || d > to {
+		if d := p.plan(err).Sub(now.Now()); d < from || d > to {
 			t.Errorf("after %v the next poll comes in %v, want %v to %v", err, d, from, to)
 		}
 		now.Advance(p.nextPoll.Sub(now.Now()))
@@ -46,11 +46,11 @@ func TestPlan(t *testing.T) {
 	// Who was kicked for and failed again leaves the poll where it was.
 	wants(nil, 2*time.Minute, 3*time.Minute)
 	wants(away, 2*time.Minute, 3*time.Minute)
-	poll := p.Plan(away)
+	poll := p.plan(away)
 	p.urgent = true
 	for range 5 {
 		now.Advance(time.Second)
-		if p.Plan(away) != poll || p.failures != 2 {
+		if p.plan(away) != poll || p.failures != 2 {
 			t.Errorf("a kick moved the poll from %v to %v, after %d failures", poll, p.nextPoll, p.failures)
 		}
 	}
@@ -66,22 +66,22 @@ func TestPlan(t *testing.T) {
 // upstream sooner.
 func TestALaterLifeGoesOnWaiting(t *testing.T) {
 	now := clock.NewManual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	p := New(Config{Clock: now, Gap: gap, Poll: 2 * time.Minute, Spread: time.Minute})
-	p.Resume(away, now.Now().Add(-20*time.Minute), now.Now().Add(7*time.Minute), true)
+	p := newScheduler(schedule{Clock: now, Gap: gap, Poll: 2 * time.Minute, Spread: time.Minute})
+	p.resume(away, now.Now().Add(-20*time.Minute), now.Now().Add(7*time.Minute), true)
 	if at, _ := p.peek(pending{again: true}); !p.Failing() || p.Last() != away || at.Sub(now.Now()) != 7*time.Minute {
 		t.Errorf("asked in %v, failing %v, last %v", at.Sub(now.Now()), p.Failing(), p.Last())
 	}
 	now.Advance(7 * time.Minute)
-	if d := p.Plan(away).Sub(now.Now()); d < 10*time.Minute {
+	if d := p.plan(away).Sub(now.Now()); d < 10*time.Minute {
 		t.Errorf("it was tried for 27 minutes and is tried again in %v", d)
 	}
-	p = New(Config{Clock: now, Gap: gap, Poll: 2 * time.Minute, Spread: time.Minute})
-	p.Resume(away, now.Now(), now.Now().Add(100*time.Hour), true)
+	p = newScheduler(schedule{Clock: now, Gap: gap, Poll: 2 * time.Minute, Spread: time.Minute})
+	p.resume(away, now.Now(), now.Now().Add(100*time.Hour), true)
 	if at, _ := p.peek(pending{}); at.Sub(now.Now()) > 15*time.Minute {
 		t.Errorf("a clock that was wrong keeps it waiting for %v", at.Sub(now.Now()))
 	}
-	p.Resume(away, now.Now(), now.Now().Add(-time.Second), true)
-	if _, ok := New(Config{Clock: now, Gap: gap, Poll: time.Minute, Spread: 1}).peek(pending{}); !ok {
+	p.resume(away, now.Now(), now.Now().Add(-time.Second), true)
+	if _, ok := newScheduler(schedule{Clock: now, Gap: gap, Poll: time.Minute, Spread: 1}).peek(pending{}); !ok {
 		t.Error("what is due waits")
 	}
 }
@@ -91,7 +91,7 @@ func TestALaterLifeGoesOnWaiting(t *testing.T) {
 // is lost.
 func TestKicksArePaced(t *testing.T) {
 	now := clock.NewManual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	p := New(Config{Clock: now, Gap: gap, Poll: 2 * time.Minute, Spread: time.Minute})
+	p := newScheduler(schedule{Clock: now, Gap: gap, Poll: 2 * time.Minute, Spread: time.Minute})
 	p.nextPoll = now.Now().Add(time.Hour)
 	began := now.Now()
 	p.lastStart = began.Add(-time.Hour)
@@ -116,7 +116,7 @@ func TestKicksArePaced(t *testing.T) {
 
 func TestPollsNeedNoToken(t *testing.T) {
 	now := clock.NewManual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	p := New(Config{Clock: now, Gap: gap, Poll: 2 * time.Minute, Spread: time.Minute})
+	p := newScheduler(schedule{Clock: now, Gap: gap, Poll: 2 * time.Minute, Spread: time.Minute})
 	for range 20 {
 		p.nextPoll = now.Now()
 		if _, ok := p.startAt(pending{}); !ok {
@@ -134,13 +134,13 @@ func TestPollsNeedNoToken(t *testing.T) {
 // call does not answer it.
 func TestWaitersHearOfALaterPass(t *testing.T) {
 	t.Parallel()
-	p := New(Config{Clock: clock.Real{}, Gap: time.Millisecond, Poll: time.Hour, Spread: time.Minute})
+	p := newScheduler(schedule{Clock: clock.Real{}, Gap: time.Millisecond, Poll: time.Hour, Spread: time.Minute})
 	entered, leave := make(chan int), make(chan error)
 	passes := 0
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- p.Run(ctx, steps(func(context.Context, bool) error {
+		done <- p.run(ctx, only(func(context.Context, bool) error {
 			passes++
 			entered <- passes
 			return <-leave
@@ -181,8 +181,8 @@ func TestWaitersHearOfALaterPass(t *testing.T) {
 }
 
 func TestALostLeaseEndsTheRun(t *testing.T) {
-	p := New(Config{Clock: clock.Real{}, Gap: time.Millisecond, Poll: time.Hour, Spread: time.Minute})
-	err := p.Run(t.Context(), steps(func(context.Context, bool) error { return errcode.New(errcode.Conflict, "another's") }))
+	p := newScheduler(schedule{Clock: clock.Real{}, Gap: time.Millisecond, Poll: time.Hour, Spread: time.Minute})
+	err := p.run(t.Context(), only(func(context.Context, bool) error { return errcode.New(errcode.Conflict, "another's") }))
 	if !errcode.Is(err, errcode.Conflict) {
 		t.Errorf("run ended with %v", err)
 	}

@@ -1,4 +1,4 @@
-package pace
+package repoagent
 
 import (
 	"context"
@@ -62,13 +62,13 @@ func (u *upstream) set(down bool) {
 }
 
 // agents run until the test ends.
-func agents(ctx context.Context, n int, gates *Gates, u *upstream) []*Pacer {
-	out := make([]*Pacer, n)
+func agents(ctx context.Context, n int, gates *Gates, u *upstream) []*Scheduler {
+	out := make([]*Scheduler, n)
 	for i := range out {
-		p := New(Config{Clock: clock.Real{}, Gap: 5 * time.Second, Poll: 2 * time.Minute, Spread: time.Minute})
+		p := newScheduler(schedule{Clock: clock.Real{}, Gap: 5 * time.Second, Poll: 2 * time.Minute, Spread: time.Minute})
 		out[i] = p
 		go func() {
-			_ = p.Run(ctx, steps(func(ctx context.Context, urgent bool) error {
+			_ = p.run(ctx, only(func(ctx context.Context, urgent bool) error {
 				leave, err := gates.Enter(ctx, Turn{Host: "h", Urgent: urgent})
 				if err != nil {
 					return err

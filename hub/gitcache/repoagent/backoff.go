@@ -1,4 +1,4 @@
-package pace
+package repoagent
 
 import (
 	"errors"
@@ -27,74 +27,74 @@ func backoff(first, longest time.Duration, failures int) time.Duration {
 	return jitter.Add(d, d/2)
 }
 
-// Plan sets the next poll by how a pass went and returns it. A pass calls it
+// plan sets the next poll by how a pass went and returns it. A pass calls it
 // when it knows, else Run does.
-func (p *Pacer) Plan(err error) time.Time {
-	p.planned = true
-	now := p.config.Clock.Now()
+func (s *Scheduler) plan(err error) time.Time {
+	s.planned = true
+	now := s.config.Clock.Now()
 	rest := errcode.RetryAfter(err)
 	switch {
 	case err == nil:
-		p.failures, p.read, p.notBefore = 0, true, time.Time{}
-		p.nextPoll = now.Add(jitter.Add(p.config.Poll, p.config.Spread))
+		s.failures, s.read, s.notBefore = 0, true, time.Time{}
+		s.nextPoll = now.Add(jitter.Add(s.config.Poll, s.config.Spread))
 	case errors.Is(err, ErrClosed):
 		// The host fails for others; who asked for a look gets one by the
 		// gate's tokens.
-		p.failures = max(1, p.failures)
-		p.nextPoll = now.Add(rest + jitter.Full(p.config.Spread))
-	case p.urgent && p.failures > 0 && p.nextPoll.After(now):
-		p.notBefore = now.Add(rest)
+		s.failures = max(1, s.failures)
+		s.nextPoll = now.Add(rest + jitter.Full(s.config.Spread))
+	case s.urgent && s.failures > 0 && s.nextPoll.After(now):
+		s.notBefore = now.Add(rest)
 	default:
-		p.failures++
-		p.notBefore = now.Add(rest)
-		p.nextPoll = now.Add(max(rest, p.retry()))
+		s.failures++
+		s.notBefore = now.Add(rest)
+		s.nextPoll = now.Add(max(rest, s.retry()))
 	}
-	if p.nextPoll.Before(p.notBefore) {
-		p.nextPoll = p.notBefore
+	if s.nextPoll.Before(s.notBefore) {
+		s.nextPoll = s.notBefore
 	}
-	p.failing.Store(p.failures > 0)
-	return p.nextPoll
+	s.failing.Store(s.failures > 0)
+	return s.nextPoll
 }
 
-// Postpone tries a pass again soon that could not begin, for reasons that are
+// postpone tries a pass again soon that could not begin, for reasons that are
 // not upstream's.
-func (p *Pacer) Postpone() {
-	p.planned = true
-	now := p.config.Clock.Now()
-	p.lastStart, p.nextPoll = now, now.Add(jitter.Add(p.config.Gap, 2*p.config.Gap))
+func (s *Scheduler) postpone() {
+	s.planned = true
+	now := s.config.Clock.Now()
+	s.lastStart, s.nextPoll = now, now.Add(jitter.Add(s.config.Gap, 2*s.config.Gap))
 }
 
 // retry is the wait after the present number of failures.
-func (p *Pacer) retry() time.Duration {
-	first := p.config.Poll
-	if !p.read {
+func (s *Scheduler) retry() time.Duration {
+	first := s.config.Poll
+	if !s.read {
 		first = min(first, firstRetry)
 	}
-	return backoff(first, max(maxRetry, p.config.Poll), p.failures)
+	return backoff(first, max(maxRetry, s.config.Poll), s.failures)
 }
 
-// Resume takes up where an earlier life stood, before Run: upstream failed
+// resume takes up where an earlier life stood, before Run: upstream failed
 // with an error since some time, was read before or never was, and is asked
 // next at a time that was said. Sources are looked at once without it.
-func (p *Pacer) Resume(err error, since, next time.Time, read bool) {
-	p.read = read
-	now := p.config.Clock.Now()
+func (s *Scheduler) resume(err error, since, next time.Time, read bool) {
+	s.read = read
+	now := s.config.Clock.Now()
 	if err == nil || !next.After(now) {
 		return
 	}
-	longest := max(maxRetry, p.config.Poll)
-	first := p.config.Poll
+	longest := max(maxRetry, s.config.Poll)
+	first := s.config.Poll
 	if !read {
 		first = min(first, firstRetry)
 	}
-	p.failures = 1
-	for spent := first; spent < now.Sub(since) && p.failures < maxDoubled; p.failures++ {
-		spent += min(longest, first<<p.failures)
+	s.failures = 1
+	for spent := first; spent < now.Sub(since) && s.failures < maxDoubled; s.failures++ {
+		spent += min(longest, first<<s.failures)
 	}
 	// A clock that was set back must not end the following of a repository.
-	p.nextPoll = now.Add(min(next.Sub(now), longest*3/2))
-	p.last, p.pending.sources = err, true
-	p.failing.Store(true)
+	s.nextPoll = now.Add(min(next.Sub(now), longest*3/2))
+	s.last, s.pending.sources = err, true
+	s.failing.Store(true)
 }
 
 // Retries remembers what could not be had, by a key that changes with what is
