@@ -220,7 +220,7 @@ func (l *Loop) end(ctx context.Context, j *job, out outcome) {
 	l.mu.Unlock()
 	l.metrics.observe(j, out)
 	if out.trouble != nil {
-		l.Log.Warn("a pass did not come to its end", logkey.Service, s.name, logkey.Source, out.trouble.source, logkey.Error, scrubbed(j.spec, errcode.Message(out.trouble.err)))
+		l.Log.Warn("a pass did not come to its end", logkey.Service, s.name, logkey.Source, out.trouble.source, logkey.Step, out.step, logkey.Error, scrubbed(j.spec, errcode.Message(out.trouble.err)))
 	}
 	l.storeApplied()
 	poke(l.work)

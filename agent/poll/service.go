@@ -191,6 +191,7 @@ type job struct {
 
 // outcome is what a pass found.
 type outcome struct {
+	step     string // that ended the pass
 	trouble  *trouble
 	gate     string
 	skipped  bool   // nothing to do
