@@ -10,6 +10,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/generated"
+	"github.com/axle-cd/axle/agent/poll/change"
 	"github.com/axle-cd/axle/agent/render"
 	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/agent/testrun"
@@ -54,11 +55,11 @@ var steps = []struct {
 type passing struct {
 	loop     *Loop
 	job      *job
-	now      Inputs
+	now      change.Inputs
 	permit   tenancy.Permit
 	caps     render.Capabilities
 	partial  string // why discovery is not whole
-	cause    Cause
+	cause    change.Cause
 	settings string
 	trees    trees // empty when nothing is rendered
 	objects  []*unstructured.Unstructured
@@ -126,7 +127,7 @@ func (p *passing) compare(ctx context.Context) *outcome {
 	switch {
 	case err != nil:
 		return p.fail(sourceRender, err)
-	case p.cause == Unchanged && p.job.objects == nil && !p.job.claim:
+	case p.cause == change.Unchanged && p.job.objects == nil && !p.job.claim:
 		return &outcome{skipped: true, settled: true}
 	}
 	return nil
@@ -142,7 +143,7 @@ func (p *passing) wait(context.Context) *outcome {
 
 // confirm answers a sync that a person asks for when nothing else is new.
 func (p *passing) confirm(context.Context) *outcome {
-	if p.cause != NewSpec || p.partial != "" || p.settings != p.job.settings || p.job.claim {
+	if p.cause != change.NewSpec || p.partial != "" || p.settings != p.job.settings || p.job.claim {
 		return nil
 	}
 	if out, ok := p.loop.confirm(p.job, p.now); ok {
@@ -156,7 +157,7 @@ func (p *passing) confirm(context.Context) *outcome {
 func (p *passing) fetch(ctx context.Context) *outcome {
 	j := p.job
 	p.objects, p.warnings = j.objects.Open(), j.warnings
-	if p.objects != nil && Changed(&j.inputs, p.now) == Unchanged {
+	if p.objects != nil && change.Of(&j.inputs, p.now) == change.Unchanged {
 		p.now = j.inputs
 		return nil
 	}
@@ -232,10 +233,10 @@ func (p *passing) apply(ctx context.Context) *outcome {
 // files and settings render to what they did, so that it is enough to look at
 // what the watches tell of the objects. Whatever it cannot tell, a whole pass
 // finds out.
-func (l *Loop) confirm(j *job, now Inputs) (outcome, bool) {
+func (l *Loop) confirm(j *job, now change.Inputs) (outcome, bool) {
 	same := *j.done
 	same.SpecDigest = now.SpecDigest
-	if j.objects != nil || j.settings == "" || j.held || j.errand || j.spec.GetDryRun() || j.deletes != "" || len(same.Reads) > 0 || Changed(&same, now) != Unchanged {
+	if j.objects != nil || j.settings == "" || j.held || j.errand || j.spec.GetDryRun() || j.deletes != "" || len(same.Reads) > 0 || change.Of(&same, now) != change.Unchanged {
 		return outcome{}, false
 	}
 	service := apply.FromSpec(j.spec, now.TarballDigest)
@@ -250,17 +251,17 @@ func (l *Loop) confirm(j *job, now Inputs) (outcome, bool) {
 var errNoContent = errcode.New(errcode.Unprocessable, "the hub has not produced this service's content yet; its source's errors say why")
 
 // changed asks change.go, with what only the cluster can tell filled in.
-func (l *Loop) changed(ctx context.Context, permit tenancy.Permit, j *job, now *Inputs, caps render.Capabilities) (Cause, error) {
+func (l *Loop) changed(ctx context.Context, permit tenancy.Permit, j *job, now *change.Inputs, caps render.Capabilities) (change.Cause, error) {
 	now.Kubernetes = caps.KubernetesVersion
 	if j.done != nil {
-		now.Asked, now.APIs = j.done.Asked, APIsOf(j.done.Asked, caps.APIVersions)
+		now.Asked, now.APIs = j.done.Asked, change.APIsOf(j.done.Asked, caps.APIVersions)
 	}
 	if j.done != nil && j.readReads {
 		reads := make([]render.Read, 0, len(j.done.Reads))
 		for _, r := range j.done.Reads {
 			object, err := l.Cluster.Lookup(ctx, permit, r.Key)
 			if err != nil {
-				return Unchanged, fmt.Errorf("look up %s %s again: %w", r.Key.Kind, r.Key.Name, err)
+				return change.Unchanged, fmt.Errorf("look up %s %s again: %w", r.Key.Kind, r.Key.Name, err)
 			}
 			reads = append(reads, render.Read{Key: r.Key, State: render.StateOf(object)})
 		}
@@ -268,8 +269,8 @@ func (l *Loop) changed(ctx context.Context, permit tenancy.Permit, j *job, now *
 	} else if j.done != nil {
 		now.Reads = j.done.Reads
 	}
-	cause := Changed(j.done, *now)
-	if cause == Unchanged && (j.cause == DeletesFreed || j.cause == Repaired || j.cause == Asked) {
+	cause := change.Of(j.done, *now)
+	if cause == change.Unchanged && (j.cause == change.DeletesFreed || j.cause == change.Repaired || j.cause == change.Asked) {
 		cause = j.cause
 	}
 	return cause, nil
@@ -310,7 +311,7 @@ func (p *passing) rendered(ctx context.Context) error {
 	}
 	p.objects, p.warnings = objects, result.Warnings
 	p.now.Renderer = result.RendererVersion
-	p.now.Asked, p.now.APIs = result.APIVersionsAsked, APIsOf(result.APIVersionsAsked, p.caps.APIVersions)
+	p.now.Asked, p.now.APIs = result.APIVersionsAsked, change.APIsOf(result.APIVersionsAsked, p.caps.APIVersions)
 	p.now.Reads = result.Reads
 	return nil
 }
