@@ -35,7 +35,7 @@ func (l *Loop) waitsFor(d *agentv1.Dependency, s *service) string {
 			return fmt.Sprintf("waits for service %q, whose hook %s has not ended", o.name, applied.Hooks)
 		case o.done == nil:
 			return fmt.Sprintf("waits for service %q, which is not applied yet", o.name)
-		case o.spec != nil && !o.done.filesOf(o.want):
+		case o.spec != nil && !filesOf(o.done, o.want):
 			return fmt.Sprintf("waits for service %q, which has a newer revision to apply", o.name)
 		}
 		state := health.RollUp(l.Watch.Components(l.Inventory.Objects(o.id)))

@@ -4,10 +4,9 @@
 //
 // Which file decides whether a service changed: change.go, and nothing else.
 //
-// A pass is the list of steps in pass.go: specs, permit, dependencies, change,
-// tree, render, apply. The steps themselves live in agent/cache, agent/render,
-// agent/apply, agent/drift and agent/health; they do not know each other, and
-// only this package knows them. It speaks to the hub through Hub, which the
+// A pass is the list of steps in pass.go. What they do lives in agent/tenancy,
+// agent/cache, agent/render, agent/apply, agent/drift and agent/health, which do
+// not know each other; only this package knows them. It speaks to the hub through Hub, which the
 // root package agent makes from agent/hubclient.
 //
 //	   list ---> changed? --no--> nothing, no request to anybody

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/agent/poll/change"
 )
 
 // hints collects what watches tell, under a lock of its own: they must not
@@ -90,7 +91,7 @@ func (l *Loop) heed(ctx context.Context) {
 	for id := range hinted.needPass {
 		if s := l.services[id]; s != nil && s.want != nil && !s.held {
 			s.done = nil
-			s.queue(now, Asked)
+			s.queue(now, change.Asked)
 		}
 	}
 	for _, s := range l.hinted(hinted, served != nil) {
@@ -98,13 +99,13 @@ func (l *Loop) heed(ctx context.Context) {
 			continue
 		}
 		if l.mayGoOn(s, hinted) {
-			s.queue(now, Unfinished)
+			s.queue(now, change.Unfinished)
 		}
-		if served != nil && s.done != nil && len(s.done.Asked) > 0 && APIsOf(s.done.Asked, served) != s.done.APIs {
-			s.queue(now, NewAPIs)
+		if served != nil && s.done != nil && len(s.done.Asked) > 0 && change.APIsOf(s.done.Asked, served) != s.done.APIs {
+			s.queue(now, change.NewAPIs)
 		}
 		if served != nil && s.lacked(served) {
-			s.queue(now, NewAPIs)
+			s.queue(now, change.NewAPIs)
 		}
 	}
 	l.mu.Unlock()

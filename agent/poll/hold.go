@@ -2,6 +2,7 @@ package poll
 
 import (
 	"github.com/axle-cd/axle/agent/cache"
+	"github.com/axle-cd/axle/agent/poll/change"
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
@@ -56,7 +57,7 @@ func (l *Loop) wholeTaken() {
 	now := l.Clock.Now()
 	for _, s := range l.services {
 		if s.deletesHeld || s.tombstone != nil {
-			s.queue(now, DeletesFreed)
+			s.queue(now, change.DeletesFreed)
 		}
 		l.hints.touch(s.id)
 	}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/axle-cd/axle/agent/cache"
+	"github.com/axle-cd/axle/agent/poll/change"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/logkey"
@@ -326,7 +327,7 @@ func (l *Loop) queueReads() {
 	for _, s := range l.services {
 		if s.done != nil && len(s.done.Reads) > 0 && s.want != nil && !s.held {
 			s.readReads = true
-			s.queue(now, NewReads)
+			s.queue(now, change.NewReads)
 		}
 	}
 	poke(l.work)
@@ -337,27 +338,27 @@ func (s *service) queueChanged(now time.Time, renderer string) {
 	switch {
 	case s.tombstone != nil:
 		if s.drain == nil || !s.drain.Done {
-			s.queue(now, Unchanged)
+			s.queue(now, change.Unchanged)
 		}
 	case s.held && s.asked():
 		if s.due.IsZero() {
-			s.queue(now, Asked)
+			s.queue(now, change.Asked)
 		}
 	case s.held || s.spec == nil || !s.specFits():
 	default:
 		wanted := s.wanted(renderer)
-		cause := Changed(s.done, wanted)
+		cause := change.Of(s.done, wanted)
 		switch {
-		case cause != Unchanged && !s.waits(wanted):
+		case cause != change.Unchanged && !s.waits(wanted):
 			s.queue(now, cause)
-		case cause == Unchanged && (s.trouble != nil || s.gate != "") && !s.needsSpec():
-			s.queue(now, Unfinished) // what was wanted in between could not be done
+		case cause == change.Unchanged && (s.trouble != nil || s.gate != "") && !s.needsSpec():
+			s.queue(now, change.Unfinished) // what was wanted in between could not be done
 		}
 	}
 }
 
 // waits reports whether a pass for these very inputs is queued already, or
 // was tried and waits for its time.
-func (s *service) waits(wanted Inputs) bool {
-	return !s.due.IsZero() && (s.inputs.TarballDigest == "" || Changed(&s.inputs, wanted) == Unchanged)
+func (s *service) waits(wanted change.Inputs) bool {
+	return !s.due.IsZero() && (s.inputs.TarballDigest == "" || change.Of(&s.inputs, wanted) == change.Unchanged)
 }

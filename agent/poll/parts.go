@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/agent/cache"
+	"github.com/axle-cd/axle/agent/poll/change"
 	"github.com/axle-cd/axle/agent/render"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/digest"
@@ -40,7 +41,7 @@ func contentOf(w *agentv1.DesiredService) (tarball, parts string) {
 }
 
 // filesOf reports whether the inputs are of the service's present files.
-func (i *Inputs) filesOf(w *agentv1.DesiredService) bool {
+func filesOf(i *change.Inputs, w *agentv1.DesiredService) bool {
 	tarball, parts := contentOf(w)
 	return i.TarballDigest == tarball && i.Parts == parts
 }

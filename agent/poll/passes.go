@@ -10,6 +10,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/cache"
+	"github.com/axle-cd/axle/agent/poll/change"
 	"github.com/axle-cd/axle/agent/preview"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -139,7 +140,7 @@ func (l *Loop) begin(s *service) *job {
 	if s.tombstone != nil {
 		j.dependent = l.dependent(s)
 	}
-	s.due, s.cause, s.readReads = time.Time{}, Unchanged, false
+	s.due, s.cause, s.readReads = time.Time{}, change.Unchanged, false
 	l.agenda.begin(s)
 	return j
 }
@@ -209,7 +210,7 @@ func (l *Loop) end(ctx context.Context, j *job, out outcome) {
 	}
 	l.tellAwaiting(s, out)
 	if out.again {
-		s.queue(l.Clock.Now().Add(max(s.backoff.Next(), time.Second)), Asked)
+		s.queue(l.Clock.Now().Add(max(s.backoff.Next(), time.Second)), change.Asked)
 	}
 	if l.loaded && l.list != nil {
 		// Its spec or list entry may have changed while it ran.
@@ -220,7 +221,7 @@ func (l *Loop) end(ctx context.Context, j *job, out outcome) {
 	l.mu.Unlock()
 	l.metrics.observe(j, out)
 	if out.trouble != nil {
-		l.Log.Warn("a pass did not come to its end", logkey.Service, s.name, logkey.Source, out.trouble.source, logkey.Error, scrubbed(j.spec, errcode.Message(out.trouble.err)))
+		l.Log.Warn("a pass did not come to its end", logkey.Service, s.name, logkey.Source, out.trouble.source, logkey.Step, out.step, logkey.Error, scrubbed(j.spec, errcode.Message(out.trouble.err)))
 	}
 	l.storeApplied()
 	poke(l.work)
@@ -251,7 +252,7 @@ func (l *Loop) takeOutcome(s *service, j *job, out outcome) {
 	switch {
 	case out.trouble != nil:
 		s.objects = nil
-		if out.trouble.refused || s.done != nil && Changed(s.done, out.inputs) == Unchanged {
+		if out.trouble.refused || s.done != nil && change.Of(s.done, out.inputs) == change.Unchanged {
 			// It is tried again, whatever was applied before with the same inputs.
 			s.done = nil
 		}
@@ -263,7 +264,7 @@ func (l *Loop) takeOutcome(s *service, j *job, out outcome) {
 			}
 		}
 		after := max(s.backoff.Next(), s.backoff.Min/2, errcode.RetryAfter(out.trouble.err))
-		s.queue(now.Add(after), Unfinished)
+		s.queue(now.Add(after), change.Unfinished)
 	case out.gate != "":
 		// A touched dependency hurries it, from here on: what it did while this
 		// pass ran is looked at now.
@@ -271,13 +272,13 @@ func (l *Loop) takeOutcome(s *service, j *job, out outcome) {
 		if l.gate(s) == "" {
 			wait = 0
 		}
-		s.queue(now.Add(wait), Unfinished)
+		s.queue(now.Add(wait), change.Unfinished)
 	case out.dry:
 		s.done, s.objects, s.warnings = &out.inputs, nil, out.warnings
 		s.result = &apply.Result{Sync: syncDryRun, Reason: reasonDryRun, Message: cmp.Or(out.words, "dry run: what it would change cannot be told yet"), Partly: true}
 		l.Apply.Pause(s.id)
 	case out.drain != nil && !out.drain.Done:
-		s.queue(now.Add(max(s.backoff.Next(), time.Second)), Unfinished)
+		s.queue(now.Add(max(s.backoff.Next(), time.Second)), change.Unfinished)
 	case out.drain != nil:
 		l.report.drained(s.tombstone)
 		if l.Tests != nil {
@@ -303,22 +304,22 @@ func (l *Loop) takeResult(s *service, j *job, out outcome, now time.Time) {
 	failed := out.result.Sync == "Failed"
 	switch {
 	case failed:
-		s.queue(now.Add(max(s.backoff.Next(), time.Second, out.result.Again)), Unfinished)
+		s.queue(now.Add(max(s.backoff.Next(), time.Second, out.result.Again)), change.Unfinished)
 	case out.result.Again > 0:
-		s.queue(now.Add(out.result.Again), Unfinished)
+		s.queue(now.Add(out.result.Again), change.Unfinished)
 	}
 	if !failed {
 		s.backoff.Reset()
 	}
 	if deletesMatter := l.deletes == noHold && s.deletesHeld; deletesMatter {
-		s.queue(now, DeletesFreed)
+		s.queue(now, change.DeletesFreed)
 	}
 }
 
 // nameApplied notes by which names a revision goes that was applied. What was
 // only confirmed is stored nowhere, and of the same revision: the names on disk
 // go with what is stored.
-func (l *Loop) nameApplied(s *service, spec *agentv1.ServiceSpec, in Inputs, confirmed bool) {
+func (l *Loop) nameApplied(s *service, spec *agentv1.ServiceSpec, in change.Inputs, confirmed bool) {
 	applied := cache.Applied{
 		TarballDigest: in.TarballDigest, SpecDigest: in.SpecDigest,
 		Revision: spec.GetDisplay().GetRevision(), SourceRevision: spec.GetDisplay().GetSourceRevision(),
@@ -340,7 +341,7 @@ func (l *Loop) renameApplied(s *service) bool {
 	if s.done == nil || s.want == nil || s.spec == nil || s.needsSpec() {
 		return false
 	}
-	if !s.done.filesOf(s.want) || s.done.SpecDigest != s.spec.GetSpecDigest() {
+	if !filesOf(s.done, s.want) || s.done.SpecDigest != s.spec.GetSpecDigest() {
 		return false
 	}
 	before := s.applied

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/axle-cd/axle/agent/cache"
+	"github.com/axle-cd/axle/agent/poll/change"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/logkey"
 )
@@ -68,7 +69,7 @@ func (l *Loop) refreshed(id string, done cache.Refreshed, err error) {
 	}
 	l.mu.Lock()
 	if s := l.services[id]; s != nil && s.want != nil && !s.held {
-		s.queue(l.Clock.Now(), Repaired)
+		s.queue(l.Clock.Now(), change.Repaired)
 	}
 	l.mu.Unlock()
 	poke(l.work)

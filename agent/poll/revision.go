@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/axle-cd/axle/agent/poll/change"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 )
 
@@ -27,7 +28,7 @@ func settingsOf(spec *agentv1.ServiceSpec) string {
 // revisionOf names what hooks run once for: the service's files and settings.
 // What people ask of a service (a sync, the release of a prune), its windows,
 // and what its cluster is are no reason for a migration to run again.
-func revisionOf(spec *agentv1.ServiceSpec, in Inputs) string {
+func revisionOf(spec *agentv1.ServiceSpec, in change.Inputs) string {
 	bare := proto.Clone(spec).(*agentv1.ServiceSpec)
 	bare.SpecDigest, bare.Cluster, bare.Display = "", nil, nil
 	bare.PruneApproval, bare.SyncRequest, bare.DiffRequest = 0, 0, 0

@@ -7,6 +7,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/cache"
+	"github.com/axle-cd/axle/agent/poll/change"
 	"github.com/axle-cd/axle/agent/tenancy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/jitter"
@@ -42,14 +43,14 @@ type service struct {
 	scrub *scrub.Scrubber
 
 	// done is what the last pass depended on that wrote everything.
-	done *Inputs
+	done *change.Inputs
 	// planned is what the last objects were made of that the engine knows, also
 	// where they were not applied; claiming: somebody waits for that.
-	planned  *Inputs
+	planned  *change.Inputs
 	claiming bool
 	// objects are kept while a pass is unfinished for the same inputs.
 	objects  packedobj.List
-	inputs   Inputs
+	inputs   change.Inputs
 	warnings []string
 	result   *apply.Result
 	drain    *apply.DrainResult
@@ -69,7 +70,7 @@ type service struct {
 
 	// due is when the next pass starts, zero is never.
 	due     time.Time
-	cause   Cause
+	cause   change.Cause
 	running bool
 	// held: paused, or in no list.
 	held bool
@@ -136,17 +137,17 @@ func (s *service) specFits() bool {
 }
 
 // wanted are the inputs that are known without asking anybody.
-func (s *service) wanted(renderer string) Inputs {
+func (s *service) wanted(renderer string) change.Inputs {
 	return inputsOf(s.want, s.spec, renderer)
 }
 
-func inputsOf(want *agentv1.DesiredService, spec *agentv1.ServiceSpec, renderer string) Inputs {
+func inputsOf(want *agentv1.DesiredService, spec *agentv1.ServiceSpec, renderer string) change.Inputs {
 	tarball, parts := contentOf(want)
-	return Inputs{TarballDigest: tarball, Parts: parts, SpecDigest: spec.GetSpecDigest(), Renderer: renderer}
+	return change.Inputs{TarballDigest: tarball, Parts: parts, SpecDigest: spec.GetSpecDigest(), Renderer: renderer}
 }
 
 // queue asks for a pass at a time; the earlier one wins.
-func (s *service) queue(at time.Time, cause Cause) {
+func (s *service) queue(at time.Time, cause change.Cause) {
 	if s.due.IsZero() || at.Before(s.due) {
 		s.due, s.cause = at, cause
 		s.agenda.put(s)
@@ -166,13 +167,13 @@ type job struct {
 	tombstone *agentv1.Tombstone
 	spec      *agentv1.ServiceSpec
 	fits      bool
-	done      *Inputs
-	inputs    Inputs
+	done      *change.Inputs
+	inputs    change.Inputs
 	settings  string
 	seen      string // the list that it works for
 	objects   packedobj.List
 	warnings  []string
-	cause     Cause
+	cause     change.Cause
 	readReads bool
 	// held: only errands are run.
 	held              bool
@@ -191,6 +192,7 @@ type job struct {
 
 // outcome is what a pass found.
 type outcome struct {
+	step     string // that ended the pass
 	trouble  *trouble
 	gate     string
 	skipped  bool   // nothing to do
@@ -199,7 +201,7 @@ type outcome struct {
 	claimed  bool   // it is known what the service wants
 	dry      bool   // nothing is written of it
 	words    string // what a dry run would change
-	inputs   Inputs
+	inputs   change.Inputs
 	permit   tenancy.Permit
 	settings string
 	tests    []*unstructured.Unstructured

@@ -8,6 +8,7 @@ import (
 	"github.com/axle-cd/axle/agent/cache"
 	"github.com/axle-cd/axle/agent/drift"
 	"github.com/axle-cd/axle/agent/health"
+	"github.com/axle-cd/axle/agent/poll/change"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -74,7 +75,7 @@ func (l *Loop) viewOf(id string) (view, bool) {
 		warnings: s.warnings, applied: s.applied, deletes: l.deletes.words(), away: l.away,
 	}
 	if s.want != nil && s.spec != nil {
-		v.behind = s.done == nil || Changed(s.done, s.wanted(l.Render.RendererVersion())) != Unchanged
+		v.behind = s.done == nil || change.Of(s.done, s.wanted(l.Render.RendererVersion())) != change.Unchanged
 	}
 	if s.spec != nil {
 		v.scrub = s.scrub

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/agent/poll/change"
 	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
@@ -44,7 +45,7 @@ func (l *Loop) unsettled(id string) []apply.Pending {
 
 // isUnsettled reports whether nobody knows what a service wants now.
 func (l *Loop) isUnsettled(s *service, renderer string) bool {
-	return s.want != nil && (s.waiting != "" || s.spec == nil || !s.specFits() || Changed(s.planned, s.wanted(renderer)) != Unchanged)
+	return s.want != nil && (s.waiting != "" || s.spec == nil || !s.specFits() || change.Of(s.planned, s.wanted(renderer)) != change.Unchanged)
 }
 
 // unsettledBecause says why, and has a service rendered that would not be by
@@ -59,13 +60,13 @@ func (s *service) unsettledBecause(renderer string, now time.Time) string {
 	case tarball == "":
 		return "its source was never read"
 	}
-	if s.trouble != nil && Changed(&s.inputs, s.wanted(renderer)) == Unchanged {
+	if s.trouble != nil && change.Of(&s.inputs, s.wanted(renderer)) == change.Unchanged {
 		return s.scrub.String(errcode.Message(s.trouble.err))
 	}
 	if s.held || s.gate != "" {
 		s.claiming = true
 		if s.due.IsZero() || s.gate != "" {
-			s.queue(now, Unfinished)
+			s.queue(now, change.Unfinished)
 		}
 	}
 	return "it has not been rendered since it changed"
@@ -104,7 +105,7 @@ func (l *Loop) tellAwaiting(s *service, out outcome) {
 	case awaits:
 		if !l.awaiting[s.id] {
 			// What it waits for may have come while this pass ended.
-			s.queue(l.Clock.Now().Add(time.Second), Unfinished)
+			s.queue(l.Clock.Now().Add(time.Second), change.Unfinished)
 		}
 		l.awaiting[s.id] = true
 		return
@@ -118,7 +119,7 @@ func (l *Loop) tellAwaiting(s *service, out outcome) {
 	}
 	for id := range l.awaiting {
 		if o := l.services[id]; o != nil && o != s {
-			o.queue(l.Clock.Now().Add(time.Second), Unfinished)
+			o.queue(l.Clock.Now().Add(time.Second), change.Unfinished)
 		}
 	}
 }

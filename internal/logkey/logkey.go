@@ -9,6 +9,7 @@ const (
 	Service     = "service"
 	Repository  = "repository"
 	Source      = "source"
+	Step        = "step"
 	Digest      = "digest"
 	Revision    = "revision"
 	Ref         = "ref"

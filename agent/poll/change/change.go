@@ -1,4 +1,14 @@
-package poll
+// Package change decides whether a service changed. Everything that a pass could
+// come out differently for is in Inputs; when all of it is as it was at the last
+// pass, and drift (agent/drift) has nothing to say, then there is nothing to do:
+// no request, no render, no write, no report.
+//
+// It reads nothing and remembers nothing: agent/poll, which calls it for every
+// service of every list, does both.
+//
+// Invariant: equal inputs are never a change, whatever the revision or the
+// commit that they came with.
+package change
 
 import (
 	"crypto/sha256"
@@ -8,11 +18,6 @@ import (
 
 	"github.com/axle-cd/axle/agent/render"
 )
-
-// This file decides whether a service changed. Everything that a pass could
-// come out differently for is in Inputs; when all of it is as it was at the
-// last pass, and drift (agent/drift) has nothing to say, then there is nothing
-// to do: no request, no render, no write, no report.
 
 // Cause says why a service needs a pass, for logs and metrics.
 type Cause string
@@ -57,11 +62,11 @@ type Inputs struct {
 	Reads []render.Read
 }
 
-// Changed compares what the last good pass depended on with what a pass now
+// Of compares what the last good pass depended on with what a pass now
 // would depend on. done is nil when there was none since the start. What only
 // a render or a request can tell (Asked, Reads) is taken from done, and
 // looked at again by APIsOf and by the caller who re-reads.
-func Changed(done *Inputs, now Inputs) Cause {
+func Of(done *Inputs, now Inputs) Cause {
 	switch {
 	case done == nil:
 		return FirstPass
