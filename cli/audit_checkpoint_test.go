@@ -35,11 +35,11 @@ func TestCheckpointKeptElsewhereShowsACutLog(t *testing.T) {
 		if code, text := auditing(t, h, "projects", "create", name); code != 0 {
 			t.Fatalf("%d %s", code, text)
 		}
-		if code, text := auditing(t, h, "audit", "checkpoint", "--file", safe); code != 0 || !strings.Contains(text, "goes up to record") {
+		if code, text := auditing(t, h, "audit", "checkpoint", "--file", safe); code != 0 || !strings.Contains(text, "ends at record") {
 			t.Fatalf("%d %s", code, text)
 		}
 	}
-	if code, text := auditing(t, h, "audit", "verify", "--checkpoint", safe); code != 0 || !strings.Contains(text, "the 3 checkpoints that were kept") {
+	if code, text := auditing(t, h, "audit", "verify", "--checkpoint", safe); code != 0 || !strings.Contains(text, "the 3 stored checkpoints") {
 		t.Fatalf("%d %s", code, text)
 	}
 	if code, text := auditing(t, h, "audit", "checkpoint"); code != 0 || !strings.Contains(text, `"kind":"seen"`) {

@@ -146,8 +146,8 @@ func TestMergedKubeconfigTakesNothingAway(t *testing.T) {
 		code  int
 		says  string
 	}{
-		"a cluster of that name":  {oldKubeconfig, []string{"old"}, nil, 1, "cluster old is there already and is https://old.example.com"},
-		"a user of that name":     {strings.ReplaceAll(oldKubeconfig, "- name: old", "- name: edge"), []string{"edge"}, nil, 1, "user edge is there already"},
+		"a cluster of that name":  {oldKubeconfig, []string{"old"}, nil, 1, "cluster old already exists with server https://old.example.com"},
+		"a user of that name":     {strings.ReplaceAll(oldKubeconfig, "- name: old", "- name: edge"), []string{"edge"}, nil, 1, "user edge already exists"},
 		"another name for it":     {oldKubeconfig, []string{"old", "--name", "new"}, nil, 0, "context new"},
 		"what is no kubeconfig":   {"this: [is, no", []string{"edge"}, nil, 1, "read "},
 		"one that another writes": {oldKubeconfig, []string{"edge"}, locked, 1, "is locked by another program"},

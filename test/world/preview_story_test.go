@@ -88,7 +88,7 @@ func TestPreviews(t *testing.T) {
 	if out := s.differs(0, "diff", "--repo", "fleet", "--ref", "main"); !strings.Contains(out, "0 differ, 2 stay as they are") {
 		t.Errorf("what is there: %s", out)
 	}
-	if out := s.differs(2, "diff", "--repo", "fleet", "--ref", "proposal", "--base", "elsewhere"); !strings.Contains(out, "no service that you may see") {
+	if out := s.differs(2, "diff", "--repo", "fleet", "--ref", "proposal", "--base", "elsewhere"); !strings.Contains(out, "no service that you may read") {
 		t.Errorf("nobody: %s", out)
 	}
 

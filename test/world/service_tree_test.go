@@ -58,7 +58,7 @@ func (r *reach) tree() {
 		return err
 	})
 	text := r.succeeds("services", "tree", "trees", "--cluster", "edge")
-	for _, want := range []string{"Deployment trees/web", "└─ ReplicaSet web-1", "   └─ Pod web-1-a", "\nfails first: " + failing} {
+	for _, want := range []string{"Deployment trees/web", "└─ ReplicaSet web-1", "   └─ Pod web-1-a", "\nfirst failure: " + failing} {
 		if !strings.Contains(text, want) {
 			r.t.Errorf("no %q in\n%s", want, text)
 		}
