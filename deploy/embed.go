@@ -1,7 +1,6 @@
-// Package deploy holds what is installed into clusters: the agent's manifests
-// and the CRDs. It fills in values and knows nobody; the CLI prints or applies
-// the result, the hub serves the same manifests, with their values left open,
-// for the agent's own upgrades.
+// Package deploy holds what is installed into clusters: the agent's manifests and the
+// CRDs. It only fills in values. The CLI prints or applies the result; the hub serves
+// the same manifests, with their values left open, for upgrades of the agents.
 package deploy
 
 import (

@@ -1,8 +1,8 @@
-// Package agenttest runs a real agent inside a test: the whole of package
-// agent, against a given hub and a given API server. It fakes nothing; render
-// children are the real axle-render and axle-render-rare, built once a run.
+// Package agenttest runs a real agent inside a test: the whole of package agent,
+// against a given hub and API server. Nothing is faked. The render children are the
+// real axle-render and axle-render-rare, built once per test run.
 //
-// Tests of whole processes, kills and pods are test/world's.
+// Tests of whole processes, kills and pods belong in test/world.
 package agenttest
 
 import (

@@ -1,6 +1,6 @@
-// Command axle-hub is the management plane: it follows repositories, decides
-// what every cluster should run, and answers agents and people. This package
-// only reads flags; hub does the work.
+// Command axle-hub is the management plane: it follows repositories, decides what
+// every cluster should run, and answers agents and people. This package only reads
+// flags; package hub does the work.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Package address reads network addresses as the edges meet them. It resolves
-// nothing and decides nothing; limits, audit records and logs call it, and what
-// connects to places that others name.
+// Package address parses network addresses from requests and connections. It resolves
+// and decides nothing. Its callers are rate limits, audit records, logs, and code
+// that connects to addresses given by others.
 package address
 
 import "net"

@@ -1,10 +1,9 @@
-// Package archtest holds the tree to the policy in rules.txt: who may import
-// whom, directly and per binary through others, what a package must say about
-// itself, and a few habits that a reader should be able to rely on.
+// Package archtest checks the source tree against the policy in rules.txt: which
+// package may import which, directly and per binary transitively; what a package must
+// document; and a few conventions that readers can rely on.
 //
-// It is plain code over go/parser, so that a bad edit shows in the same second
-// it is made; only the walk of what a binary links asks the go command. It is
-// called by its own test and by nothing else.
+// It uses only go/parser, so that a violation shows at once; only the list of
+// packages that a binary links comes from the go command. Only its own test calls it.
 package archtest
 
 import (

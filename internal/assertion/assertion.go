@@ -1,10 +1,10 @@
-// Package assertion reads what a token of another issuer says of itself, and
-// compares claims with patterns. It checks no signature: that is
-// hub/identity/federation's, and until then what is read here is good for
-// choosing whom to ask alone. hub/identity calls it.
+// Package assertion reads the claims of another issuer's token and compares them with
+// patterns. It checks no signature; hub/identity/federation does. Until then the
+// claims may only be used to choose which issuer's keys to check with. hub/identity
+// calls it.
 //
-// Invariants: a token has at most 16 KiB; a pattern matches the whole of a claim
-// or nothing; no set of patterns is taken that lets everybody in.
+// Invariants: a token has at most 16 KiB; a pattern matches a whole claim or not at
+// all; a set of patterns that would admit everybody is rejected.
 package assertion
 
 import (

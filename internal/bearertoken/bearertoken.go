@@ -1,6 +1,6 @@
-// Package bearertoken is the form of the hub's secrets that callers carry: how one is
-// made, what is stored of it, and how a request brings it. It knows nobody's
-// secret, and not who may call.
+// Package bearertoken is the format of the hub's bearer tokens: how one is made,
+// which hash of it is stored, and how a request carries it. It holds no tokens, and
+// does not decide who may call.
 package bearertoken
 
 import (

@@ -1,11 +1,10 @@
-// Package bootstrap is the form of a bootstrap token as people and manifests
-// carry it: the secret that the hub knows, and the hub's signing key, which
-// tells an agent at its registration that nobody between them answers in the
-// hub's place.
+// Package bootstrap is the format of a bootstrap token as people and manifests carry
+// it: the secret that the hub knows, and the hub's public signing key, with which a
+// registering agent checks that the answer comes from the hub and nobody in between.
 //
 //	axle_<43 digits>.<43 of base64url: an Ed25519 public key>
 //
-// The hub makes them, agents take them apart; a hub takes whole ones too, which
+// The hub makes them and agents split them. A hub also accepts whole ones, which
 // older agents send. A token of an older hub has no key.
 package bootstrap
 

@@ -1,6 +1,6 @@
-// Package checkedfile reads files whose bytes have a name by their SHA-256, and
-// compares the two on the way: a disk may have spoiled them since they were
-// written. It makes no files; the reader of LFS objects calls it.
+// Package checkedfile reads files that are named by their SHA-256 and verifies the
+// hash while reading, because the disk may have damaged them. It writes no files; the
+// reader of LFS objects calls it.
 package checkedfile
 
 import (

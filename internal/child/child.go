@@ -1,9 +1,9 @@
-// Package child starts processes that never outlive this one, even when this
-// one is ended by SIGKILL. It adds nothing else to os/exec.
+// Package child starts processes that never outlive this one, even if this one is
+// ended by SIGKILL. It adds nothing else to os/exec.
 //
-// The kernel's parent-death signal fires at the end of the thread that forked,
-// not of the process, so a child started on any goroutine could be killed at a
-// whim of the scheduler; here one thread that never ends forks all of them.
+// The kernel sends the parent-death signal at the end of the thread that forked, not
+// of the process, so a child started on any goroutine could be killed whenever the Go
+// scheduler ends a thread. Here one thread that never ends forks all children.
 package child
 
 import (

@@ -1,7 +1,6 @@
-// Package daemon is what the command lines of the long-running programs have
-// in common: every flag has an environment variable, and logs are text or JSON
-// from a level on. It defines no flag and starts nothing; cmd/axle-hub and
-// cmd/axle-agent call it.
+// Package daemon is what the command lines of the long-running programs share: every
+// flag has an environment variable, and logs are text or JSON above a level. It
+// defines no flags and starts nothing; cmd/axle-hub and cmd/axle-agent call it.
 package daemon
 
 import (

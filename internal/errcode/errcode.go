@@ -1,10 +1,9 @@
-// Package errcode carries the few error codes that may cross a component's
-// edge. An error with a code holds a message meant for the person who can act
-// on it; an error without one is a fault of ours, is logged once at the edge
-// and reaches a user as "internal error".
+// Package errcode holds the few error codes that may leave a component. An error with
+// a code has a message for the person who can act on it. An error without a code is a
+// fault of ours: the edge logs it once and shows the user "internal error".
 //
-// It does not log and does not know HTTP or gRPC beyond the two mappings at
-// its end, which are the only ones in the tree. Everybody may call it.
+// It does not log. It knows HTTP and gRPC only through the two mappings at its end,
+// which are the only ones in the tree. Every package may call it.
 package errcode
 
 import (

@@ -1,10 +1,10 @@
-// Package frame writes and reads protobuf messages on a pipe: a big-endian
-// uint32 length, then the message. It is what the agent and its render child
-// speak over standard input and output.
+// Package frame writes and reads protobuf messages on a pipe: a big-endian uint32
+// length, then the message. The agent and its render child use it over standard input
+// and output.
 //
-// It keeps no state and does not buffer: who calls it wraps the pipe when that
-// pays. A frame is at most MaxBytes; a longer one is refused before a byte of
-// it is read, and memory grows with what arrives, not with what is announced.
+// It keeps no state and does not buffer; callers wrap the pipe if that helps. A frame
+// is at most MaxBytes. A longer one is rejected before any byte of it is read, and
+// memory grows with what arrives, not with the announced length.
 package frame
 
 import (

@@ -1,6 +1,6 @@
-// Package gitobject computes the ids of Git's objects. Git compares id and bytes
-// when it stores an object, not when it reads one: an index that leads to other
-// bytes would pass. It reads no repository; whoever reads one calls it.
+// Package gitobject computes the ids of Git objects. Git compares id and bytes when
+// it stores an object, but not when it reads one, so a damaged pack index would go
+// unnoticed. The package reads no repository; readers of repositories call it.
 package gitobject
 
 import (

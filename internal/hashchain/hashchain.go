@@ -1,14 +1,14 @@
-// Package hashchain is the form of a log that shows when somebody changed it:
-// each line carries a SHA-256 over its record and over the hash of the line
-// before, and a signed checkpoint now and then says how far the chain went.
+// Package hashchain is the format of a log that shows tampering: each line carries a
+// SHA-256 over its record and the hash of the line before, and signed checkpoints say
+// how far the chain went.
 //
-// It knows nothing of what the records say, and stores and signs nothing: the
-// hub's audit log writes with it, and the hub and the command line check with
-// it, so that both judge a chain alike.
+// It does not interpret the records, and stores and signs nothing. The hub's audit
+// log writes with it, and the hub and the command line verify with it, so that both
+// judge a chain alike.
 //
-// Invariants: sequences count by one; a line's hash depends on every line
-// before it; a chain begins with line 1, or after a checkpoint of the kind
-// "cut", which says what retention dropped.
+// Invariants: sequence numbers count by one; a line's hash depends on every line
+// before it; a chain begins with line 1, or after a checkpoint of kind "cut", which
+// says what retention dropped.
 package hashchain
 
 import (

@@ -1,10 +1,11 @@
-// Package httpwords finds what a server says of its trouble in the body of an
-// HTTP error: short text, the message of a JSON or XML document, never a page.
+// Package httpwords extracts a server's explanation from the body of an HTTP error:
+// short text, or the message of a JSON or XML document, never a page.
 //
-// It takes no secrets out; a caller whose requests hold some scrubs the words
-// before they are put into a sentence. Clients of upstreams call it.
+// It removes no secrets; a caller whose requests hold some must scrub the result.
+// Clients of upstreams call it.
 //
-// Invariants: at most 8 KiB are read and 300 bytes returned, on one line, valid
+// Invariants: at most 8 KiB are read and 300 bytes returned, on one line, in valid
+// UTF-8 without control characters; truncated text ends with "…".
 // UTF-8 without control characters; what was cut ends with "…".
 package httpwords
 

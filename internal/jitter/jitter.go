@@ -1,6 +1,6 @@
-// Package jitter makes every delay of the product random enough that clients
-// which failed together do not come back together. It keeps no clock and
-// starts no timer; callers wait with their own.
+// Package jitter randomises every delay of the product, so that clients that failed
+// together do not return together. It keeps no clock and starts no timer; callers
+// wait by themselves.
 package jitter
 
 import (

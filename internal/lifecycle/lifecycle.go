@@ -1,6 +1,6 @@
-// Package lifecycle runs the long-lived parts of a program together: each has
-// an owner and an end. When one fails, or the context ends, all are told to
-// stop, and Run returns once every one has.
+// Package lifecycle runs the long-lived parts of a program together. Each part has an
+// owner and an end. When one fails, or the context ends, all are told to stop; Run
+// returns after the last one stopped.
 //
 //	start --> running --(context ends or a part returns an error)--> stopping --> ended
 package lifecycle

@@ -1,8 +1,7 @@
-// Package mask takes secrets out of messages before they are kept or shown:
-// fields that are marked or named as secrets, tokens and keys wherever they
-// stand, documents within texts, and each secret that it met again wherever it
-// is repeated. It cannot know a secret that nothing names; see docs/security.md.
-// The audit log of calls goes through it.
+// Package mask removes secrets from messages before they are stored or shown: fields
+// that are marked or named as secrets, tokens and keys anywhere, documents inside
+// strings, and every repetition of a secret that it found. It cannot recognise a
+// secret without such a mark; see docs/security.md. The audit log uses it for calls.
 package mask
 
 import (

@@ -1,10 +1,9 @@
-// Package packedobj keeps a service's rendered objects until its next pass. As
-// maps they take three times the memory of their text, and an agent whose
-// services all wait for health would hold all of them. agent/poll calls it; it
-// keeps nothing itself.
+// Package packedobj keeps a service's rendered objects until its next pass. As maps,
+// objects take three times the memory of their text, and an agent whose services all
+// wait for health would hold all of them. agent/poll calls it; the package keeps
+// nothing itself.
 //
-// Invariant: what Open returns are the objects that were packed, numbers
-// included.
+// Invariant: Open returns the objects that were packed, including the exact numbers.
 package packedobj
 
 import (

@@ -1,5 +1,5 @@
-// Package partial changes some fields of a value and leaves the others, by the
-// names that the fields have in JSON. It knows nothing of what they mean.
+// Package partial changes some fields of a value and keeps the others. Fields are
+// named as in JSON. It does not interpret them.
 package partial
 
 import (

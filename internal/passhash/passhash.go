@@ -1,12 +1,12 @@
-// Package passhash turns passwords into argon2id hashes and compares them. It
-// bounds what that costs: few at once, a salt for each, a time that does not
-// tell how much was right. It keeps nothing and knows no users; hub/identity
+// Package passhash turns passwords into argon2id hashes and compares them. It bounds
+// the cost: few computations at once, a salt each, and a time that does not reveal
+// how much of a password was right. It keeps nothing and knows no users; hub/identity
 // calls it.
 //
-// Invariants: a hash costs 19 MiB and some 30 ms of one core, and carries its
-// own cost, so that ours may be raised; at most two are made at once, and who
-// waits longer than 10 s is told to come again; a hash whose cost is far above
-// ours is refused, since it would be a way to stop the hub.
+// Invariants: a hash costs 19 MiB and about 30 ms of one core, and carries its own
+// cost, so that ours may be raised; at most two are computed at once, and a caller
+// that waits longer than 10 s gets an error and must retry; a hash whose cost is far
+// above ours is rejected, because it could be used to stop the hub.
 package passhash
 
 import (

@@ -1,12 +1,11 @@
-// Package plain makes text of others fit to be shown: without control
-// characters (C0, C1, escape sequences of terminals), without characters that
-// turn the direction of what stands around them or are not seen, as UTF-8, and
-// bounded. What an agent, an upstream or a cluster says may be printed on a
-// terminal, where such characters move the cursor, hide lines and type
-// commands.
+// Package plain makes untrusted text safe to show: valid UTF-8 of bounded length,
+// without control characters (C0, C1, terminal escape sequences) and without
+// characters that are invisible or change the text direction. Text from agents,
+// upstreams and clusters may reach a terminal, where such characters move the cursor,
+// hide lines and type commands.
 //
-// It changes what is shown, not what is stored for a machine to read again:
-// nothing that is hashed or compared passes it.
+// It is for display only: data that is stored for programs, hashed or compared must
+// not pass through it.
 package plain
 
 import (

@@ -1,6 +1,6 @@
-// Package position is a place in the hub's change feed, in the one form that
-// hub, agents and clients write into headers and compare. It reads no feed and
-// keeps nothing; hub/event says what the numbers mean.
+// Package position is a position in the hub's change feed, in the one format that
+// hub, agents and clients put into headers and compare. It reads no feed and keeps
+// nothing; hub/event defines what the numbers mean.
 package position
 
 import (

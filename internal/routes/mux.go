@@ -1,10 +1,9 @@
-// Package routes is a ServeMux that can tell what was put into it, so that a
-// test can hold every route of a process against a list. It decides nothing
-// itself. The hub puts all that it answers into one Mux; whoever adds routes to
-// it takes an Adder.
+// Package routes is a ServeMux that records its patterns, so that a test can compare
+// every route of a process with a list. The hub registers all its routes in one Mux;
+// functions that add routes take an Adder.
 //
-// Patterns are recorded before the first request; a Mux is not changed while
-// it answers.
+// Patterns are recorded before the first request; a Mux does not change while it
+// serves.
 package routes
 
 import (

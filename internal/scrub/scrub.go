@@ -3,8 +3,8 @@
 // every message, log tail and event of a service passes a Scrubber built from
 // that service's secrets.
 //
-// It cannot remove what it was not told, and it leaves values shorter than
-// minLength alone: replacing every "1" would destroy the text and hide nothing.
+// It cannot remove values that it was not given. It leaves values shorter than
+// minLength: replacing every "1" would destroy the text and hide nothing.
 package scrub
 
 import (

@@ -1,12 +1,11 @@
-// Package seal keeps secrets at rest: AES-256-GCM under a key that lies in a
-// file beside the database and never in it, so that a copy of the database
-// alone gives nothing away.
+// Package seal encrypts secrets at rest: AES-256-GCM with a key from a file beside
+// the database, never in it, so that a copy of the database alone reveals nothing.
 //
-// A key file holds one key a line, "<id> <64 hex digits>"; the first seals, all
-// open, so a key is changed by putting a new line on top. What Seal returns is
-// text: "<id>.<base64 of nonce and ciphertext>". The same words sealed twice
-// differ. It stores nothing itself and does not know what it seals; hub/store
-// and hub/peer call it.
+// A key file holds one key per line, "<id> <64 hex digits>". The first key encrypts,
+// all keys decrypt; to change the key, add a new line at the top. Seal returns text,
+// "<id>.<base64 of nonce and ciphertext>". Sealing the same value twice gives
+// different results. The package stores nothing and does not interpret what it seals;
+// hub/store and hub/peer call it.
 package seal
 
 import (

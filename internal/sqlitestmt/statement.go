@@ -1,6 +1,6 @@
-// Package sqlitestmt opens SQLite so that each connection keeps the statements
-// that it compiled: the driver parses and plans each query anew, which costs
-// more than running it. hub/store calls it.
+// Package sqlitestmt opens SQLite so that each connection caches its compiled
+// statements: the driver parses and plans each query again, which costs more than
+// running it. hub/store calls it.
 package sqlitestmt
 
 import (

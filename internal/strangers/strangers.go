@@ -1,6 +1,6 @@
-// Package strangers bounds the bodies of requests: how large, how long they may
-// take to arrive, and how many are waited for at once of callers whom nobody
-// knows yet. It does not look who calls.
+// Package strangers bounds the bodies of requests before the caller is known: their
+// size, how long they may take to arrive, and how many may arrive at once. It does
+// not check who calls.
 package strangers
 
 import (

@@ -1,15 +1,15 @@
-// Package syncwindow decides whether a moment lies in a recurring window: the
-// times at which a service may be synced, and at which it may not.
+// Package syncwindow decides whether a time lies in a recurring window: the times at
+// which a service may be synced, or may not.
 //
-// It knows no service, keeps no clock and waits for nothing. The hub calls it
-// to refuse windows that can never open, the agent to obey them, so that they
-// hold while the hub is away.
+// It knows no service, keeps no clock and waits for nothing. The hub uses it to
+// reject windows that can never open, and the agent to obey them, so that they also
+// apply while the hub is unavailable.
 //
-// Rules: a deny window that is open wins; where there are allow windows, one of
-// them must be open, of each level that has some: a service's own window does
-// not open what its project keeps closed. Minutes count as the wall clock of the window's time zone
-// shows them: one that a change to summer time leaves out begins no window, one
-// that comes twice begins two. A window lasts at least a minute and at most 31
+// Rules: an open deny window wins. Where a level has allow windows, one of them must
+// be open; this is required at each such level: a service's own window does not open
+// what its project keeps closed. Times are those of the wall clock in the window's
+// time zone: a start time skipped by a change to summer time begins no window, and
+// one that occurs twice begins two. A window lasts at least a minute and at most 31
 // days.
 package syncwindow
 

@@ -1,10 +1,10 @@
-// Package tree holds the files of one service in memory while they are
-// rendered. Symbolic links are resolved once, when the tree is sealed, so a
-// reader sees plain files only and cannot leave the tree.
+// Package tree holds the files of one service in memory during rendering. Symbolic
+// links are resolved once, when the tree is sealed, so that a reader sees only plain
+// files and cannot leave the tree.
 //
-// It does not read a disk and does not know what the files mean. The render
-// child fills it from frames; makers read it. Paths are slash-separated,
-// relative and clean; "" and "." are the root.
+// It does not read a disk and does not interpret the files. The render child fills it
+// from frames; makers read it. Paths are slash-separated, relative and clean; "" and
+// "." are the root.
 package tree
 
 import (

@@ -1,7 +1,7 @@
-// Package unary is what hub and agent say to each other about requests that are
-// one frame, and whose answer is one frame: extension frames of HTTP/2 along the
-// tunnel, beside HTTP/2's own streams (internal/wsconn carries them). Both ends
-// of the tunnel call it; it keeps nothing and starts nothing.
+// Package unary is the protocol between hub and agent for requests that fit into one
+// frame and whose answer is one frame: extension frames of HTTP/2 on the tunnel,
+// beside HTTP/2's own streams (internal/wsconn carries them). Both ends of the tunnel
+// call it; it keeps nothing and starts nothing.
 //
 //	hub --Ask(n, head)--> agent --Answer(n, head and body)--> hub
 //	                            --Failed(n, why)-----------> hub
@@ -9,9 +9,9 @@
 //	    names n--> agent, which answers there
 //	hub --Cancel(n)-----> agent
 //
-// Invariants: a frame is a number of 4 bytes, then at most MaxAnswer bytes; the
-// hub counts the requests of one connection up from 1, and a frame whose number
-// nobody waits for is dropped; an agent answers each Ask once, also one that was
+// Invariants: a frame is a number of 4 bytes, then at most MaxAnswer bytes; the hub
+// numbers the requests of one connection upwards from 1, and drops a frame with a
+// number that nobody waits for; an agent answers each Ask once, also if it was
 // cancelled.
 package unary
 

@@ -1,5 +1,5 @@
-// Package unified compares two texts line by line, in the form that patch tools
-// read. It knows no files and writes nothing.
+// Package unified compares two texts line by line, in the format of patch tools. It
+// knows no files and writes nothing.
 package unified
 
 import (

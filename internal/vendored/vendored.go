@@ -1,11 +1,11 @@
-// Package vendored is the map between what files of a service name on other
-// servers and where its copy lies among the service's files.
+// Package vendored is the map from references to other servers in a service's files
+// to the copies among these files.
 //
-// The hub, which alone has a network, writes the map and the copies when it
-// makes a tarball; the renderers, which have none, look references up in it.
-// So no file of the user is rewritten, and a tarball stays what its digest
-// says. The map is at Map below the folder where the tarball begins; its paths
-// are from that folder. Nothing else may lie in Folder.
+// The hub has network access: it writes the map and the copies when it makes a
+// tarball. The renderers have none: they look references up in the map. So no file of
+// the user is rewritten, and a tarball keeps its digest. The map is at Map below the
+// root of the tarball; its paths are relative to that root. Folder holds nothing
+// else.
 package vendored
 
 import (

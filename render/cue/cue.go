@@ -1,11 +1,10 @@
 // Package cue evaluates a CUE package to Kubernetes objects with CUE's own
 // library.
 //
-// What it loads lies in the service's files: the module that holds the folder
-// (cue.mod), with what is vendored below it. Nothing is fetched: an import of
-// another module that is not there is an error. Objects are whatever in the
-// package's exported values has an apiVersion and a kind, and must be concrete.
-// The render child calls it.
+// It loads only the service's files: the module that holds the folder (cue.mod), with
+// what is vendored below it. Nothing is fetched; an import of a missing module is an
+// error. Objects are all exported values of the package that have an apiVersion and a
+// kind; they must be concrete. The render child calls it.
 package cue
 
 import (

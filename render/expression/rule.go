@@ -1,13 +1,12 @@
-// Package expression judges how well objects are by rules of health that users
-// wrote in CEL. The agent does not link it, since CEL costs memory in every
-// cluster: it runs in the render child, which is started for the rules that
-// there are (package agent/render asks, render serves).
+// Package expression evaluates health rules that users wrote in CEL. The agent does
+// not link it, because CEL costs memory in every cluster. It runs in the render
+// child, which is started if there are such rules (package agent/render asks, render
+// serves).
 //
-// A rule is compiled and checked for its types before it judges. An expression
-// costs at most 1,000,000 as CEL counts, a judgement at most 500 ms, and the
-// judgements of one batch 2 s together. Whatever goes wrong is Unknown with a
-// message that names rule and expression, never Healthy. Nothing of one object
-// is seen by the next.
+// A rule is compiled and type-checked before use. An expression may cost at most
+// 1,000,000 in CEL's cost units, a judgement 500 ms, and all judgements of a batch
+// together 2 s. Any error means Unknown, with a message that names rule and
+// expression, never Healthy. No data of one object is visible to the next.
 package expression
 
 import (

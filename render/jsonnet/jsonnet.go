@@ -1,12 +1,11 @@
 // Package jsonnet evaluates Jsonnet to Kubernetes objects with Google's
 // library.
 //
-// Imports stay inside the service's files: a file is looked for beside the one
-// that imports it, then in the libraries that the service names, then in
-// "vendor" and "lib", each of the renderer's folder, the service's folder and
-// the root of the files. The output is an object, a list of objects, or
-// an object that holds such. An evaluation that does not end is the render
-// child's to stop. The render child calls it.
+// Imports stay inside the service's files. A file is looked up beside the importing
+// file, then in the libraries that the service names, then in "vendor" and "lib" of
+// the renderer's folder, of the service's folder and of the root of the files. The
+// output is an object, a list of objects, or an object that holds such. The render
+// child stops an evaluation that does not end. The render child calls the package.
 package jsonnet
 
 import (

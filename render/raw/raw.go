@@ -1,13 +1,12 @@
 // Package raw renders plain manifests: the YAML and JSON files of a folder and
 // of all folders below it, in the order of their paths.
 //
-// Files ending in .liquid are templates when the service is templated. Hidden
-// files and folders, charts and kustomizations inside the folder are left out;
-// the last two with a warning, since they want a renderer of their own, and so
-// are documents that are no manifests, but in files that are there for something
-// else by their names. When
-// two documents describe one object, the first counts. The render child calls
-// it; it reads nothing but the tree it is given.
+// Files ending in .liquid are templates if the service is templated. Hidden files and
+// folders are left out. Charts and kustomizations inside the folder are left out with
+// a warning, because they need their own renderer. So are documents that are not
+// manifests, with a warning unless the file's name says that it serves another
+// purpose. If two documents describe one object, the first counts. The render child
+// calls the package; it reads nothing but the tree it is given.
 package raw
 
 import (

@@ -1,6 +1,6 @@
-// Package tool reads what a tool of the agent's printed: manifests, as YAML or
-// JSON. It runs nothing; the parent of the render child does, confined, since
-// the child itself cannot. The render child calls it.
+// Package tool parses the output of one of the agent's tools: manifests, as YAML or
+// JSON. It runs nothing; the parent of the render child runs the tool, confined,
+// because the child itself cannot. The render child calls it.
 package tool
 
 import (

@@ -1,13 +1,12 @@
 // Package wasm runs a WebAssembly module (WASI preview 1) that prints
 // manifests, with wazero.
 //
-// A module reads from its standard input what a tool is told, sees the
-// service's files at / and cannot change them, and has no sockets, environment
-// beside PWD, clock (it is always the creation time of the revision) or
-// randomness (it is always the same), so that equal input gives equal output.
-// It may use 128 MiB and Timeout. It is interpreted: compiling a module of 4 MB
-// takes seconds, and printing manifests a fraction of one. The render child
-// calls it.
+// A module gets on standard input what a tool gets, and sees the service's files at
+// /, read-only. It has no sockets, no environment except PWD, no clock (the time is
+// always the creation time of the revision) and no randomness (it is always the
+// same), so that equal input gives equal output. It may use 128 MiB and Timeout. It
+// is interpreted: compiling a module of 4 MB takes seconds, while printing manifests
+// takes a fraction of one. The render child calls it.
 package wasm
 
 import (

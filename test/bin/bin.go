@@ -2,13 +2,13 @@
 // as processes: the world, e2e and the agent's tests call it, and cmd/dev
 // through the world. It does not run anything.
 //
-// A program is built at most once in a process, one build at a time on the
-// machine (a lock file), into <cache>/bin/<variant>, where the variant is the
-// checkout and the options. The Go build cache makes a build of what did not
-// change take about a second. A file handed out is replaced only as a whole, by
-// rename, so a program that runs keeps what it began with. Variants that nobody
-// asked for in 3 days, and those whose checkout is gone, are removed by the
-// next build of any, unless a process that asked for one still runs.
+// A program is built at most once per process, one build at a time on the machine (a
+// lock file), into <cache>/bin/<variant>, where the variant is the checkout and the
+// options. With the Go build cache, building unchanged code takes about a second. A
+// file is replaced only as a whole, by rename, so that a running program keeps its
+// version. The next build of any variant removes variants that were not requested for
+// 3 days, and those whose checkout is gone, unless a process that requested one still
+// runs.
 package bin
 
 import (

@@ -1,8 +1,7 @@
-// Package browser drives a real Chromium for tests, by the DevTools protocol
-// over a pipe: no port, no library. It knows as much as tests of pages need:
-// open, fill, click, read, take a picture, and a virtual authenticator for
-// passkeys. A machine without Chromium fails the test with the command that
-// installs it. Only tests use it.
+// Package browser drives a real Chromium for tests, with the DevTools protocol over a
+// pipe: no port, no library. It supports what tests of pages need: open, fill, click,
+// read, take a screenshot, and a virtual authenticator for passkeys. On a machine
+// without Chromium the test fails with the command to install it. Only tests use it.
 package browser
 
 import (

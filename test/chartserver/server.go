@@ -1,6 +1,6 @@
-// Package chartserver is a chart repository over HTTP for tests, with an index
-// that answers conditional requests, charts, signatures and faults. It counts
-// every request. See README.md for what it does not cover.
+// Package chartserver is a chart repository over HTTP for tests. It has an index that
+// answers conditional requests, charts, signatures and faults, and counts every
+// request. README.md lists what it does not cover.
 package chartserver
 
 import (

@@ -1,6 +1,6 @@
-// Package cloudserver is the little of clouds that repositories need, for
-// tests: a bucket, and the services that give tokens. See README.md for what
-// it does not cover.
+// Package cloudserver imitates the cloud services that repositories need, for tests:
+// a bucket, and the services that issue tokens. README.md lists what it does not
+// cover.
 package cloudserver
 
 import (

@@ -1,9 +1,9 @@
-// Package oidcserver is an OpenID Connect provider for tests, built on
-// zitadel/oidc: discovery, a login page, PKCE, ID tokens with groups, user
-// info, logout at the provider and rotation of keys are that library's. What
-// tests add are users, a switch that takes the provider down, and a hand on the
-// ID token between the library and the client, for tokens that must not be
-// believed. README.md says what it does not cover. Only tests use it.
+// Package oidcserver is an OpenID Connect provider for tests, built on zitadel/oidc.
+// That library provides discovery, a login page, PKCE, ID tokens with groups, user
+// info, logout at the provider and key rotation. Tests add users, a switch that takes
+// the provider down, and changes to the ID token between the library and the client,
+// for tokens that must be rejected. README.md lists what it does not cover. Only
+// tests use it.
 package oidcserver
 
 import (

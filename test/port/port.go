@@ -1,6 +1,6 @@
-// Package port gives test programs ports that stay theirs while a test runs,
-// over restarts of the program too. It does not listen on them. The packages
-// below test/ that start programs call it.
+// Package port gives test programs ports that stay reserved for them during a test,
+// also across restarts of the program. It does not listen on them. The packages below
+// test/ that start programs call it.
 package port
 
 import (

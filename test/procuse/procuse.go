@@ -1,6 +1,6 @@
-// Package procuse reads what a process and its children take, from /proc.
-// Benchmarks call it; it keeps nothing. What ended between two readings is
-// counted by whoever waited for it, or not at all.
+// Package procuse reads the resource use of a process and its children from /proc.
+// Benchmarks call it; it keeps nothing. Children that ended between two readings are
+// counted by the process that waited for them, or not at all.
 package procuse
 
 import (

@@ -1,5 +1,5 @@
-// Package promtext reads histograms from two readings of a process's metrics.
-// Benchmarks call it; it knows the names of nothing and asks nobody.
+// Package promtext computes histograms from two readings of a process's metrics.
+// Benchmarks call it; it knows no metric names and makes no requests.
 package promtext
 
 import (

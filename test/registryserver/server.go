@@ -1,6 +1,6 @@
-// Package registryserver is an OCI registry for tests, with token
-// authentication, redirected blobs, counted requests and faults. See README.md
-// for what it does not cover.
+// Package registryserver is an OCI registry for tests, with token authentication,
+// redirected blobs, counted requests and faults. README.md lists what it does not
+// cover.
 package registryserver
 
 import (

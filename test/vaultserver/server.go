@@ -1,5 +1,5 @@
-// Package vaultserver is the little of OpenBao that the hub needs, for tests.
-// See README.md for what it does not cover.
+// Package vaultserver imitates the part of OpenBao that the hub needs, for tests.
+// README.md lists what it does not cover.
 package vaultserver
 
 import (

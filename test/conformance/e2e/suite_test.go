@@ -3,8 +3,8 @@
 // compiled by build.sh into one test binary, which test/conformance starts once
 // per shard. Nothing that ships imports it.
 //
-// Beside what the suite prints itself, the file named by AXLE_SUITE_EVENTS gets
-// one line of JSON when a test begins and one when it ended.
+// Besides the suite's own output, the file named by AXLE_SUITE_EVENTS gets one line
+// of JSON when a test begins and one when it ends.
 package suite
 
 import (

@@ -1,8 +1,8 @@
 // Command flux applies folders of manifests with Flux's engine, as its
-// kustomize-controller 1.10 drives it, so that a benchmark can set the product
-// beside it on one API server. It leaves out what the controller does around
-// the engine: fetching, kustomize build, its own status and its inventory. What
-// it measures is therefore less than Flux costs.
+// kustomize-controller 1.10 does, so that a benchmark can compare the product with it
+// on one API server. It leaves out what the controller does around the engine:
+// fetching, kustomize build, its own status and its inventory. So it measures less
+// than the full cost of Flux.
 //
 // It reads commands from stdin, a line each, and answers with one line of JSON:
 //

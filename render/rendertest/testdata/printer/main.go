@@ -1,5 +1,5 @@
-// Command printer is a tool, and built for WASI a module, as tests want one: it
-// prints the manifests of its folder, or does what its parameter "do" says.
+// Command printer is a tool for tests and, built for WASI, a module: it prints the
+// manifests of its folder, or does what its parameter "do" says.
 package main
 
 import (
