@@ -179,7 +179,7 @@ func TestDoctorNamesBrokenSetups(t *testing.T) {
 	revoked := serve(t, healthyHub)
 	for name, b := range map[string]broken{
 		"name that nobody knows": {
-			flags: []string{"--hub-url", "https://hub.invalid"}, check: "dns", says: "hub.invalid", fix: "known to the resolver",
+			flags: []string{"--hub-url", "https://hub.invalid"}, check: "dns", says: "hub.invalid", fix: "make the name resolvable",
 		},
 		"proxy that refuses": {
 			flags: []string{"--hub-url", "https://hub.example.test"}, env: []string{"HTTPS_PROXY=" + proxy},
@@ -232,7 +232,7 @@ func TestDoctorNamesBrokenSetups(t *testing.T) {
 					panic(http.ErrAbortHandler)
 				}
 				hubWithTunnels(w, r)
-			})}, check: "tunnel", says: "cannot be reached for a WebSocket", fix: "pass WebSockets on",
+			})}, check: "tunnel", says: "cannot be reached for a WebSocket", fix: "forward WebSockets",
 		},
 		"proxy that keeps bytes back": {
 			flags: []string{"--hub-url", serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -241,7 +241,7 @@ func TestDoctorNamesBrokenSetups(t *testing.T) {
 					return
 				}
 				hubWithTunnels(w, r)
-			})}, check: "tunnel", says: "does not come back", fix: "without keeping bytes back",
+			})}, check: "tunnel", says: "does not come back", fix: "without buffering",
 		},
 		"hub that is down": {
 			flags: []string{"--hub-url", "http://" + closedPort(t)}, check: "hub", says: "refused", fix: "start the hub",

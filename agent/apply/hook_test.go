@@ -217,7 +217,7 @@ func TestHookThatNeverEndsMeetsItsDeadline(t *testing.T) {
 				t.Errorf("in time: %+v", result)
 			}
 			th.now.Advance(2 * time.Second)
-			if result := th.pass(service, preSync("before")+test.more); result.Reason != apply.ReasonHook || !strings.Contains(result.Message, "not ended in its time") {
+			if result := th.pass(service, preSync("before")+test.more); result.Reason != apply.ReasonHook || !strings.Contains(result.Message, "not ended in time") {
 				t.Errorf("late: %+v", result)
 			}
 		})

@@ -215,7 +215,7 @@ func TestOneObjectAtFault(t *testing.T) {
 	for _, ref := range refs {
 		a.is(ref, "Degraded", "one of a=b")
 	}
-	a.is(poison, "Unknown", "rule ns/mine could not be asked: the child ended")
+	a.is(poison, "Unknown", "rule ns/mine could not be evaluated: the child ended")
 	a.child.set(func() { a.child.poison = "" })
 	a.change(poison, "c")
 	a.is(poison, "Degraded", "one of a=c")
@@ -232,7 +232,7 @@ func TestNobodyJudges(t *testing.T) {
 	a.child.set(func() { a.child.fault = errcode.New(errcode.Unavailable, "there is no program") })
 	a.change(ref, "c")
 	a.change(gone, "c")
-	a.is(ref, "Unknown", "rule ns/mine could not be asked: there is no program; it is asked again")
+	a.is(ref, "Unknown", "rule ns/mine could not be evaluated: there is no program; retrying")
 	a.delete(gone)
 	a.child.set(func() { a.child.fault = nil })
 	a.is(ref, "Degraded", "one of a=c")
@@ -279,7 +279,7 @@ func TestNobodyGoesOnByAnOldVerdict(t *testing.T) {
 
 	a.child.set(func() { a.child.fault = errcode.New(errcode.Unavailable, "there is no program") })
 	a.change(ref, "d")
-	a.is(ref, "Unknown", "rule ns/mine could not be asked")
+	a.is(ref, "Unknown", "rule ns/mine could not be evaluated")
 	a.watcher.Watch(nil)
 	a.child.set(func() { a.child.fault = nil })
 	before := a.child.asked(ref.Name)

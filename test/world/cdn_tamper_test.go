@@ -105,7 +105,7 @@ func tamperingBetween(s *cdn) {
 		words string
 	}{
 		{"/agent/v1/desired", replace("axle1:", "axle1;"), "the signature by key"},
-		{"/agent/v1/desired", replace("sig_", "sug_"), "which this agent was never given"},
+		{"/agent/v1/desired", replace("sig_", "sug_"), "which this agent does not have"},
 		{"/agent/v1/tarballs/", flip, "tarball of"},
 	} {
 		between.set(c.path, c.how)
