@@ -345,9 +345,9 @@ func TestDoctorSaysWhatTheTunnelDoes(t *testing.T) {
 	}{
 		"it works":    {hubWithTunnels, "on", "a WebSocket gets through"},
 		"off":         {healthyHub, "off", "off by --tunnel"},
-		"an old hub":  {healthyHub, "on", "this version of the hub cannot be asked"},
+		"an old hub":  {healthyHub, "on", "this version of the hub does not support"},
 		"no hub":      {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "on", "the hub is not reached"},
-		"no such API": {problemOf(http.StatusNotFound, "not_found"), "on", "this version of the hub cannot be asked"},
+		"no such API": {problemOf(http.StatusNotFound, "not_found"), "on", "this version of the hub does not support"},
 	} {
 		var got agent.Check
 		for check := range agent.Doctor(t.Context(), agent.Config{HubURL: serve(t, c.hub), Tunnel: c.mode, DataDir: t.TempDir(), Kubeconfig: "/nowhere"}) {

@@ -18,10 +18,10 @@ import (
 	"github.com/axle-cd/axle/internal/manifest"
 )
 
-// partialRetry is when a pass without the whole of discovery is repeated.
+// partialRetry is when a pass with incomplete discovery is repeated.
 const partialRetry = time.Minute
 
-// The words of StatusError.source.
+// The values of StatusError.source.
 const (
 	sourceSource = "source"
 	sourceRender = "render"
@@ -30,9 +30,9 @@ const (
 	sourceTests  = "tests"
 )
 
-// pass brings one service through the steps: specs, permit, dependencies,
-// change, tree, render, apply. Each either goes on or says why it does not; what
-// was applied before stays. Nothing is done for a service without a permit.
+// pass takes one service through the steps: specs, permit, dependencies, change,
+// tree, render, apply. A step either continues or says why it does not; then the
+// applied state stays. Nothing is done for a service without a permit.
 func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	now := inputsOf(j.want, j.spec, l.Render.RendererVersion())
 	fail := func(source string, err error) outcome {
@@ -49,7 +49,7 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	}
 	caps, partial, err := l.Cluster.Capabilities(ctx)
 	if err != nil {
-		return fail(sourceAgent, errcode.New(errcode.Unavailable, "the cluster's API server cannot be read: %w", err))
+		return fail(sourceAgent, errcode.New(errcode.Unavailable, "cannot read from the cluster's API server: %w", err))
 	}
 	cause, err := l.changed(ctx, permit, j, &now, caps)
 	switch {
@@ -68,7 +68,7 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	}
 	objects, warnings := j.objects.Open(), j.warnings
 	if objects == nil || Changed(&j.inputs, now) != Unchanged {
-		l.Log.Info("a service is rendered", logkey.Service, j.want.GetName(), logkey.Reason, string(cause), logkey.Revision, j.spec.GetDisplay().GetSourceRevision())
+		l.Log.Info("rendering a service", logkey.Service, j.want.GetName(), logkey.Reason, string(cause), logkey.Revision, j.spec.GetDisplay().GetSourceRevision())
 		trees, source, err := l.trees(ctx, j)
 		if err != nil {
 			return fail(source, err)
@@ -99,12 +99,12 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 		result.Again = partialRetry // a prune may wait for the rest
 	}
 	if len(tests) > 0 {
-		settings = "" // a sync that is asked for runs them again
+		settings = "" // a requested sync runs them again
 	}
 	return outcome{inputs: now, permit: permit, settings: settings, tests: tests, objects: j.objects.Keep(objects, result.Again > 0 || result.Sync == "Failed"), warnings: warnings, result: &result, again: again}
 }
 
-// setAside notes what a service renders that is not applied.
+// setAside records what a service renders without applying it.
 func (l *Loop) setAside(ctx context.Context, permit tenancy.Permit, j *job, service apply.Service, objects []*unstructured.Unstructured) outcome {
 	out := outcome{claimed: true, skipped: j.held, dry: !j.held && j.spec.GetDryRun()}
 	if !j.held && !out.dry {
@@ -116,10 +116,9 @@ func (l *Loop) setAside(ctx context.Context, permit tenancy.Permit, j *job, serv
 	return out
 }
 
-// confirm answers a sync that a person asks for when nothing else is new: the
-// files and settings render to what they did, so that it is enough to look at
-// what the watches tell of the objects. Whatever it cannot tell, a whole pass
-// finds out.
+// confirm handles a person's sync request when nothing else is new. Files and
+// settings would render to the same objects, so that checking their watched state is
+// enough. If that is not conclusive, a complete pass follows.
 func (l *Loop) confirm(j *job, now Inputs) (outcome, bool) {
 	same := *j.done
 	same.SpecDigest = now.SpecDigest
@@ -137,7 +136,7 @@ func (l *Loop) confirm(j *job, now Inputs) (outcome, bool) {
 
 var errNoContent = errcode.New(errcode.Unprocessable, "the hub has not produced this service's content yet; its source's errors say why")
 
-// changed asks change.go, with what only the cluster can tell filled in.
+// changed calls change.go, and adds what only the cluster can tell.
 func (l *Loop) changed(ctx context.Context, permit tenancy.Permit, j *job, now *Inputs, caps render.Capabilities) (Cause, error) {
 	now.Kubernetes = caps.KubernetesVersion
 	if j.done != nil {
@@ -163,18 +162,18 @@ func (l *Loop) changed(ctx context.Context, permit tenancy.Permit, j *job, now *
 	return cause, nil
 }
 
-// Lookups answers what the templates of one service ask.
+// Lookups answers the lookups of one service's templates.
 type Lookups struct {
 	Cluster Cluster
 	Permit  tenancy.Permit
 }
 
-// Lookup is render.Lookup.
+// Lookup implements render.Lookup.
 func (l Lookups) Lookup(ctx context.Context, key render.LookupKey) ([]byte, error) {
 	return l.Cluster.Lookup(ctx, l.Permit, key)
 }
 
-// render makes the objects, and notes in now what the outcome depended on.
+// render renders the objects, and records in now what the outcome depended on.
 func (l *Loop) render(ctx context.Context, permit tenancy.Permit, j *job, trees trees, caps render.Capabilities, now *Inputs) ([]*unstructured.Unstructured, []string, error) {
 	p, err := render.FromSpec(j.spec, trees[0].Dir)
 	if err != nil {
@@ -201,8 +200,8 @@ func (l *Loop) render(ctx context.Context, permit tenancy.Permit, j *job, trees 
 	return objects, result.Warnings, nil
 }
 
-// wrote reports whether a pass wrote everything that was rendered. Anything
-// else is not called applied.
+// wrote reports whether a pass wrote everything that was rendered. Otherwise the
+// revision is not reported as applied.
 func wrote(r *apply.Result) bool {
 	p := r.Phase
 	return !r.Partly && (p == apply.PhaseApplied || p == apply.PhasePruneHeld || p == apply.PhaseWaiting || p == apply.PhaseFailed)

@@ -135,7 +135,7 @@ func TestJudgeWithoutTheProgram(t *testing.T) {
 	if err := os.Link(alone, render.Rare(alone)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := runner.Judge(patient(t), phases, objectsOf("Running")); !errcode.Is(err, errcode.Unavailable) || !strings.Contains(err.Error(), "does not know CEL") {
+	if _, err := runner.Judge(patient(t), phases, objectsOf("Running")); !errcode.Is(err, errcode.Unavailable) || !strings.Contains(err.Error(), "does not support CEL") {
 		t.Errorf("%v, want that it does not know CEL", err)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())

@@ -263,9 +263,9 @@ func TestDeclaredTools(t *testing.T) {
 		"tools:\n  a: {command: [../sh]}\n":           "must lie in this folder",
 		"tools:\n  a: {command: [none]}\n":            "no such file",
 		"tools:\n  a: {}\n":                           "either command or module",
-		"tools:\n  'a b': {command: [mixed]}\n":       "is no name for a tool",
+		"tools:\n  'a b': {command: [mixed]}\n":       "is not a valid tool name",
 		"tools:\n  a: {command: [mixed], shell: x}\n": "unknown field",
-		"tools:\n  a: {command: [tools.yaml]}\n":      "is no program",
+		"tools:\n  a: {command: [tools.yaml]}\n":      "is not a program",
 	} {
 		declare(text)
 		if _, err := render.New(render.Config{Binary: binary, Tools: box}); err == nil || !strings.Contains(err.Error(), want) {

@@ -354,7 +354,7 @@ func TestFailedTests(t *testing.T) {
 	// is in the way of is said.
 	s.want("k2", s.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: taken, annotations: {helm.sh/hook: test}}}`), s.job("fine", "true"))
 	run = s.until("the second run", func(r *agentv1.TestRun) bool { return r.GetKey() == "k2" && r.GetState() == "Failed" })
-	if !strings.Contains(run.GetMessage(), "taken is there already and is no test of this service") {
+	if !strings.Contains(run.GetMessage(), "taken already exists and is not a test of this service") {
 		t.Errorf("second run: %v", run)
 	}
 	if jobs := s.jobs(); len(jobs) != 2 {
@@ -459,7 +459,7 @@ func TestTestsStayWhereTheServiceMayBe(t *testing.T) {
 		"namespace": {limited, []*unstructured.Unstructured{s.job("in", "true"), elsewhere}, "namespace kube-system is the cluster's own, which project shop may not change"},
 		"kind": {limited, []*unstructured.Unstructured{s.job("in", "true"),
 			s.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: out, annotations: {helm.sh/hook: test}}}`)}, "kind ConfigMap is none of those"},
-		"no permit": {tenancy.Permit{}, []*unstructured.Unstructured{s.job("in", "true")}, "nothing was permitted"},
+		"no permit": {tenancy.Permit{}, []*unstructured.Unstructured{s.job("in", "true")}, "has no permit"},
 	} {
 		s.runner.Want(testrun.Request{Service: "svc-" + s.namespace, Name: "shop", Namespace: s.namespace, Permit: test.permit, Key: name, Tests: test.objects})
 		run := s.until("the end", func(r *agentv1.TestRun) bool { return r.GetKey() == name && r.GetState() == "Failed" })

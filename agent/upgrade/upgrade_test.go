@@ -276,7 +276,7 @@ func TestBadAgentIsTakenBack(t *testing.T) {
 				return upgrade.Shadow{Services: 100, Compared: 100, Different: 2, First: "web (ConfigMap a would be changed)"}, nil
 			},
 			Good: well.Good,
-		}, "", "would change 2 of 100 services that nobody changed, such as web"},
+		}, "", "would change 2 of 100 unchanged services, such as web"},
 		"never renders": {upgrade.Work{
 			Shadow: func(context.Context) (upgrade.Shadow, error) { return upgrade.Shadow{}, errors.New("no hub") }, Good: well.Good,
 		}, "Shadowing", "not rendered everything within"},

@@ -78,7 +78,7 @@ func TestBufferingProxyIsNamed(t *testing.T) {
 		}
 	}()
 	a := startAgent(t, dialer("https://"+l.Addr().String(), transportFor(h.server), "c1"), echo, func(c *agentConfig) { c.HelloWithin = 500 * time.Millisecond })
-	says(t, a, "a proxy on the way keeps back what it gets")
+	says(t, a, "a proxy on the way buffers")
 }
 
 func buffering(in net.Conn, to string) {
@@ -117,8 +117,8 @@ func TestWaysWithoutWebSocketAreNamed(t *testing.T) {
 	}{
 		"a portal":              {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>log in") }, "the answer was HTTP 200, not a switch of protocols"},
 		"a gateway":             {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, "the answer was HTTP 502"},
-		"a hub without tunnels": {problem(http.StatusNotFound, "not_found"), "knows no tunnels; upgrade it"},
-		"a busy hub":            {problem(http.StatusServiceUnavailable, "unavailable"), "the hub takes no tunnel now: some words"},
+		"a hub without tunnels": {problem(http.StatusNotFound, "not_found"), "does not support tunnels; upgrade it"},
+		"a busy hub":            {problem(http.StatusServiceUnavailable, "unavailable"), "the hub accepts no tunnels now: some words"},
 		"a switch by another": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Connection", "Upgrade")
 			w.Header().Set("Upgrade", "websocket")

@@ -128,7 +128,7 @@ func (s *stage) renders() int {
 	s.t.Helper()
 	text, err := os.ReadFile(s.agents["edge"].Log)
 	s.must(err)
-	return strings.Count(string(text), "a service is rendered")
+	return strings.Count(string(text), "rendering a service")
 }
 
 // forget kills the agent and removes its files but for who it is, which an

@@ -178,10 +178,10 @@ func TestUpgradeIsRefused(t *testing.T) {
 		want   string
 	}{
 		"a head without an end":  {answer: "HTTP/1.1 101 Switching Protocols\r\nA: " + strings.Repeat("a", maxAnswerHead), want: "EOF"},
-		"answers without an end": {answer: strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", maxInterim), want: "say nothing"},
+		"answers without an end": {answer: strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", maxInterim), want: "no final one"},
 		"no answer":              {want: "EOF"},
 		"a header of two lines":  {change: func(r *http.Request) { r.Header["A"] = []string{"b\r\nImpersonate-User: root"} }, want: "control character"},
-		"a name of two headers":  {change: func(r *http.Request) { r.Header["A: b\r\nImpersonate-User"] = []string{"root"} }, want: "no name"},
+		"a name of two headers":  {change: func(r *http.Request) { r.Header["A: b\r\nImpersonate-User"] = []string{"root"} }, want: "not a valid header name"},
 		"nobody there":           {change: func(r *http.Request) { r.URL.Host = strings.Replace(r.URL.Host, "127.0.0.1", "127.0.0.2", 1) }, want: "connect"},
 	} {
 		t.Run(name, func(t *testing.T) {
