@@ -134,12 +134,12 @@ func templateError(file string, err error) error {
 	return bad
 }
 
-// boundedText keeps what a template writes up to a limit.
+// boundedText keeps a template's output up to a limit.
 type boundedText struct{ strings.Builder }
 
-var errTooLong = errors.New("it writes more than " + strconv.Itoa(maxGoTemplate>>20) + " MiB")
+var errTooLong = errors.New("the output is larger than " + strconv.Itoa(maxGoTemplate>>20) + " MiB")
 
-// Write fails when the text becomes too long.
+// Write fails if the output becomes too large.
 func (b *boundedText) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > maxGoTemplate {
 		return 0, errTooLong

@@ -139,7 +139,7 @@ func TestInflate(t *testing.T) {
 	}
 	for name, tt := range map[string]struct{ entry, want string }{
 		"no copy":     {"{name: gone, repo: \"" + repo + "\", version: 9.9.9}", "no copy of it"},
-		"no name":     {"{repo: x}", "no chart with a name"},
+		"no name":     {"{repo: x}", "not a chart with a name"},
 		"no values":   {"{name: own, valuesFile: ../../etc/passwd}", "not among the files"},
 		"wrong merge": {"{name: own, valuesMerge: sometimes}", "valuesMerge"},
 	} {

@@ -16,7 +16,7 @@ import (
 	"github.com/axle-cd/axle/render/wasm"
 )
 
-// All is everything that the usual program does not have.
+// All returns everything that the usual program does not have.
 func All() render.Rare {
 	return render.Rare{
 		Makers: map[string]render.Maker{render.Jsonnet: evaluateJsonnet, render.Cue: evaluateCue, render.Wasm: runModule},

@@ -28,7 +28,7 @@ func main() {
 	print(in)
 }
 
-// all keeps what "grow" takes.
+// all holds the memory that "grow" allocates.
 var all [][]byte
 
 var deeds = map[string]func(told){
@@ -58,7 +58,7 @@ var deeds = map[string]func(told){
 	},
 }
 
-// attempt prints as an object how something went.
+// attempt prints the outcome of do as an object.
 func attempt(name string, do func() error) {
 	outcome := "worked"
 	if err := do(); err != nil {
