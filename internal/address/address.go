@@ -5,8 +5,8 @@ package address
 
 import "net"
 
-// Host is an address without its port, which says nothing of who is there; an
-// address without one is returned as it is.
+// Host returns an address without its port, which does not identify the peer. An
+// address without a port is returned unchanged.
 func Host(address string) string {
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		return host

@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// Part is something that runs until its context ends. A nil error before that
-// means that it had nothing (more) to do, which stops nobody else.
+// Part runs until its context ends. A nil error before that means that it has no more
+// work; other parts continue.
 type Part struct {
 	// Name is used in the error when the part fails.
 	Name string

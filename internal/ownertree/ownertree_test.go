@@ -148,7 +148,7 @@ func TestTrees(t *testing.T) {
 			roots: []ownertree.Object{root("apps", "Deployment", "web", "Healthy")},
 			lists: lists{core + "pods": "unavailable"},
 			want:  []string{"Deployment web Healthy"},
-			notes: []string{"the rest was not looked at: the tunnel was cut"},
+			notes: []string{"the rest was not read: the tunnel was cut"},
 		},
 		"a kind that the cluster has not": {
 			roots: []ownertree.Object{root("argoproj.io", "Rollout", "web", "Healthy")},

@@ -27,10 +27,10 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// keySize is that of AES-256.
+// keySize is the key size of AES-256.
 const keySize = 32
 
-// Sealer seals with the first key of its file and opens with any. It is safe
+// Sealer encrypts with the first key of its file and decrypts with any. It is safe
 // for concurrent use.
 type Sealer struct {
 	first string
@@ -42,8 +42,8 @@ type key struct {
 	secret []byte
 }
 
-// OpenFile reads the keys in a file, and makes the file with one new key, for
-// its owner alone, when it does not exist.
+// OpenFile reads the keys in a file. If the file does not exist, it is created with
+// one new key, readable only by its owner.
 func OpenFile(path string) (*Sealer, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -102,17 +102,17 @@ func Parse(text []byte) (*Sealer, error) {
 		s.keys[id] = key{aead, secret}
 	}
 	if s.first == "" {
-		return nil, errcode.New(errcode.Invalid, "there is no key in it")
+		return nil, errcode.New(errcode.Invalid, "the file contains no key")
 	}
 	return s, nil
 }
 
-// KeyID names the key that seals.
+// KeyID names the key that encrypts.
 func (s *Sealer) KeyID() string { return s.first }
 
-// Seal encrypts plaintext for one place: aad names it ("repository x"), and
-// Open with another name fails, so a sealed text moved to another row is
-// refused. Empty plaintext gives empty text.
+// Seal encrypts plaintext for one use: aad names it ("repository x"), and Open with
+// another name fails, so that a sealed text moved to another row is rejected. Empty
+// plaintext gives empty text.
 func (s *Sealer) Seal(plaintext []byte, aad string) string {
 	if len(plaintext) == 0 {
 		return ""
@@ -123,7 +123,7 @@ func (s *Sealer) Seal(plaintext []byte, aad string) string {
 	return s.first + "." + base64.RawStdEncoding.EncodeToString(aead.Seal(nonce, nonce, plaintext, []byte(aad)))
 }
 
-// Open decrypts what Seal returned for the same place.
+// Open decrypts a text from Seal with the same aad.
 func (s *Sealer) Open(sealed, aad string) ([]byte, error) {
 	if sealed == "" {
 		return nil, nil
@@ -140,13 +140,13 @@ func (s *Sealer) Open(sealed, aad string) ([]byte, error) {
 	nonce := k.aead.NonceSize()
 	plain, err := k.aead.Open(nil, raw[:nonce], raw[nonce:], []byte(aad))
 	if err != nil {
-		return nil, errcode.New(errcode.Internal, "a sealed secret does not open with key %s: it is damaged, or was sealed for another place; set it again", id)
+		return nil, errcode.New(errcode.Internal, "a sealed secret cannot be decrypted with key %s: it is damaged, or was sealed for another use; set it again", id)
 	}
 	return plain, nil
 }
 
-// Derive returns a key of 32 bytes for one purpose, such as signing calls
-// between replicas. It follows from the first key of the file.
+// Derive derives a key of 32 bytes for one purpose, such as signing calls between
+// replicas, from the first key of the file.
 func (s *Sealer) Derive(purpose string) ([]byte, error) {
 	return hkdf.Key(sha256.New, s.keys[s.first].secret, nil, purpose, keySize)
 }

@@ -9,8 +9,8 @@
 // collection.
 package stackroom
 
-// bytes leaves room for what is in use below 16 KiB, the largest stack that the
-// runtime keeps ready.
+// bytes leaves space for what is in use below 16 KiB, the largest stack size that the
+// runtime pools.
 const bytes = 10 << 10
 
 // Grow makes room on the caller's stack.
