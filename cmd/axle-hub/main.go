@@ -24,8 +24,7 @@ const (
 )
 
 func main() {
-	// The guard of a git fetch starts once per fetch and must not pay for
-	// anything else.
+	// The guard of a git fetch starts once per fetch and must start fast.
 	if len(os.Args) > 1 && os.Args[1] == hub.GitGuardCommand {
 		os.Exit(hub.GitGuard(os.Args[2:]))
 	}

@@ -20,7 +20,7 @@ func main() {
 	defer stop()
 	root := &cobra.Command{
 		Use:           "dev",
-		Short:         "Commands for those who work on Axle",
+		Short:         "Commands for developers of Axle",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
