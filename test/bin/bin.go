@@ -35,11 +35,11 @@ type Options struct {
 	Race bool
 	// Tags are build tags, such as testclock.
 	Tags []string
-	// Version is what the program says its version is; its own default if empty.
+	// Version is the version that the program reports; empty keeps its default.
 	Version string
-	// Package is where the program lies below the root of the repository,
-	// ./cmd/<name> if empty: those lie in one folder, where an agent looks for
-	// its render children.
+	// Package is the program's path below the root of the repository, ./cmd/<name> if
+	// empty. Programs of one variant are in one folder, where an agent looks for its
+	// render children.
 	Package string
 }
 
@@ -85,8 +85,8 @@ func (o Options) variant(root string) string {
 	return hex.EncodeToString(sum[:])[:16]
 }
 
-// build compiles into a file that is never executed, which lets go see that
-// there is nothing to link, and copies it beside when it changed.
+// build compiles into a file that is never executed, so that go sees that nothing
+// needs linking, and copies the file if it changed.
 func build(ctx context.Context, root, dir, name string, o Options) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return "", err

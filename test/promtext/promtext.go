@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Quantile returns the bound below which a share of what a histogram
-// took between two readings lies.
+// Quantile returns the bound below which a share of the observations between two
+// readings lies.
 func Quantile(before, after map[string]float64, name string, q float64) float64 {
 	type bucket struct{ bound, n float64 }
 	var list []bucket

@@ -92,7 +92,7 @@ func (s *Server) Put(path string, values map[string]string) error {
 	return nil
 }
 
-// Paths counts what lies below a prefix.
+// Paths counts the paths below a prefix.
 func (s *Server) Paths(prefix string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -33,7 +33,7 @@ const (
 // dial connects to an address as seen from the agent.
 type dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// config is what a process is told.
+// config is the configuration of a process.
 type config struct {
 	library    string
 	kubeconfig string
