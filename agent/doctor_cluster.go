@@ -129,7 +129,7 @@ func checkDisk(_ context.Context, cfg Config) Check {
 		dir = filepath.Dir(dir)
 	}
 	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
-		return c.fails(fmt.Sprintf("%s cannot be written to: %v", dir, err), "let the agent's user write to --data-dir; a read-only file system must be mounted anew")
+		return c.fails(fmt.Sprintf("%s cannot be written to: %v", dir, err), "let the agent's user write to --data-dir; a read-only file system must be remounted")
 	}
 	var fs unix.Statfs_t
 	if err := unix.Statfs(dir, &fs); err != nil {

@@ -42,7 +42,7 @@ type broken struct {
 	check, says, fix string
 }
 
-// healthyHub is what a hub says to a doctor, and may be made to say otherwise.
+// healthyHub answers a doctor as a hub does, and can be made to answer differently.
 func healthyHub(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/healthz" {
 		fmt.Fprintln(w, "ok")
@@ -108,8 +108,8 @@ func serveTLS(t *testing.T, name string, from, to time.Time) (url, caFile string
 	return s.URL, file
 }
 
-// closedPort is an address that nobody listens on, and that nobody else is
-// given until the test ends.
+// closedPort is an address that nobody listens on, and that is not given to anybody
+// else until the test ends.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -266,7 +266,7 @@ func TestDoctorNamesBrokenSetups(t *testing.T) {
 			flags: []string{"--hub-url", good, "--data-dir", smallDisk(t, 0)}, check: "disk", says: "MiB are free", fix: "make room",
 		},
 		"disk that is read-only": {
-			flags: []string{"--hub-url", good, "--data-dir", smallDisk(t, unix.MS_RDONLY)}, check: "disk", says: "read-only", fix: "mounted anew",
+			flags: []string{"--hub-url", good, "--data-dir", smallDisk(t, unix.MS_RDONLY)}, check: "disk", says: "read-only", fix: "remounted",
 		},
 		"no renderer": {
 			flags: []string{"--hub-url", good, "--render-binary", "/nowhere/axle-render"}, check: "render", says: "/nowhere", fix: "install axle-render",
@@ -286,7 +286,7 @@ func TestDoctorNamesBrokenSetups(t *testing.T) {
 	}
 }
 
-// executable makes a program that lies alone in its folder.
+// executable creates a program that is alone in its folder.
 func executable(t *testing.T, name string) string {
 	t.Helper()
 	path := write(t, t.TempDir(), name, "#!/bin/sh\n")
@@ -334,8 +334,8 @@ func runDoctor(t *testing.T, program string, cluster *kube.Cluster, b broken) ma
 	return failed
 }
 
-// TestDoctorSaysWhatTheTunnelDoes: one that works, one that is meant to be off,
-// and a hub of a version that cannot be asked are no faults.
+// TestDoctorSaysWhatTheTunnelDoes: a working tunnel, one that is off on purpose, and
+// a hub version without probes are not problems.
 func TestDoctorSaysWhatTheTunnelDoes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -19,7 +19,7 @@ import (
 	"github.com/axle-cd/axle/cli"
 )
 
-// accessHub keeps what it was asked; a double for command lines only.
+// accessHub records its requests; a double for command lines only.
 type accessHub struct {
 	hubv1connect.UnimplementedBindingsHandler
 	hubv1connect.UnimplementedAccessHandler

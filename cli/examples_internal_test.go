@@ -62,7 +62,7 @@ func words(line string) (all []string) {
 	return all
 }
 
-// Every command shows how it is used, and what it shows is a command.
+// Every command has an example, and every example is a valid command.
 func TestEveryCommandHasAnExample(t *testing.T) {
 	a := &app{getenv: os.Getenv, now: time.Now}
 	var walk func(*cobra.Command)

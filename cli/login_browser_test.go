@@ -21,7 +21,7 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
-// said is what a command printed so far.
+// said is the output of a command so far.
 type said struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -39,7 +39,7 @@ func (s *said) String() string {
 	return s.text.String()
 }
 
-// person is somebody with a browser without scripts.
+// person is a user with a browser without scripts.
 type person struct {
 	t      *testing.T
 	client *http.Client

@@ -26,8 +26,7 @@ func alone(t *testing.T, args ...string) (code int, out, errs string) {
 	return code, stdout.String(), stderr.String()
 }
 
-// What is typed wrong is answered by what was probably meant, before any hub is
-// asked.
+// A typing error is answered with what was probably meant, before any hub is asked.
 func TestMistypedWordsAreAnswered(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args string
@@ -63,7 +62,7 @@ func TestMistypedWordsAreAnswered(t *testing.T) {
 	}
 }
 
-// Whoever is not logged in hears where to, as far as it is known.
+// A user who is not logged in is told where to log in, as far as it is known.
 func TestWhoIsNotLoggedInHearsWhere(t *testing.T) {
 	t.Setenv("AXLE_HUB_URL", "")
 	_, _, errs := alone(t, "whoami")
@@ -105,7 +104,7 @@ func (clustersOfAudit) List(context.Context, *connect.Request[hubv1.ListClusters
 	return connect.NewResponse(&hubv1.ListClustersResponse{Clusters: []*hubv1.Cluster{{Id: "cl_1", Name: "edge-1"}}}), nil
 }
 
-// Who reads that somebody ran a command in a pod reads in which cluster.
+// A record about a command in a pod names the cluster.
 func TestAuditListNamesClusters(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.Handle(hubv1connect.NewAuditHandler(auditHub{}))

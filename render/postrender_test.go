@@ -11,9 +11,8 @@ import (
 	"github.com/axle-cd/axle/render/rendertest"
 )
 
-// TestPostrender: the kustomization of one step changes that step alone, what
-// it adds is there, and generated values are still known as such, also where
-// they were moved.
+// TestPostrender: the kustomization of one step changes only that step, its additions
+// are there, and generated values are still marked, even if they were moved.
 func TestPostrender(t *testing.T) {
 	const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: generated}\nstringData: {password: {{ randAlphaNum 8 }}, plain: a}\n"
 	files := rendertest.Files{

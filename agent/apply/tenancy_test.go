@@ -42,8 +42,8 @@ func (b *bed) tenant(namespace, name string) {
 	b.mayDelete(namespace, name, true)
 }
 
-// mayDelete waits until the API server has heard what an account may do: it
-// looks into caches of its own.
+// mayDelete waits until the API server's authorizer, which has its own caches, knows
+// an account's rights.
 func (b *bed) mayDelete(namespace, name string, want bool) {
 	b.t.Helper()
 	eventually.For(b.t, time.Minute, "the account's rights are known", func() error {
@@ -57,8 +57,8 @@ func (b *bed) mayDelete(namespace, name string, want bool) {
 	})
 }
 
-// asTenant is the permit of a service whose project limits it, beside what its
-// account is granted.
+// asTenant is the permit of a service with the limits of its project, besides the
+// rights of its account.
 func (b *bed) asTenant(service apply.Service, account string, limits tenancy.Limits) tenancy.Permit {
 	b.t.Helper()
 	limits.Project = "shop"
@@ -108,8 +108,8 @@ func TestTenantAccountCannotApplyOutsideItsNamespacesAndKinds(t *testing.T) {
 	}
 }
 
-// Nothing is asked of the API server, and nothing remembered, for a service
-// that has no permit of its own.
+// Without a permit of its own, nothing is requested from the API server, and nothing
+// remembered, for a service.
 func TestNothingIsDoneWithoutAPermit(t *testing.T) {
 	b := newBed(t, nil)
 	s, other := newService("d1"), newService("d1")

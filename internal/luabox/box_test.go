@@ -29,7 +29,7 @@ func run(t testing.TB, limits luabox.Limits, source string) (lua.LValue, error) 
 	return box.Run(script)
 }
 
-// TestLanguage: what is bounded behaves as Lua's own.
+// TestLanguage: bounded functions behave as Lua's own.
 func TestLanguage(t *testing.T) {
 	for source, want := range map[string]string{
 		`return "a" .. 1 .. 2.5 .. "b"`:                                                                                               "a12.5b",

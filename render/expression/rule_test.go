@@ -52,7 +52,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// TestTheDocumentedExpressions compiles and judges what the documentation shows.
+// TestTheDocumentedExpressions compiles and evaluates the documentation's examples.
 func TestTheDocumentedExpressions(t *testing.T) {
 	text, err := os.ReadFile("../../docs/health.md")
 	if err != nil {
@@ -145,8 +145,7 @@ func TestRulesThatFail(t *testing.T) {
 	}
 }
 
-// TestMessagesAreCut: a message is a number as well, and no longer than 1,024
-// bytes.
+// TestMessagesAreCut: a message may be a number, and is at most 1,024 bytes long.
 func TestMessagesAreCut(t *testing.T) {
 	source := &renderv1.Expressions{Current: "true", Message: "spec.words"}
 	if got := judge(t, source, "spec: {words: "+strings.Repeat("é", 2000)+"}").GetMessage(); len(got) > 1024 || !strings.HasSuffix(got, "é…") {

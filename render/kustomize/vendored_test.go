@@ -89,8 +89,8 @@ func TestHostileMap(t *testing.T) {
 	}
 }
 
-// TestInflate holds what a chart of a kustomization is rendered with, and that
-// its objects go through the kustomization like others.
+// TestInflate checks the inputs with which a kustomization's chart is rendered, and
+// that its objects pass through the kustomization like others.
 func TestInflate(t *testing.T) {
 	chart := "name: x\nversion: 1.0.0\n"
 	const repo = "https://charts.example.test"

@@ -47,7 +47,7 @@ func TestTunnelGoesThroughProxies(t *testing.T) {
 	}
 }
 
-// says waits until an agent says why there is no tunnel.
+// says waits until an agent reports why there is no tunnel.
 func says(t testing.TB, a *agent, text string) {
 	t.Helper()
 	eventually.For(t, soon, "the agent says "+text, func() error {
@@ -58,7 +58,7 @@ func says(t testing.TB, a *agent, text string) {
 	})
 }
 
-// TestBufferingProxyIsNamed keeps back what the hub sends after the upgrade.
+// TestBufferingProxyIsNamed buffers the hub's data after the upgrade.
 func TestBufferingProxyIsNamed(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, newDirectory("c1"), nil)
@@ -142,8 +142,8 @@ func problem(status int, code string) http.HandlerFunc {
 	}
 }
 
-// TestUnknownAuthorityIsNamed dials a hub whose certificate nobody trusts; all
-// other tests trust a private one.
+// TestUnknownAuthorityIsNamed dials a hub whose certificate is not trusted; all other
+// tests trust a private authority.
 func TestUnknownAuthorityIsNamed(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, newDirectory("c1"), nil)

@@ -27,8 +27,8 @@ func TestAgentThatLetsNobodyIn(t *testing.T) {
 	}
 }
 
-// TestAgentRefusesStreamsInNobodysName is what a hub that forgot whom it
-// speaks for gets: the agent looks by itself.
+// TestAgentRefusesStreamsInNobodysName: if a hub sends a request without a user, the
+// agent itself refuses it.
 func TestAgentRefusesStreamsInNobodysName(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -75,8 +75,8 @@ func TestAgentRefusesStreamsInNobodysName(t *testing.T) {
 	}
 }
 
-// TestHeadIsBounded asks with more headers than an agent would read: the hub
-// says what is wrong, and the tunnel stays.
+// TestHeadIsBounded sends more headers than an agent would read: the hub reports the
+// problem, and the tunnel stays.
 func TestHeadIsBounded(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, newDirectory("c1"), nil)

@@ -17,8 +17,7 @@ import (
 	"github.com/axle-cd/axle/internal/relay"
 )
 
-// apiServer answers each request on a connection of its own by what serve does
-// with it.
+// apiServer answers each request, on its own connection, with serve.
 func apiServer(t *testing.T, serve func(conn net.Conn, r *http.Request)) (u *upgrader, ask func(context.Context) *http.Request) {
 	t.Helper()
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -53,8 +53,8 @@ func TestMain(m *testing.M) {
 }
 
 func TestE2E(t *testing.T) {
-	// Not at the top level: the framework walks over all tests while it reads
-	// its flags, and what was registered by then is used up by that.
+	// Not at the top level: the framework walks all tests while it parses its flags,
+	// and tests registered by then are used up.
 	ginkgo.ReportBeforeEach(func(r ginkgo.SpecReport) {
 		if r.State != types.SpecStateSkipped && r.State != types.SpecStatePending {
 			tell(event{Name: r.FullText(), State: "begins"})
