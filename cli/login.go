@@ -201,7 +201,7 @@ tokens. Tokens made with a login end with that login.`,
 				return errcode.New(errcode.NotFound, "there is no context %q; the contexts are: %s", name, strings.Join(sortedKeys(s.Contexts), ", "))
 			}
 			if all.GetTokens() && !everywhere {
-				return usagef("--tokens needs --everywhere; to revoke single tokens, use axle tokens revoke")
+				return usagef("--tokens does not work without --everywhere; to revoke single tokens, use axle tokens revoke")
 			}
 			said := "the token stays valid until axle tokens revoke"
 			if t.Session || everywhere {

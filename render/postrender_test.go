@@ -53,7 +53,7 @@ func TestPostrender(t *testing.T) {
 		"generated and moved": {
 			steps: []*renderv1.Step{{Path: "secret", Postrender: "move"}}, want: "generated=", volatile: []string{"/stringData/copy", "/stringData/password"},
 		},
-		"generated name": {steps: []*renderv1.Step{{Path: "secret", Postrender: "name"}}, fail: "generated anew"},
+		"generated name": {steps: []*renderv1.Step{{Path: "secret", Postrender: "name"}}, fail: "differs in each render"},
 		"not there":      {steps: []*renderv1.Step{{Path: "raw2", Postrender: "none"}}, fail: "app/none: the folder of kustomizePostrender does not exist"},
 		"outside":        {steps: []*renderv1.Step{{Path: "raw2", Postrender: "../../x"}}, fail: "does not exist"},
 		"broken":         {steps: []*renderv1.Step{{Path: "chart", Postrender: "bad"}}, fail: "nowhere.yaml"},

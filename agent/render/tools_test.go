@@ -331,7 +331,7 @@ func TestModules(t *testing.T) {
 		"grows":          {step: render.Step{Tool: "printer", Parameters: do("do", "grow")}, fail: "memory"},
 		"unknown":        {step: render.Step{Tool: "none"}, fail: `no WebAssembly module "none" for a renderer of type WASM; it has printer;`},
 		"not there":      {step: render.Step{Module: "none.wasm"}, fail: "none.wasm: no such file"},
-		"no module":      {step: render.Step{Module: "a.yaml"}, fail: "a.yaml: the file is no WebAssembly module"},
+		"no module":      {step: render.Step{Module: "a.yaml"}, fail: "a.yaml: the file is not a runnable WebAssembly module"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.files == nil {
