@@ -57,10 +57,10 @@ type placeFlags struct {
 
 func (p *placeFlags) add(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&p.project, "project", "", "bind to this project and everything in it")
-	f.StringVar(&p.cluster, "cluster", "", "bind to this cluster and its services")
-	f.StringVar(&p.service, "service", "", "bind to this service: CLUSTER/NAME, or NAME with --cluster")
-	f.BoolVar(&p.global, "global", false, "bind to everything on the hub")
+	f.StringVar(&p.project, "project", "", "project, with everything in it")
+	f.StringVar(&p.cluster, "cluster", "", "cluster, with its services")
+	f.StringVar(&p.service, "service", "", "service: CLUSTER/NAME, or NAME with --cluster")
+	f.BoolVar(&p.global, "global", false, "everything on the hub")
 }
 
 // place reads the flags. If needed is set, one of them must be given.

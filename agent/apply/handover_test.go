@@ -111,7 +111,7 @@ func TestObjectWaitsForAnHeirThatCannotTakeIt(t *testing.T) {
 			if result, err := b.engine.Pass(t.Context(), permit, to, objects(t, doc)); err != nil || result.Sync != apply.SyncFailed {
 				t.Fatalf("%+v %v", result, err)
 			}
-		}, "kind ConfigMap is none of those"},
+		}, "kind ConfigMap is not one of those"},
 		"its sync window is closed": {func(to apply.Service, doc string) {
 			to.Windows = closed(t)
 			if result := b.pass(to, doc); result.Sync != apply.SyncHeld {

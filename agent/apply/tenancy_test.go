@@ -83,8 +83,8 @@ func TestTenantAccountCannotApplyOutsideItsNamespacesAndKinds(t *testing.T) {
 		"a kind that it is not granted":     {object: "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: out}\n", says: "cannot patch resource"},
 		"cluster-scoped, allowed":           {object: role, limits: tenancy.Limits{ClusterScoped: true}, says: "cannot patch resource"},
 		"cluster-scoped":                    {object: role, says: "belongs to the whole cluster"},
-		"outside of the allowed namespaces": {object: configMap("out", "v1", "namespace: tenants-other"), limits: tenancy.Limits{Namespaces: []string{"team-*"}}, says: "none of those that the service may write to"},
-		"outside of the allowed kinds":      {object: configMap("out", "v1"), limits: tenancy.Limits{Kinds: []string{"Secret", "Deployment.apps"}}, says: "none of those that the service may write"},
+		"outside of the allowed namespaces": {object: configMap("out", "v1", "namespace: tenants-other"), limits: tenancy.Limits{Namespaces: []string{"team-*"}}, says: "not one of those that the service may write to"},
+		"outside of the allowed kinds":      {object: configMap("out", "v1"), limits: tenancy.Limits{Kinds: []string{"Secret", "Deployment.apps"}}, says: "not one of those that the service may write"},
 		"inside of the allowed kinds":       {object: configMap("in", "v1"), limits: tenancy.Limits{Kinds: []string{"Conf*"}}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -88,7 +88,7 @@ func (r Request) namespace(namespace, reserved string) error {
 	if !l.Closed {
 		allowed = append([]string{r.Namespace}, allowed...)
 	}
-	return errcode.New(errcode.Forbidden, "namespace %s is none of those that the service may write to (%s), which project %s allows", namespace, strings.Join(allowed, ", "), l.Project)
+	return errcode.New(errcode.Forbidden, "namespace %s is not one of those that the service may write to (%s, allowed by project %s)", namespace, strings.Join(allowed, ", "), l.Project)
 }
 
 // kind returns why the service may not touch a kind, nil if it may.
@@ -97,7 +97,7 @@ func (r Request) kind(kind kubeobj.Kind) error {
 	if len(l.Kinds) == 0 || matches(l.Kinds, kind.Kind) || matches(l.Kinds, strings.TrimSuffix(kind.Kind+"."+kind.Group, ".")) {
 		return nil
 	}
-	return errcode.New(errcode.Forbidden, "kind %s is none of those that the service may write (%s), which project %s allows", kind.Kind, strings.Join(l.Kinds, ", "), l.Project)
+	return errcode.New(errcode.Forbidden, "kind %s is not one of those that the service may write (%s, allowed by project %s)", kind.Kind, strings.Join(l.Kinds, ", "), l.Project)
 }
 
 // system reports whether a namespace belongs to the cluster's system: its accounts

@@ -458,7 +458,7 @@ func TestTestsStayWhereTheServiceMayBe(t *testing.T) {
 	}{
 		"namespace": {limited, []*unstructured.Unstructured{s.job("in", "true"), elsewhere}, "namespace kube-system is the cluster's own, which project shop may not change"},
 		"kind": {limited, []*unstructured.Unstructured{s.job("in", "true"),
-			s.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: out, annotations: {helm.sh/hook: test}}}`)}, "kind ConfigMap is none of those"},
+			s.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: out, annotations: {helm.sh/hook: test}}}`)}, "kind ConfigMap is not one of those"},
 		"no permit": {tenancy.Permit{}, []*unstructured.Unstructured{s.job("in", "true")}, "has no permit"},
 	} {
 		s.runner.Want(testrun.Request{Service: "svc-" + s.namespace, Name: "shop", Namespace: s.namespace, Permit: test.permit, Key: name, Tests: test.objects})

@@ -75,7 +75,7 @@ func (r *Runner) prepare(ctx context.Context, c *client, one *run) error {
 	for _, object := range one.request.Tests {
 		t := readTest(object, one.request.Namespace)
 		if one.request.Enforced && t.namespace != one.request.Namespace {
-			return errcode.New(errcode.Forbidden, "test %s lies in namespace %s; this service may only use %s", t.name, t.namespace, one.request.Namespace)
+			return errcode.New(errcode.Forbidden, "test %s is in namespace %s; this service may only use %s", t.name, t.namespace, one.request.Namespace)
 		}
 		if _, err := c.pathOf(object, t.namespace); err != nil {
 			return err

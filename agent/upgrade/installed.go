@@ -62,7 +62,7 @@ func (k *Keeper) standBy(ctx context.Context) error {
 			k.Log.Info("the new agent works; it replaces this one", logkey.Version, r.Version)
 			err = k.commit(ctx)
 		case r.Phase == handed && late:
-			return k.giveUp(ctx, r, fmt.Sprintf("it was not well within %s%s", k.Within, k.trouble(ctx)))
+			return k.giveUp(ctx, r, fmt.Sprintf("it was not healthy within %s%s", k.Within, k.trouble(ctx)))
 		case r.Phase == committing:
 			err = k.replace(ctx, r)
 		}

@@ -280,7 +280,7 @@ func TestBadAgentIsTakenBack(t *testing.T) {
 		"never renders": {upgrade.Work{
 			Shadow: func(context.Context) (upgrade.Shadow, error) { return upgrade.Shadow{}, errors.New("no hub") }, Good: well.Good,
 		}, "Shadowing", "not rendered everything within"},
-		"is never well": {upgrade.Work{Shadow: well.Shadow, Good: func() error { return errors.New("the hub was not asked yet") }}, "Working", "not well within"},
+		"is never well": {upgrade.Work{Shadow: well.Shadow, Good: func() error { return errors.New("the hub was not asked yet") }}, "Working", "not healthy within"},
 		"ends its work": {upgrade.Work{Shadow: well.Shadow, Good: func() error { return errors.New("not yet") }, Run: func(context.Context) error {
 			return errors.New("cannot open its data folder")
 		}}, "", "cannot open its data folder"},

@@ -36,7 +36,7 @@ func (e *Engine) dates() map[string]any {
 		d, err := time.ParseDuration(text(by))
 		if err != nil {
 			if d, err = time.ParseDuration(text(at)); err != nil {
-				return time.Time{}, fmt.Errorf("%q is no duration such as -1.5h", text(by))
+				return time.Time{}, fmt.Errorf("%q is not a duration such as -1.5h", text(by))
 			}
 			at = by
 		}

@@ -86,7 +86,7 @@ func Parse(text []byte) (*Sealer, error) {
 		id, digits, ok := strings.Cut(strings.TrimSpace(string(line)), " ")
 		secret, err := hex.DecodeString(strings.TrimSpace(digits))
 		if !ok || err != nil || len(secret) != keySize || strings.Contains(id, ".") || s.keys[id].aead != nil {
-			return nil, errcode.New(errcode.Invalid, "line %d is not \"<id> <64 hex digits>\" with an id of its own", n+1)
+			return nil, errcode.New(errcode.Invalid, "line %d is not \"<id> <64 hex digits>\" with a unique id", n+1)
 		}
 		block, err := aes.NewCipher(secret)
 		if err != nil {

@@ -222,7 +222,7 @@ func (s *stage) projectLimits() {
 	}
 	s.says("edge-1", "shop", "in")
 	for name, says := range map[string]string{
-		"out": "none of those that the service may write to", "kind": "kind Secret is none of those", "global": "belongs to the whole cluster",
+		"out": "not one of those that the service may write to", "kind": "kind Secret is not one of those", "global": "belongs to the whole cluster",
 	} {
 		s.state("edge-1", name, "Failed", says)
 	}

@@ -229,7 +229,7 @@ func (s tenancyTable) narrows() {
 	s.axle("projects", "update", "guest", "--allow-kind", "Secret")
 	for c, refusal := range map[tenancyCell]string{
 		{"default", "heal", "none", "own"}: "project default has limits",
-		{"guest", "heal", "own", "own"}:    "kind ConfigMap is none of those",
+		{"guest", "heal", "own", "own"}:    "kind ConfigMap is not one of those",
 	} {
 		s.state("edge-1", c.name(), "Failed", refusal)
 		mark, err := s.Cluster("edge-1").AuditMark()
