@@ -7,7 +7,7 @@
 //
 //   - Steps: Lua checks before every instruction, so that a loop ends at the same
 //     place everywhere, and pcall cannot catch it.
-//   - Text: no longer string can be made. `..` is compiled to a call of a function
+//   - Text: no string longer than this can be made. `..` is compiled to a call of a function
 //     that checks the total length first: Lua's own instruction joins 250 operands
 //     and doubles a string in three steps, which counting between instructions would
 //     not notice. The function is a local with a name that no script can write, and
