@@ -86,9 +86,8 @@ func (a *app) providers() *cobra.Command {
 	}
 	unlink := &cobra.Command{
 		Use: "unlink EMAIL", Short: "Remove the links between a user and their provider accounts", Args: exactly(1),
-		Long: `Remove the links between a user and their accounts at login providers. The next
-account whose verified e-mail is the user's is linked again. Use this for a user who
-moved to another provider.`,
+		Long: `Remove the links between a user and their accounts at login providers, for example after the user moved to another
+provider. The next account with the user's verified e-mail is then linked.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
