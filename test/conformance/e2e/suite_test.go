@@ -3,8 +3,8 @@
 // compiled by build.sh into one test binary, which test/conformance starts once
 // per shard. Nothing that ships imports it.
 //
-// Besides the suite's own output, the file named by AXLE_SUITE_EVENTS gets one line
-// of JSON when a test begins and one when it ends.
+// Beside what the suite prints itself, the file named by AXLE_SUITE_EVENTS gets
+// one line of JSON when a test begins and one when it ended.
 package suite
 
 import (
@@ -53,8 +53,8 @@ func TestMain(m *testing.M) {
 }
 
 func TestE2E(t *testing.T) {
-	// Not at the top level: the framework walks all tests while it parses its flags,
-	// and tests registered by then are used up.
+	// Not at the top level: the framework walks over all tests while it reads
+	// its flags, and what was registered by then is used up by that.
 	ginkgo.ReportBeforeEach(func(r ginkgo.SpecReport) {
 		if r.State != types.SpecStateSkipped && r.State != types.SpecStatePending {
 			tell(event{Name: r.FullText(), State: "begins"})

@@ -41,8 +41,8 @@ func runKwok() int {
 		return 1
 	}
 	command := cmd.NewCommand(ctx)
-	// Kubernetes' own --version flag, which is not a bool, is linked in too; cobra
-	// expects a bool if a command has a version.
+	// Kubernetes' own --version flag, which is not a bool, is linked in beside;
+	// cobra asks for a bool wherever a command has a version.
 	command.Version = ""
 	command.PersistentFlags().AddFlagSet(flags)
 	if err := command.ExecuteContext(ctx); err != nil {
