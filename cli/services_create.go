@@ -53,7 +53,7 @@ func (s *specFlags) flags(c *cobra.Command) {
 	f.StringVar(&s.spec.Repository, "repo", "", "repository, by name")
 	f.StringVar(&s.ref, "ref", "", "branch, tag or commit")
 	f.StringVar(&s.folder, "folder", "", "folder in the repository")
-	f.StringSliceVar(&s.files, "file", nil, "more files of the repository, added at the root of the rendered folder")
+	f.StringSliceVar(&s.files, "file", nil, "more files of the repository, added at the root of the delivered files under their base names")
 	f.StringVar(&s.spec.Namespace, "namespace", "", "namespace on the cluster (default: NAME)")
 	f.StringVar(&s.release, "release", "", "Helm release name (default: NAME)")
 	f.StringVar(&s.valuesFile, "values-file", "", "local file with Helm values that override all others")

@@ -138,8 +138,8 @@ func (l listed) same(s *service) bool {
 	return l.key == now.key && l.waiting == now.waiting && l.paused == now.paused && l.here == now.here && proto.Equal(l.tombstone, now.tombstone)
 }
 
-// hold stops everything for a service that is paused or in no list. If it returns, it
-// gets a complete pass.
+// hold stops everything for a service that is paused or in no list. A service that
+// comes back gets a complete pass.
 func (l *Loop) hold(s *service) {
 	held := s.tombstone == nil && (s.want == nil || s.want.GetPaused() || s.idles())
 	switch {
