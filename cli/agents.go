@@ -52,14 +52,14 @@ func (a *app) upgradeView(u *hubv1.AgentUpgrade) upgradeView {
 	return v
 }
 
-// showUpgrade prints an upgrade, its clusters below it.
+// showUpgrade prints an upgrade and, below it, its clusters.
 func (a *app) showUpgrade(u *hubv1.AgentUpgrade) error {
 	v := a.upgradeView(u)
 	if a.output == "json" || a.output == "yaml" {
 		return a.encode(v)
 	}
 	if v.Phase == "" {
-		_, err := fmt.Fprintf(a.Err, "agents were never upgraded; the hub is at %s\n", v.HubVersion)
+		_, err := fmt.Fprintf(a.Err, "no agent upgrade has run yet; the hub is at version %s\n", v.HubVersion)
 		return err
 	}
 	if a.output != "name" {
@@ -106,18 +106,18 @@ func (a *app) agents() *cobra.Command {
 			},
 		}
 	}
-	return noun("agents", "The agents themselves: their versions and upgrades", []string{"agent"},
+	return noun("agents", "Show and upgrade the agents", []string{"agent"},
 		a.agentsUpgrade(),
-		word("status", "Show the last upgrade of the agents, cluster by cluster", func(ctx context.Context, client *sdk.Client) (*connect.Response[hubv1.AgentUpgrade], error) {
+		word("status", "Show the last agent upgrade, cluster by cluster", func(ctx context.Context, client *sdk.Client) (*connect.Response[hubv1.AgentUpgrade], error) {
 			return client.Agents.UpgradeStatus(ctx, connect.NewRequest(&hubv1.UpgradeStatusRequest{}))
 		}),
-		word("pause", "Let no further agent begin its upgrade", func(ctx context.Context, client *sdk.Client) (*connect.Response[hubv1.AgentUpgrade], error) {
+		word("pause", "Pause the agent upgrade: no further agent starts", func(ctx context.Context, client *sdk.Client) (*connect.Response[hubv1.AgentUpgrade], error) {
 			return client.Agents.PauseUpgrade(ctx, connect.NewRequest(&hubv1.PauseUpgradeRequest{}))
 		}),
-		word("resume", "Go on after a pause, or after a stop that was looked into", func(ctx context.Context, client *sdk.Client) (*connect.Response[hubv1.AgentUpgrade], error) {
+		word("resume", "Resume an agent upgrade that was paused or stopped", func(ctx context.Context, client *sdk.Client) (*connect.Response[hubv1.AgentUpgrade], error) {
 			return client.Agents.ResumeUpgrade(ctx, connect.NewRequest(&hubv1.ResumeUpgradeRequest{}))
 		}),
-		word("abort", "Bring the agents back to the version before", func(ctx context.Context, client *sdk.Client) (*connect.Response[hubv1.AgentUpgrade], error) {
+		word("abort", "Abort the agent upgrade and roll agents back", func(ctx context.Context, client *sdk.Client) (*connect.Response[hubv1.AgentUpgrade], error) {
 			return client.Agents.AbortUpgrade(ctx, connect.NewRequest(&hubv1.AbortUpgradeRequest{}))
 		}),
 	)
@@ -127,15 +127,15 @@ func (a *app) agentsUpgrade() *cobra.Command {
 	request := &hubv1.StartUpgradeRequest{}
 	var soak time.Duration
 	c := &cobra.Command{
-		Use: "upgrade", Short: "Bring the agents to a version, in waves",
-		Long: `Bring every agent that was installed by its manifests to a version. A few
-clusters get it first; the next wave begins when those were well for a while.
-In its cluster a new agent runs beside the old one, which hands over only when
-the new one came to the same manifests for every service. One that does not
-work is taken back there without help, and more than 5 % of such clusters stop
-the upgrade.
+		Use: "upgrade", Short: "Upgrade the agents to a version, in waves",
+		Long: `Upgrade every agent that was installed from its manifests. A few clusters get
+the version first. The next wave begins when those have been healthy for a while.
+In its cluster, the new agent runs beside the old one. The old one hands over only
+when the new one produces the same manifests for every service. A new agent that
+does not work is rolled back automatically. If this happens in more than 5 % of
+the clusters, the upgrade stops.
 
-The hub starts an upgrade by itself when its own version is another, unless it
+The hub starts an upgrade by itself when its own version changes, unless it
 runs with --agent-upgrades=manual.`,
 		Example: `  axle agents upgrade
   axle agents upgrade --to 1.4.2 --waves 1,5%,25%,100% --soak 30m
@@ -156,9 +156,9 @@ runs with --agent-upgrades=manual.`,
 	}
 	f := c.Flags()
 	f.StringVar(&request.Version, "to", "", "version of the agent (default: the hub's own)")
-	f.StringVar(&request.Image, "image", "", "image for every cluster (default: each one's own registry, with the version as the tag)")
-	f.StringSliceVar(&request.Waves, "waves", nil, "clusters that have it after each wave, numbers or shares (default 1,1%,10%,100%)")
-	f.DurationVar(&soak, "soak", 0, "how long a wave must be well before the next begins (default 15m)")
-	f.StringVar(&request.MaxUnavailable, "max-unavailable", "", "how many may be on their way at once, a number or a share (default: all of a wave)")
+	f.StringVar(&request.Image, "image", "", "image for every cluster (default: each cluster's own registry, with the version as the tag)")
+	f.StringSliceVar(&request.Waves, "waves", nil, "clusters upgraded after each wave, as numbers or percentages (default: 1,1%,10%,100%)")
+	f.DurationVar(&soak, "soak", 0, "how long a wave must stay healthy before the next begins (default: 15m)")
+	f.StringVar(&request.MaxUnavailable, "max-unavailable", "", "how many agents may upgrade at once, a number or a percentage (default: the whole wave)")
 	return c
 }

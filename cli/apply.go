@@ -17,7 +17,7 @@ const maxInput = 16 << 20
 
 func (a *app) readIn() ([]byte, error) { return io.ReadAll(io.LimitReader(a.In, maxInput)) }
 
-// applyItem sends one object and notes what came of it.
+// applyItem sends one object and records the result in view.
 func applyItem(ctx context.Context, client *sdk.Client, item manifest.Item, dryRun bool, view *appliedView) error {
 	switch {
 	case item.Repository != nil:
@@ -30,7 +30,7 @@ func applyItem(ctx context.Context, client *sdk.Client, item manifest.Item, dryR
 		}
 		_, err := client.Clusters.Update(ctx, connect.NewRequest(item.Cluster))
 		if sdk.IsNotFound(err) {
-			return errcode.New(errcode.NotFound, "no cluster %s is registered; axle clusters connect %s comes first", item.Cluster.GetName(), item.Cluster.GetName())
+			return errcode.New(errcode.NotFound, "cluster %s is not registered; run axle clusters connect %s first", item.Cluster.GetName(), item.Cluster.GetName())
 		}
 		return err
 	default:
@@ -45,7 +45,7 @@ func applyItem(ctx context.Context, client *sdk.Client, item manifest.Item, dryR
 	}
 }
 
-// applyRepository creates a repository, or brings its credentials up to date.
+// applyRepository creates a repository, or updates its credentials.
 func applyRepository(ctx context.Context, client *sdk.Client, want *hubv1.CreateRepositoryRequest, dryRun bool, view *appliedView) error {
 	have, err := client.Repositories.Get(ctx, connect.NewRequest(&hubv1.GetRepositoryRequest{Name: want.GetName()}))
 	switch {

@@ -17,7 +17,7 @@ import (
 	"github.com/axle-cd/axle/cli"
 )
 
-// hub answers what the tests ask; a double for output and errors only.
+// hub answers the tests' requests; a double for output and errors only.
 type hub struct {
 	hubv1connect.UnimplementedServicesHandler
 	services []*hubv1.Service

@@ -13,7 +13,7 @@ import (
 )
 
 func (a *app) clusters() *cobra.Command {
-	return noun("clusters", "Clusters that services run on", []string{"cluster"},
+	return noun("clusters", "Manage the clusters that services run on", []string{"cluster"},
 		a.clustersList(), a.clustersGet(), a.clustersCreate(), a.clustersConnect(), a.clustersKubeconfig(), a.clustersCredential(), a.clustersUpdate(), a.clustersApprove(), a.clustersDelete())
 }
 
@@ -61,7 +61,7 @@ func (a *app) clusterView(c *hubv1.Cluster) clusterView {
 	}
 }
 
-// state is what a person asks first: does it poll, and if not, why.
+// state says whether the cluster polls, and if not, why.
 func (c clusterView) state() string {
 	switch {
 	case c.Pending:
@@ -72,7 +72,7 @@ func (c clusterView) state() string {
 	return c.Freshness
 }
 
-// tunnel says how long it has been so.
+// tunnel is the tunnel's state and how long it has lasted.
 func (c clusterView) tunnel() string {
 	if c.TunnelAge == "" {
 		return c.Tunnel
@@ -132,7 +132,7 @@ func (a *app) clustersList() *cobra.Command {
 	var project string
 	var tags map[string]string
 	c := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List clusters and how long ago each polled", Args: noArgs,
+		Use: "list", Aliases: []string{"ls"}, Short: "List clusters with the age of their last poll", Args: noArgs,
 		Example: "  axle clusters list --tag tier=edge -o json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			client, err := a.client()
@@ -150,8 +150,8 @@ func (a *app) clustersList() *cobra.Command {
 			return a.printClusters(views)
 		},
 	}
-	c.Flags().StringVar(&project, "project", "", "only of this project")
-	c.Flags().StringToStringVar(&tags, "tag", nil, "only with these tags, key=value")
+	c.Flags().StringVar(&project, "project", "", "only clusters of this project")
+	c.Flags().StringToStringVar(&tags, "tag", nil, "only clusters with all of these tags, KEY=VALUE")
 	return c
 }
 
@@ -175,10 +175,10 @@ func (a *app) clustersGet() *cobra.Command {
 func (a *app) clustersCreate() *cobra.Command {
 	request := &hubv1.CreateClusterRequest{}
 	c := &cobra.Command{
-		Use: "create NAME", Short: "Make a cluster ahead of its agent, and print its bootstrap token",
-		Long: `Make a cluster ahead of its agent, and print the bootstrap token that the agent
-uses once, within the hour. axle clusters connect does this and installs the
-agent too.`,
+		Use: "create NAME", Short: "Create a cluster before its agent, and print its bootstrap token",
+		Long: `Create a cluster before its agent is installed, and print a bootstrap token. The
+agent uses the token once, within an hour. axle clusters connect does the same and
+also installs the agent.`,
 		Args: exactly(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
@@ -204,16 +204,16 @@ agent too.`,
 		},
 	}
 	clusterFlags(c, request)
-	c.Flags().BoolVar(&request.RenewToken, "renew-token", false, "a new token for a cluster that exists and has no agent")
+	c.Flags().BoolVar(&request.RenewToken, "renew-token", false, "make a new token for an existing cluster that has no agent yet")
 	return c
 }
 
-// clusterFlags are what create and connect have in common.
+// clusterFlags adds the flags that create and connect share.
 func clusterFlags(c *cobra.Command, request *hubv1.CreateClusterRequest) {
 	c.Flags().StringVar(&request.Handle, "handle", "", "short unique name (default: NAME)")
 	c.Flags().StringVar(&request.Project, "project", "", "project of the cluster (default: default)")
 	c.Flags().StringToStringVar(&request.Tags, "tag", nil, "tags, key=value")
-	c.Flags().StringVar(&request.Metadata, "metadata", "", "JSON object that templates can read")
+	c.Flags().StringVar(&request.Metadata, "metadata", "", "JSON object with metadata that templates can read")
 }
 
 func (a *app) clustersUpdate() *cobra.Command {
@@ -238,14 +238,14 @@ func (a *app) clustersUpdate() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&request.Handle, "handle", "", "short unique name")
-	c.Flags().StringToStringVar(&request.Tags, "tag", nil, "all tags, key=value; replaces what was there")
-	c.Flags().StringVar(&request.Metadata, "metadata", "", "JSON object that templates can read")
+	c.Flags().StringToStringVar(&request.Tags, "tag", nil, "all tags, KEY=VALUE; replaces the present ones")
+	c.Flags().StringVar(&request.Metadata, "metadata", "", "JSON object with metadata that templates can read")
 	return c
 }
 
 func (a *app) clustersApprove() *cobra.Command {
 	return &cobra.Command{
-		Use: "approve NAME", Short: "Let a cluster that registered with a shared token receive services", Args: exactly(1), ValidArgsFunction: a.completeClusters,
+		Use: "approve NAME", Short: "Approve a cluster that registered with a shared token, so that it gets services", Args: exactly(1), ValidArgsFunction: a.completeClusters,
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -264,12 +264,12 @@ func (a *app) clustersDelete() *cobra.Command {
 	var detach bool
 	var wait time.Duration
 	c := &cobra.Command{
-		Use: "delete NAME", Short: "Forget a cluster and revoke its tokens",
-		Long: `Forget a cluster and revoke its tokens. Its services must be deleted first;
-with --detach they are detached first: the agent takes its marks and inventories
-away, and their objects stay on the cluster. What an agent that is away cannot
-take away stays until the cluster is connected again; services with adopt: true
-take it over then.`,
+		Use: "delete NAME", Short: "Delete a cluster from the hub and revoke its tokens",
+		Long: `Delete a cluster from the hub and revoke its tokens. Delete its services first,
+or detach them with --detach: the agent then removes its labels, annotations and
+inventories, and the objects stay on the cluster. If the agent is offline, these
+marks stay until the cluster is connected again; services with adopt: true then
+take the objects over.`,
 		Args: exactly(1), ValidArgsFunction: a.completeClusters,
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
@@ -288,8 +288,8 @@ take it over then.`,
 			return err
 		},
 	}
-	c.Flags().BoolVar(&detach, "detach", false, "detach its services first and leave their objects")
-	c.Flags().DurationVar(&wait, "timeout", 2*time.Minute, "with --detach, how long the agent may take to remove its marks; 0 forgets the services as they are")
+	c.Flags().BoolVar(&detach, "detach", false, "detach its services first and leave their objects on the cluster")
+	c.Flags().DurationVar(&wait, "timeout", 2*time.Minute, "with --detach, how long to wait for the agent to remove its marks; 0 does not wait")
 	return c
 }
 

@@ -10,11 +10,11 @@ import (
 	"github.com/axle-cd/axle/sdk"
 )
 
-// completion is what cobra calls for the words that may follow.
+// completion is the function that cobra calls for completions.
 type completion = func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective)
 
-// completes asks the hub for the words that may stand at one place: the first
-// argument, or the value of a flag. What goes wrong offers nothing.
+// completes asks the hub for the words that fit in one position: the first
+// argument, or the value of a flag. On an error it offers nothing.
 func (a *app) completes(flag bool, words func(ctx context.Context, client *sdk.Client, args []string) ([]string, error)) completion {
 	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 && !flag {
@@ -71,7 +71,7 @@ func (a *app) completeBackends() completion {
 	})
 }
 
-// completeKeys offers the keys of the service that is the first argument.
+// completeKeys offers the keys of the service in the first argument.
 func (a *app) completeKeys(cluster *string) completion {
 	return a.completes(true, func(ctx context.Context, client *sdk.Client, args []string) (keys []string, err error) {
 		if len(args) == 0 {
@@ -92,9 +92,10 @@ func (a *app) completeKeys(cluster *string) completion {
 	})
 }
 
-// completeFlag has a flag's values completed.
+// completeFlag registers the completion of a flag's values.
 func completeFlag(c *cobra.Command, flag string, words completion) *cobra.Command {
-	// It fails for a flag that the command has not, and nothing is offered then.
+	// It fails if the command has no such flag; then there is nothing to
+	// complete.
 	_ = c.RegisterFlagCompletionFunc(flag, words)
 	return c
 }

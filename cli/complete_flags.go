@@ -11,7 +11,7 @@ import (
 	"github.com/axle-cd/axle/sdk"
 )
 
-// names asks the hub for the names of one kind of thing.
+// names asks the hub for the names of one kind of object.
 type names = func(ctx context.Context, client *sdk.Client, args []string) ([]string, error)
 
 func clusterNames(ctx context.Context, client *sdk.Client, _ []string) (all []string, err error) {
@@ -47,7 +47,7 @@ func groupNames(ctx context.Context, client *sdk.Client, _ []string) (all []stri
 	return all, nil
 }
 
-// userNames are people's, accountNames those of programs.
+// userNames returns the names of people, accountNames those of programs.
 func userNames(ctx context.Context, client *sdk.Client, _ []string) ([]string, error) {
 	return known(ctx, client, false)
 }
@@ -69,9 +69,9 @@ func known(ctx context.Context, client *sdk.Client, programs bool) (all []string
 	return all, nil
 }
 
-// completeNames has names completed wherever one stands: in flags that are called
-// the same in all commands, and as the first argument of the verbs of a noun.
-// What a command completes by itself stays.
+// completeNames registers the completion of names wherever they appear: in
+// flags that have the same name in all commands, and as the first argument of a
+// noun's verbs. Completions that a command registered itself are kept.
 func (a *app) completeNames(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		a.completeNames(sub)
@@ -79,7 +79,7 @@ func (a *app) completeNames(c *cobra.Command) {
 	path, _ := strings.CutPrefix(c.CommandPath(), "axle ")
 	flags := map[string]names{"cluster": clusterNames, "clusters": clusterNames, "project": projectNames}
 	if strings.HasPrefix(path, "auth ") || strings.HasPrefix(path, "sessions ") {
-		// Elsewhere these mean something else.
+		// In other commands these flags have another meaning.
 		flags["group"], flags["user"], flags["as"], flags["service-account"] = groupNames, userNames, userNames, accountNames
 	}
 	for flag, words := range flags {

@@ -25,7 +25,7 @@ type backendView struct {
 
 func (a *app) config() *cobra.Command {
 	list := &cobra.Command{
-		Use: "backends", Short: "List where values may lie: which is the default, and whether each answers", Args: noArgs,
+		Use: "backends", Short: "List the backends that store values, with the default and their health", Args: noArgs,
 		Example: "  axle config backends\n  axle config backends -o json | jq '.[] | select(.healthy | not)'",
 		RunE: func(c *cobra.Command, _ []string) error {
 			client, err := a.client()
@@ -60,11 +60,11 @@ func (a *app) config() *cobra.Command {
 		},
 	}
 	rotate := &cobra.Command{
-		Use: "rotate-key", Short: "Seal the values of the built-in backend by the first key of the hub's key file",
-		Long: `Seal every value of the built-in backend by the first key of the hub's key
-file. To change the key: put a new line on top of the file (axle-hub's --key-file,
-hub.key in the data folder by default) on every replica, restart them, and run
-this. It may be ended and repeated at any point.`,
+		Use: "rotate-key", Short: "Encrypt the values of the built-in backend with the first key of the hub's key file",
+		Long: `Encrypt every value of the built-in backend with the first key of the hub's key
+file. To change the key: add a new line at the top of the file (axle-hub's
+--key-file, by default hub.key in the data folder) on every replica, restart the
+replicas, and run this command. It can be interrupted and repeated at any point.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			client, err := a.client()
@@ -75,11 +75,11 @@ this. It may be ended and repeated at any point.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Err, "%d values were sealed anew; all are sealed by key %s\n", done.Msg.GetValues(), done.Msg.GetKeyId())
+			fmt.Fprintf(a.Err, "%d values were encrypted again; all values now use key %s\n", done.Msg.GetValues(), done.Msg.GetKeyId())
 			return nil
 		},
 	}
-	return noun("config", "Where values lie", nil, list, a.configMigrate(), rotate)
+	return noun("config", "Manage the backends that store values", nil, list, a.configMigrate(), rotate)
 }
 
 type migrationView struct {
@@ -112,11 +112,11 @@ func (a *app) configMigrate() *cobra.Command {
 	var status bool
 	var detach bool
 	c := &cobra.Command{
-		Use: "migrate --from BACKEND --to BACKEND", Short: "Move all values to another backend, which becomes the default",
-		Long: `Move all values to another backend. New values go there at once; each old one is
-copied, read back and compared, and then read from there; what was left behind is
-deleted only when all were switched. Services notice nothing. The hub does the
-work: ending this command, or the hub, only delays it.`,
+		Use: "migrate --from BACKEND --to BACKEND", Short: "Move all values to another backend and make it the default",
+		Long: `Move all values to another backend. New values go there at once. Each old value is
+copied, read back and compared, and from then on read from there. The old copies
+are deleted only after all values were switched. Services are not affected. The
+hub does the work: interrupting this command, or the hub, only delays it.`,
 		Example: `  axle config migrate --from built-in --to vault
   axle config migrate --status`,
 		Args: noArgs,
@@ -145,14 +145,14 @@ work: ending this command, or the hub, only delays it.`,
 			return a.followMigration(c.Context(), client)
 		},
 	}
-	c.Flags().StringVar(&request.From, "from", "", "backend that has them now")
-	c.Flags().StringVar(&request.To, "to", "", "backend that gets them")
-	c.Flags().BoolVar(&status, "status", false, "show how the last migration is")
-	c.Flags().BoolVar(&detach, "detach", false, "do not wait until it is done")
+	c.Flags().StringVar(&request.From, "from", "", "backend that holds the values now")
+	c.Flags().StringVar(&request.To, "to", "", "backend to move the values to")
+	c.Flags().BoolVar(&status, "status", false, "show the progress of the last migration")
+	c.Flags().BoolVar(&detach, "detach", false, "do not wait for the migration to finish")
 	return completeFlag(completeFlag(c, "from", a.completeBackends()), "to", a.completeBackends())
 }
 
-// followMigration waits until it is done.
+// followMigration waits until the migration is done.
 func (a *app) followMigration(ctx context.Context, client *sdk.Client) error {
 	shown := ""
 	for {
@@ -165,7 +165,7 @@ func (a *app) followMigration(ctx context.Context, client *sdk.Client) error {
 		}
 		line := fmt.Sprintf("%s: %d copied, %d deleted, %d left", m.Msg.GetPhase(), m.Msg.GetCopied(), m.Msg.GetDeleted(), m.Msg.GetLeft())
 		if problem := m.Msg.GetProblem(); problem != "" {
-			line += "; it waits: " + problem
+			line += "; waiting: " + problem
 		}
 		if line != shown && !a.quiet {
 			fmt.Fprintln(a.Err, line)

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// examples are of commands that need no more help than one line of use. Others
-// have theirs beside what they do.
+// examples are for commands whose help needs only one or two lines of use.
+// Other commands have their examples beside their code.
 var examples = map[string]string{
 	"agents abort":           "axle agents abort",
 	"agents pause":           "axle agents pause",
@@ -25,7 +25,7 @@ var examples = map[string]string{
 	"federation delete":      "axle federation delete github",
 	"federation list":        "axle federation list",
 	"groups add-member":      `axle groups add-member "web team" ann@example.com`,
-	"groups create":          `axle groups create "web team" --description "those of the shop"`,
+	"groups create":          `axle groups create "web team" --description "team of the shop"`,
 	"groups delete":          `axle groups delete "web team"`,
 	"groups get":             `axle groups get "web team"`,
 	"groups list":            "axle groups list",
@@ -67,7 +67,7 @@ var examples = map[string]string{
 	"whoami":                 "axle whoami",
 }
 
-// exemplify gives each command below c its example.
+// exemplify sets the example of each command below c.
 func exemplify(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		exemplify(sub)

@@ -18,7 +18,7 @@ func fresh() *cobra.Command {
 	return a.root()
 }
 
-// Every command shows how it is used, and what it shows is a command.
+// Every command has an example, and every example is a valid command.
 func TestEveryCommandHasAnExample(t *testing.T) {
 	var walk func(*cobra.Command)
 	walk = func(c *cobra.Command) {

@@ -60,7 +60,7 @@ func (a *app) printTrusts(views []trustView) error {
 
 func (a *app) federation() *cobra.Command {
 	list := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List whose tokens are trusted", Args: noArgs,
+		Use: "list", Aliases: []string{"ls"}, Short: "List the trusted issuers and their service accounts", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -78,7 +78,7 @@ func (a *app) federation() *cobra.Command {
 		},
 	}
 	remove := &cobra.Command{
-		Use: "delete NAME…", Short: "Trust no longer; tokens that were exchanged live on for what is left of their hour", Args: atLeast(1),
+		Use: "delete NAME…", Short: "Delete trusts; tokens already exchanged stay valid until they expire, within an hour", Args: atLeast(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -93,7 +93,7 @@ func (a *app) federation() *cobra.Command {
 			return nil
 		},
 	}
-	return noun("federation", "Trust in the tokens that a CI gives to its jobs", []string{"trusts"}, list, a.federationCreate(), remove)
+	return noun("federation", "Manage trust in the job tokens of CI systems", []string{"trusts"}, list, a.federationCreate(), remove)
 }
 
 func (a *app) federationCreate() *cobra.Command {
@@ -101,13 +101,14 @@ func (a *app) federationCreate() *cobra.Command {
 	var lifetime time.Duration
 	var caFile string
 	c := &cobra.Command{
-		Use: "create NAME", Short: "Let the jobs of a CI act as a service account", Args: exactly(1),
-		Long: `Let the jobs of a CI act as a service account, without a secret in the CI: a job
-trades the token that its CI signed for one of the hub, of at most an hour.
+		Use: "create NAME", Short: "Let CI jobs act as a service account", Args: exactly(1),
+		Long: `Let CI jobs act as a service account, without a secret in the CI system. A job
+exchanges the token that its CI system signed for a hub token, valid for at most
+an hour.
 
 Each --claim must match the whole claim: a glob, in which * also matches "/", or
-a regular expression between slashes. Name what only your jobs have; an issuer
-such as GitHub signs the jobs of everybody.`,
+a regular expression between slashes. Choose claims that only your jobs have: an
+issuer such as GitHub signs tokens for the jobs of all its customers.`,
 		Example: `  axle federation create github --account ci --scope write \
     --issuer https://token.actions.githubusercontent.com --audience https://hub.example.com \
     --claim repository=acme/web --claim ref=refs/heads/main
@@ -133,19 +134,19 @@ such as GitHub signs the jobs of everybody.`,
 		},
 	}
 	flags := c.Flags()
-	flags.StringVar(&request.Issuer, "issuer", "", "the tokens' iss, an https URL")
-	flags.StringVar(&request.Audience, "audience", "", "the tokens' aud for this hub")
+	flags.StringVar(&request.Issuer, "issuer", "", "issuer of the tokens (claim iss), an https URL")
+	flags.StringVar(&request.Audience, "audience", "", "audience of the tokens (claim aud) for this hub")
 	flags.StringVar(&request.Account, "account", "", "service account that the jobs act as")
-	flags.StringToStringVar(&request.Claims, "claim", nil, "NAME=PATTERN that the token must carry; may be repeated")
-	flags.StringSliceVar(&request.Scopes, "scope", nil, "read, write or admin (default: read)")
-	flags.DurationVar(&lifetime, "lifetime", 0, "of the exchanged tokens (default and most: 1h)")
+	flags.StringToStringVar(&request.Claims, "claim", nil, "claim that the token must have, NAME=PATTERN; may be repeated")
+	flags.StringSliceVar(&request.Scopes, "scope", nil, "scopes of the exchanged tokens: read, write or admin (default: read)")
+	flags.DurationVar(&lifetime, "lifetime", 0, "lifetime of the exchanged tokens (default and maximum: 1h)")
 	flags.StringVar(&caFile, "issuer-ca", "", "PEM file of the issuer's certificate authority (default: the system's)")
 	return c
 }
 
-// exchange trades a CI's token for one of the hub.
+// exchange trades a CI job's token for a hub token.
 func (a *app) exchange(c *cobra.Command, t target, file, trust string) (string, error) {
-	token, err := a.secret("token of the CI", file)
+	token, err := a.secret("CI token", file)
 	if err != nil {
 		return "", err
 	}

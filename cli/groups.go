@@ -17,7 +17,8 @@ import (
 type memberView struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"`
-	// Sources say why: "" is a person's hand, else a login provider.
+	// Sources say why the member is in the group: "" for a person's action,
+	// otherwise the name of a login provider.
 	Sources []string `json:"sources"`
 }
 
@@ -41,7 +42,7 @@ func (a *app) groupView(g *hubv1.Group) groupView {
 	return v
 }
 
-// who are the members by name, with the login provider that put each there.
+// who lists the members by name, with the login provider that added each.
 func (v groupView) who() string {
 	var lines []string
 	for _, m := range v.Member {
@@ -57,7 +58,7 @@ func (v groupView) who() string {
 	return strings.Join(lines, "\n")
 }
 
-// printGroup shows a group and who is in it.
+// printGroup shows a group and its members.
 func (a *app) printGroup(g *hubv1.Group) error {
 	v := a.groupView(g)
 	rows := []column[groupView]{
@@ -92,24 +93,24 @@ func (a *app) groups() *cobra.Command {
 			)
 		},
 	}
-	get := a.groupCommand("get NAME", "Show a group and who is in it", 1, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
+	get := a.groupCommand("get NAME", "Show a group and its members", 1, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
 		return c.Groups.Get(ctx, connect.NewRequest(&hubv1.GetGroupRequest{Name: args[0]}))
 	})
 	var description string
-	create := a.groupCommand("create NAME", "Make a group", 1, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
+	create := a.groupCommand("create NAME", "Create a group", 1, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
 		return c.Groups.Create(ctx, connect.NewRequest(&hubv1.CreateGroupRequest{Name: args[0], Description: description}))
 	})
-	create.Long = `Make a group. A login provider that names it puts people into it; names that are
-no groups of the hub give nothing. Clusters see it as a Kubernetes group.`
+	create.Long = `Create a group. A login provider can map its own groups to it and so add members;
+names that match no group of the hub are ignored. Clusters see the group as a Kubernetes group.`
 	create.Flags().StringVar(&description, "description", "", "what it is for")
-	add := a.groupCommand("add-member GROUP EMAIL", "Put a user or service account into a group", 2, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
+	add := a.groupCommand("add-member GROUP EMAIL", "Add a user or service account to a group", 2, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
 		return c.Groups.AddMember(ctx, connect.NewRequest(&hubv1.AddMemberRequest{Group: args[0], User: args[1]}))
 	})
-	remove := a.groupCommand("remove-member GROUP EMAIL", "Take somebody out of a group", 2, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
+	remove := a.groupCommand("remove-member GROUP EMAIL", "Remove a user or service account from a group", 2, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
 		return c.Groups.RemoveMember(ctx, connect.NewRequest(&hubv1.RemoveMemberRequest{Group: args[0], User: args[1]}))
 	})
 	end := &cobra.Command{
-		Use: "delete NAME…", Short: "Delete groups with their bindings", Args: atLeast(1),
+		Use: "delete NAME…", Short: "Delete groups and their bindings", Args: atLeast(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -124,7 +125,7 @@ no groups of the hub give nothing. Clusters see it as a Kubernetes group.`
 			return nil
 		},
 	}
-	return noun("groups", "Groups of people and service accounts (administrators)", []string{"group"}, list, get, create, add, remove, end)
+	return noun("groups", "Manage groups of users and service accounts (administrators)", []string{"group"}, list, get, create, add, remove, end)
 }
 
 // groupCommand makes a command whose answer is a group.

@@ -33,8 +33,8 @@ type replicaView struct {
 	SeenAge      string `json:"seenAge"`
 	Repositories int32  `json:"repositories"`
 	Draining     bool   `json:"draining"`
-	// FeedBehind is how many commits the replica has yet to hear of, FeedAge
-	// how long ago it last knew of all.
+	// FeedBehind is how many commits the replica has not read yet. FeedAge is
+	// how long ago it had read all of them.
 	FeedBehind int64  `json:"feedBehind"`
 	FeedAge    string `json:"feedAge"`
 	DiskFree   int64  `json:"diskFree"`
@@ -63,7 +63,7 @@ func (a *app) replica(r *hubv1.Replica, s *hubv1.HubStatus) replicaView {
 	return v
 }
 
-// line is a replica in the status that people read.
+// line is a replica as the human-readable status shows it.
 func (v replicaView) line() string {
 	line := fmt.Sprintf("%s  %s  %s, seen %s, %d repositories", v.Name, v.URL, v.State, ago(v.SeenAge), v.Repositories)
 	if v.State != "away" && v.State != "stopped" {
@@ -99,7 +99,7 @@ func (a *app) hubStatus() *cobra.Command {
 				column[hubView]{"Position", func(v hubView) string { return v.Position }},
 				column[hubView]{"Deletes", func(v hubView) string {
 					if v.DeletesHeld {
-						return "held since the restore; axle hub confirm-restore releases them"
+						return "deletes are held since the restore; axle hub confirm-restore releases them"
 					}
 					return ""
 				}},
@@ -119,11 +119,11 @@ func (a *app) hubDrain() *cobra.Command {
 	var undo bool
 	var timeout time.Duration
 	c := &cobra.Command{
-		Use: "drain REPLICA", Short: "Move what a replica owns to the others, before it is taken away for good",
-		Long: `Move every repository that a replica of the hub owns to the others, each copied
-from it, and wait until it owns none. Nothing is asked of an upstream. A replica
-that only restarts needs no drain: what it owns waits two minutes for it.
-A drained replica takes part again when it is started anew, or with --undo.`,
+		Use: "drain REPLICA", Short: "Move the repositories of a replica to the others, before removing the replica",
+		Long: `Move every repository that a replica of the hub owns to the other replicas, and wait
+until it owns none. The others copy the repositories from the replica; no upstream is
+contacted. A replica that only restarts needs no drain: its repositories wait two
+minutes for it. A drained replica takes part again after a restart, or with --undo.`,
 		Example: "  axle hub drain hub-2\n  axle hub drain hub-2 --undo",
 		Args:    exactly(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -148,25 +148,25 @@ A drained replica takes part again when it is started anew, or with --undo.`,
 				return left == 0, nil
 			})
 			if err == nil && !done {
-				err = errcode.New(errcode.Unavailable, "replica %s still owns %d repositories; it goes on giving them up", args[0], left)
+				err = errcode.New(errcode.Unavailable, "replica %s still owns %d repositories; the drain continues", args[0], left)
 			}
 			if err == nil {
-				_, err = fmt.Fprintf(a.Err, "replica %s owns nothing any more\n", args[0])
+				_, err = fmt.Fprintf(a.Err, "replica %s owns no repositories now\n", args[0])
 			}
 			return err
 		},
 	}
-	c.Flags().BoolVar(&undo, "undo", false, "let it own repositories again")
-	c.Flags().DurationVar(&timeout, "timeout", 10*time.Minute, "how long to wait until it owns none")
+	c.Flags().BoolVar(&undo, "undo", false, "let the replica own repositories again")
+	c.Flags().DurationVar(&timeout, "timeout", 10*time.Minute, "how long to wait until the replica owns none")
 	return c
 }
 
 func (a *app) hubRotateSigningKey() *cobra.Command {
 	return &cobra.Command{
-		Use: "rotate-signing-key", Short: "Make a new key that signs what agents are told",
-		Long: `Make a new key that signs the lists and specs that agents get. Agents learn of it
-when they renew their tokens, every 16 hours, signed by the present key; after 48
-hours it takes over. The hub does this by itself every 90 days.`,
+		Use: "rotate-signing-key", Short: "Create a new key that signs the data for agents",
+		Long: `Create a new key that signs the lists and specs for agents. Agents receive it,
+signed with the present key, when they renew their tokens every 16 hours. The new
+key takes over after 48 hours. The hub rotates the key by itself every 90 days.`,
 		Example: "  axle hub rotate-signing-key",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -186,10 +186,10 @@ hours it takes over. The hub does this by itself every 90 days.`,
 
 func (a *app) hub() *cobra.Command {
 	confirm := &cobra.Command{
-		Use: "confirm-restore", Short: "After a restore from backup: let agents delete again",
-		Long: `After a restore from backup agents follow the hub again by themselves, but hold
-every delete: what the backup does not know may have been made since. Look at
-the services that are Held, then confirm once.`,
+		Use: "confirm-restore", Short: "Let agents delete again after a restore from backup",
+		Long: `After a restore from backup, agents follow the hub again by themselves, but they hold
+every delete: objects that the backup does not know may have been created since.
+Check the services that are Held, then confirm once.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			client, err := a.client()
@@ -204,7 +204,7 @@ the services that are Held, then confirm once.`,
 			return err
 		},
 	}
-	return noun("hub", "The hub itself", nil, a.hubStatus(), a.hubDrain(), a.hubRotateSigningKey(), a.hubSyncWindows(), confirm)
+	return noun("hub", "Operate the hub", nil, a.hubStatus(), a.hubDrain(), a.hubRotateSigningKey(), a.hubSyncWindows(), confirm)
 }
 
 type eventView struct {
@@ -221,7 +221,7 @@ func (a *app) events() *cobra.Command {
 	request := &hubv1.ListEventsRequest{}
 	var follow bool
 	c := &cobra.Command{
-		Use: "events", Short: "List what happened, newest first", Args: noArgs,
+		Use: "events", Short: "List events, newest first", Args: noArgs,
 		Example: "  axle events --cluster edge-1 --follow",
 		RunE: func(c *cobra.Command, _ []string) error {
 			client, err := a.client()
@@ -259,10 +259,10 @@ func (a *app) events() *cobra.Command {
 			}
 		},
 	}
-	c.Flags().StringVar(&request.Cluster, "cluster", "", "only of this cluster")
-	c.Flags().StringVar(&request.Service, "service", "", "only of this service, CLUSTER/NAME or NAME with --cluster")
-	c.Flags().Int32Var(&request.Limit, "limit", 0, "how many (default 100, at most 1000)")
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with new ones")
+	c.Flags().StringVar(&request.Cluster, "cluster", "", "only events of this cluster")
+	c.Flags().StringVar(&request.Service, "service", "", "only events of this service: CLUSTER/NAME, or NAME with --cluster")
+	c.Flags().Int32Var(&request.Limit, "limit", 0, "maximum number of events (default: 100, at most 1000)")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "keep printing new events")
 	return c
 }
 
@@ -288,11 +288,11 @@ func (a *app) apply() *cobra.Command {
 	var files []string
 	var dryRun bool
 	c := &cobra.Command{
-		Use: "apply -f FILE|DIR", Short: "Make the hub hold what manifests say",
+		Use: "apply -f FILE|DIR", Short: "Create or update what manifests declare",
 		Long: `Read GitRepository, Cluster and ServiceDeployment objects of
-deployments.plural.sh/v1alpha1 and bring the hub to what they say. Secrets that
-they refer to are read from Secret objects of the same files. Nothing that is
-not in the files is deleted.`,
+deployments.plural.sh/v1alpha1 and create or update what they declare on the hub.
+Secrets that they refer to are read from Secret objects in the same files. Objects
+that are not in the files stay; nothing is deleted.`,
 		Example: "  axle apply -f fleet/ --dry-run\n  axle apply -f fleet/",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -313,8 +313,8 @@ not in the files is deleted.`,
 			for _, item := range items {
 				view := appliedView{Kind: item.Kind, Name: item.Name, Where: item.Where, NotActing: append([]string{}, item.NotActing...)}
 				if dryRun && item.Service != nil && added[item.Service.GetSpec().GetRepository()] {
-					// The hub cannot check what comes from a repository that
-					// this dry run did not add.
+					// The hub cannot check sources of a repository that this
+					// dry run did not add.
 					view.Result = "not checked, its repository is new"
 					views = append(views, view)
 					continue

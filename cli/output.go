@@ -26,8 +26,8 @@ type column[T any] struct {
 	text  func(T) string
 }
 
-// printList writes items in the chosen form. JSON and YAML are arrays, also
-// when there is nothing.
+// printList writes items in the chosen format. JSON and YAML are arrays, also
+// when there are no items.
 func printList[T any](a *app, items []T, name func(T) string, columns ...column[T]) error {
 	switch a.output {
 	case "json", "yaml":
@@ -46,7 +46,7 @@ func printList[T any](a *app, items []T, name func(T) string, columns ...column[
 	return usagef("-o %s is not table, json, yaml or name", a.output)
 }
 
-// printOne writes one item: its fields down the page for a table.
+// printOne writes one item. A table shows its fields as rows.
 func printOne[T any](a *app, item T, name func(T) string, rows ...column[T]) error {
 	switch a.output {
 	case "json", "yaml":
@@ -69,7 +69,7 @@ func printOne[T any](a *app, item T, name func(T) string, rows ...column[T]) err
 func (a *app) encode(v any) error {
 	var text bytes.Buffer
 	to := json.NewEncoder(&text)
-	to.SetEscapeHTML(false) // people read it: Ann <ann@example.com>
+	to.SetEscapeHTML(false) // keep < and > readable: Ann <ann@example.com>
 	to.SetIndent("", "  ")
 	err := to.Encode(v)
 	data := plain.JSON(text.Bytes())
@@ -83,7 +83,8 @@ func (a *app) encode(v any) error {
 	return err
 }
 
-// writeTable aligns by what a terminal shows, so colours do not count.
+// writeTable aligns columns by their width on the terminal, ignoring colour
+// codes.
 func writeTable[T any](a *app, items []T, columns []column[T]) error {
 	if len(items) == 0 {
 		_, err := fmt.Fprintln(a.Err, "nothing found")
@@ -128,7 +129,7 @@ func writeTable[T any](a *app, items []T, columns []column[T]) error {
 	return nil
 }
 
-// oneLine keeps a table's row on one line.
+// oneLine puts text on one line, for the row of a table.
 func oneLine(text string) string {
 	text = plain.Line(text, 0)
 	if utf8.RuneCountInString(text) > 120 {
@@ -140,7 +141,7 @@ func oneLine(text string) string {
 	return text
 }
 
-// colourful reports whether w is a terminal that wants colours.
+// colourful reports whether w is a terminal that shows colours.
 func colourful(w io.Writer, getenv func(string) string) bool {
 	return getenv("NO_COLOR") == "" && isTerminal(w)
 }
@@ -150,9 +151,8 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// raw is what a stream writes to, for what this program says itself: colours,
-// and lines that are written over. Whatever comes from elsewhere is made plain
-// first.
+// raw returns the underlying stream, for this program's own colours and
+// rewritten lines. Text from anywhere else must be made plain first.
 func raw(w io.Writer) io.Writer {
 	if p, ok := w.(*plain.Writer); ok {
 		return p.To
@@ -160,8 +160,8 @@ func raw(w io.Writer) io.Writer {
 	return w
 }
 
-// paint colours the words of the status lists: a word always says the same
-// thing, the colour only finds it faster.
+// paint colours the words of status lists. A colour carries no meaning that the
+// word does not have.
 func paint(word string) string {
 	switch word {
 	case "Healthy", "Synced", "Fresh", "Pullable", "Up":
@@ -176,7 +176,7 @@ func paint(word string) string {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// stamp is a time as the JSON output shows it, empty for none.
+// stamp formats a time as the JSON output does; 0 is empty.
 func stamp(micros int64) string {
 	if micros == 0 {
 		return ""
@@ -185,7 +185,7 @@ func stamp(micros int64) string {
 }
 
 // age is how long ago a time was, in the largest fitting unit: "40s", "5m",
-// "3h", "12d"; empty for none.
+// "3h", "12d". 0 is empty.
 func (a *app) age(micros int64) string {
 	if micros == 0 {
 		return ""
@@ -208,7 +208,7 @@ func brief(d time.Duration) string {
 	}
 }
 
-// short is the form of a revision that fits a table.
+// short shortens a revision to fit a table.
 func short(revision string) string {
 	if len(revision) >= 40 && strings.IndexFunc(revision, func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) }) < 0 {
 		return revision[:8]

@@ -84,10 +84,10 @@ func (a *app) projects() *cobra.Command {
 	var description string
 	var declared limitFlags
 	create := &cobra.Command{
-		Use: "create NAME", Short: "Make a project", Args: exactly(1),
-		Long: `Make a project. What its services may touch is limited by the rights of the
-account that acts for them on the cluster and, beside that, by the limits given
-here: agents refuse what was rendered and is not allowed.`,
+		Use: "create NAME", Short: "Create a project", Args: exactly(1),
+		Long: `Create a project. What its services may touch is limited by the rights of the
+account that acts for them on the cluster, and also by the limits given here:
+agents refuse rendered objects outside these limits.`,
 		Example: `  axle projects create shop --allow-namespace 'shop-*' --service-account deployer
   axle projects create infra --allow-kind 'Deployment.apps' --allow-kind 'Config*' --cluster-scoped`,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -106,10 +106,10 @@ here: agents refuse what was rendered and is not allowed.`,
 			return a.printProject(p.Msg)
 		},
 	}
-	create.Flags().StringVar(&description, "description", "", "what it is for")
+	create.Flags().StringVar(&description, "description", "", "purpose of the project")
 	declared.register(create)
 	remove := &cobra.Command{
-		Use: "delete NAME", Short: "Delete a project that holds nothing", Args: exactly(1), ValidArgsFunction: a.completeProjects(),
+		Use: "delete NAME", Short: "Delete an empty project", Args: exactly(1), ValidArgsFunction: a.completeProjects(),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -122,17 +122,17 @@ here: agents refuse what was rendered and is not allowed.`,
 			return err
 		},
 	}
-	return noun("projects", "Projects group clusters, repositories and services", []string{"project"}, list, get, create, a.projectsUpdate(), remove)
+	return noun("projects", "Manage projects, which group clusters, repositories and services", []string{"project"}, list, get, create, a.projectsUpdate(), remove)
 }
 
 func (a *app) projectsUpdate() *cobra.Command {
 	var description string
 	var declared limitFlags
 	c := &cobra.Command{
-		Use: "update NAME", Short: "Change what a project is for, or what its services may touch", Args: exactly(1), ValidArgsFunction: a.completeProjects(),
-		Long: `Change a project. A flag replaces the limit that it names, the others stay. The
-services of the project take new limits with their next poll. Namespaces in which
-services are now cannot be left out.`,
+		Use: "update NAME", Short: "Change the description or the limits of a project", Args: exactly(1), ValidArgsFunction: a.completeProjects(),
+		Long: `Change a project. A flag replaces the limit that it names; other limits stay. The
+services of the project get new limits with their next poll. You cannot exclude a
+namespace that services of the project use now.`,
 		Example: `  axle projects update shop --allow-namespace 'shop-*,shared' --allow-kind 'Deployment.apps,Service,ConfigMap'
   axle projects update shop --sync-window 'allow:0 9 * * mon-fri:8h:Europe/Berlin' --sync-window 'deny:0 12 * * *:1h'
   axle projects update shop --allow-namespace ''`,
@@ -153,7 +153,7 @@ services are now cannot be left out.`,
 				request.Description = &description
 			}
 			if request.Limits == nil && request.Description == nil {
-				return usagef("say what to change; axle projects update --help lists it")
+				return usagef("give a flag to change something; axle projects update --help lists the flags")
 			}
 			p, err := client.Projects.Update(c.Context(), connect.NewRequest(request))
 			if err != nil {
@@ -162,7 +162,7 @@ services are now cannot be left out.`,
 			return a.printProject(p.Msg)
 		},
 	}
-	c.Flags().StringVar(&description, "description", "", "what it is for")
+	c.Flags().StringVar(&description, "description", "", "purpose of the project")
 	declared.register(c)
 	return c
 }

@@ -8,7 +8,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 )
 
-// limitsView are a project's limits as -o json shows them.
+// limitsView is a project's limits as -o json shows them.
 type limitsView struct {
 	Namespaces     []string     `json:"namespaces"`
 	Kinds          []string     `json:"kinds"`
@@ -23,8 +23,8 @@ func limitsOf(l *hubv1.ProjectLimits) limitsView {
 	}
 }
 
-// limitColumns are the lines of a project that tell its limits; what is not
-// limited has none.
+// limitColumns are the lines of a project that show its limits. A line without
+// a limit is empty.
 func limitColumns(l *hubv1.ProjectLimits) []column[projectView] {
 	line := func(title, text string) column[projectView] {
 		return column[projectView]{title, func(projectView) string { return text }}
@@ -55,15 +55,14 @@ type limitFlags struct {
 
 func (l *limitFlags) register(c *cobra.Command) {
 	f := c.Flags()
-	f.StringSliceVar(&l.namespaces, "allow-namespace", nil, "only these namespaces, with * and ?; may be repeated, an empty one lifts the limit")
-	f.StringSliceVar(&l.kinds, "allow-kind", nil, "only these kinds, as Kind or Kind.group with * and ?; may be repeated, an empty one lifts the limit")
-	f.BoolVar(&l.clusterScoped, "cluster-scoped", false, "allow objects of the whole cluster")
-	f.StringVar(&l.account, "service-account", "", "who acts for services that name no account: NAME or NAMESPACE/NAME")
-	f.StringArrayVar(&l.windows, "sync-window", nil, windowForm+"; may be repeated, an empty one removes all")
+	f.StringSliceVar(&l.namespaces, "allow-namespace", nil, "allow only these namespaces, with * and ?; may be repeated, an empty value lifts the limit")
+	f.StringSliceVar(&l.kinds, "allow-kind", nil, "allow only these kinds, as Kind or Kind.group with * and ?; may be repeated, an empty value lifts the limit")
+	f.BoolVar(&l.clusterScoped, "cluster-scoped", false, "allow cluster-scoped objects")
+	f.StringVar(&l.account, "service-account", "", "account for services that do not name one: NAME or NAMESPACE/NAME")
+	f.StringArrayVar(&l.windows, "sync-window", nil, windowForm+"; may be repeated, an empty value removes all")
 }
 
-// change applies the flags that were given to limits; it returns nil when none
-// was.
+// change applies the given flags to limits. It returns nil if none was given.
 func (l *limitFlags) change(c *cobra.Command, limits *hubv1.ProjectLimits) (*hubv1.ProjectLimits, error) {
 	if limits == nil {
 		limits = &hubv1.ProjectLimits{}

@@ -71,7 +71,7 @@ func (a *app) providers() *cobra.Command {
 		},
 	}
 	remove := &cobra.Command{
-		Use: "delete NAME", Aliases: []string{"rm"}, Short: "Remove a login provider, its sessions and the memberships that it gave", Args: exactly(1),
+		Use: "delete NAME", Aliases: []string{"rm"}, Short: "Delete a login provider, its sessions and the group memberships from it", Args: exactly(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -85,9 +85,9 @@ func (a *app) providers() *cobra.Command {
 		},
 	}
 	unlink := &cobra.Command{
-		Use: "unlink EMAIL", Short: "Forget which accounts at providers a user has", Args: exactly(1),
-		Long: `Forget which accounts at providers a user has. The next account whose verified
-address is the user's becomes his: for somebody who moved to another provider.`,
+		Use: "unlink EMAIL", Short: "Remove the links between a user and their provider accounts", Args: exactly(1),
+		Long: `Remove the links between a user and their accounts at login providers, for example after the user moved to another
+provider. The next account with the user's verified e-mail is then linked.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -96,15 +96,15 @@ address is the user's becomes his: for somebody who moved to another provider.`,
 			if _, err := client.Logins.Unlink(c.Context(), connect.NewRequest(&hubv1.UnlinkRequest{User: args[0]})); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.Err, "%s has no account at a provider any more\n", args[0])
+			_, err = fmt.Fprintf(a.Err, "%s is no longer linked to a provider account\n", args[0])
 			return err
 		},
 	}
-	return noun("providers", "OpenID Connect issuers that people log in through", []string{"provider"}, list, a.providersCreate(), a.providersUpdate(), remove, unlink)
+	return noun("providers", "Manage the OpenID Connect issuers that people log in with", []string{"provider"}, list, a.providersCreate(), a.providersUpdate(), remove, unlink)
 }
 
-// providerFlags are the fields of a provider as flags, with the names that an
-// update sets them by.
+// providerFlags are the fields of a provider as flags, with the field names
+// that an update uses.
 type providerFlags struct {
 	provider           *hubv1.Provider
 	secretFile, caFile string
@@ -117,18 +117,18 @@ var providerFields = map[string]string{
 
 func (f *providerFlags) add(flags *pflag.FlagSet) {
 	p := f.provider
-	flags.StringVar(&p.ClientId, "client-id", "", "the hub's name at the provider")
-	flags.StringVar(&f.secretFile, "client-secret-file", "", "file with the hub's secret there, - for standard input (none: a public client)")
-	flags.StringVar(&p.Title, "title", "", "what the button says (default: the name)")
-	flags.StringSliceVar(&p.Scopes, "scope", nil, "scopes to ask for beside openid (default: email, profile)")
-	flags.StringVar(&p.GroupsClaim, "groups-claim", "", "claim that holds groups, such as groups or realm_access.roles")
-	flags.StringToStringVar(&p.Groups, "group", nil, "value of the claim and the hub's group that it stands for, VALUE=GROUP")
-	flags.StringSliceVar(&p.EmailDomains, "email-domain", nil, "the only domains whose addresses may log in (default: any)")
-	flags.BoolVar(&p.AllowUnverified, "allow-unverified", false, "take addresses that the provider does not call verified")
-	flags.StringVar(&f.caFile, "provider-ca", "", "file with the authority to trust for the provider")
+	flags.StringVar(&p.ClientId, "client-id", "", "client ID of the hub at the provider")
+	flags.StringVar(&f.secretFile, "client-secret-file", "", "file with the hub's client secret, - for standard input (default: none, a public client)")
+	flags.StringVar(&p.Title, "title", "", "label of the login button (default: the name)")
+	flags.StringSliceVar(&p.Scopes, "scope", nil, "scopes to request besides openid (default: email, profile)")
+	flags.StringVar(&p.GroupsClaim, "groups-claim", "", "claim that holds the groups, such as groups or realm_access.roles")
+	flags.StringToStringVar(&p.Groups, "group", nil, "map a value of the claim to a group of the hub, VALUE=GROUP")
+	flags.StringSliceVar(&p.EmailDomains, "email-domain", nil, "e-mail domains that may log in (default: any)")
+	flags.BoolVar(&p.AllowUnverified, "allow-unverified", false, "accept e-mail addresses that the provider did not verify")
+	flags.StringVar(&f.caFile, "provider-ca", "", "file with the certificate authority to trust for the provider")
 }
 
-// read reads the files that flags name.
+// read reads the files named by flags.
 func (f *providerFlags) read(a *app) (secret string, err error) {
 	if f.caFile != "" {
 		pem, err := os.ReadFile(f.caFile)
@@ -146,7 +146,7 @@ func (f *providerFlags) read(a *app) (secret string, err error) {
 func (a *app) providersCreate() *cobra.Command {
 	f := providerFlags{provider: &hubv1.Provider{}}
 	c := &cobra.Command{
-		Use: "create NAME", Short: "Let people log in through an OpenID Connect issuer", Args: exactly(1),
+		Use: "create NAME", Short: "Add a login provider (an OpenID Connect issuer)", Args: exactly(1),
 		Example: `  axle providers create okta --issuer https://example.okta.com --client-id 0oa1b2c3 --client-secret-file secret \
     --scope email,profile,groups --groups-claim groups --group platform=platform-team --email-domain example.com`,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -166,12 +166,12 @@ func (a *app) providersCreate() *cobra.Command {
 			if a.output == "json" || a.output == "yaml" {
 				return a.encode(viewProvider(made.Msg))
 			}
-			_, err = fmt.Fprintf(a.Err, "login provider %s made; enter this callback URL there: %s\nand, if it has back-channel logout, this URL for it: %s\n", args[0], made.Msg.GetCallbackUrl(), made.Msg.GetLogoutUrl())
+			_, err = fmt.Fprintf(a.Err, "login provider %s created; enter this callback URL there: %s\nand, if it supports back-channel logout, this logout URL: %s\n", args[0], made.Msg.GetCallbackUrl(), made.Msg.GetLogoutUrl())
 			return err
 		},
 	}
 	f.add(c.Flags())
-	c.Flags().StringVar(&f.provider.Issuer, "issuer", "", "URL of the issuer, as its tokens say it")
+	c.Flags().StringVar(&f.provider.Issuer, "issuer", "", "URL of the issuer, exactly as in its tokens")
 	_ = c.MarkFlagRequired("issuer")
 	_ = c.MarkFlagRequired("client-id")
 	return c
@@ -180,7 +180,7 @@ func (a *app) providersCreate() *cobra.Command {
 func (a *app) providersUpdate() *cobra.Command {
 	f := providerFlags{provider: &hubv1.Provider{}}
 	c := &cobra.Command{
-		Use: "update NAME", Short: "Change what flags name of a login provider", Args: exactly(1),
+		Use: "update NAME", Short: "Change the given fields of a login provider", Args: exactly(1),
 		Example: `  axle providers update okta --group platform=platform-team,sre=platform-team`,
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()

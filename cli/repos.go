@@ -15,7 +15,7 @@ import (
 )
 
 func (a *app) repos() *cobra.Command {
-	return noun("repos", "Repositories that services come from", []string{"repo", "repositories"},
+	return noun("repos", "Manage the repositories that services come from", []string{"repo", "repositories"},
 		a.reposList(), a.reposGet(), a.reposAdd(), a.reposUpdate(), a.reposRefresh(), a.reposDelete())
 }
 
@@ -80,13 +80,13 @@ func (a *app) repoView(r *hubv1.Repository) repoView {
 	return v
 }
 
-// owner is who fetches it, and who is to.
+// owner says which replica fetches the repository and which one should.
 func (v repoView) owner() string {
 	switch {
 	case v.Owner == "" && v.Preferred == "":
 		return ""
 	case v.Owner == "":
-		return "none right now, " + v.Preferred + " is to be"
+		return "none right now (" + v.Preferred + " is next)"
 	case v.Preferred != "" && v.Preferred != v.Owner:
 		return v.Owner + ", moving to " + v.Preferred
 	}
@@ -112,7 +112,7 @@ func (a *app) printRepo(r *hubv1.Repository) error {
 			if v.Follower == "" || v.FollowedAt == "" {
 				return v.Follower
 			}
-			return v.Follower + ", had everything " + ago(v.FollowedAge)
+			return v.Follower + ", up to date " + ago(v.FollowedAge)
 		}},
 		column[repoView]{"Services", func(v repoView) string { return strconv.Itoa(int(v.Services)) }},
 		column[repoView]{"Heads", func(v repoView) string {
@@ -132,7 +132,7 @@ func (a *app) printRepo(r *hubv1.Repository) error {
 func (a *app) reposList() *cobra.Command {
 	var project string
 	c := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List repositories and how old the last fetch of each is", Args: noArgs,
+		Use: "list", Aliases: []string{"ls"}, Short: "List repositories with the age of their last fetch", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -157,7 +157,7 @@ func (a *app) reposList() *cobra.Command {
 			)
 		},
 	}
-	c.Flags().StringVar(&project, "project", "", "only of this project")
+	c.Flags().StringVar(&project, "project", "", "only repositories of this project")
 	return c
 }
 
@@ -225,12 +225,12 @@ func (a *app) reposAdd() *cobra.Command {
 				return err
 			}
 			if last.GetHealth() == "Failed" {
-				return errcode.New(errcode.Unavailable, "repository %s is registered, but cannot be fetched: %s; the hub keeps trying. Mend it with axle repos update", request.GetName(), last.GetMessage())
+				return errcode.New(errcode.Unavailable, "repository %s is registered, but cannot be fetched: %s; the hub keeps trying; fix it with axle repos update", request.GetName(), last.GetMessage())
 			}
 			return nil
 		},
 	}
-	c.Flags().StringVar(&request.Type, "type", "git", "git, helm (charts over http), oci (charts or manifests in a registry) or bucket (S3 and its like)")
+	c.Flags().StringVar(&request.Type, "type", "git", "git, helm (charts over http), oci (charts or manifests in a registry) or bucket (S3 and compatible)")
 	complete(c, "type", "git", "helm", "oci", "bucket")
 	c.Flags().StringVar(&request.Project, "project", "", "project of the repository (default: default)")
 	c.Flags().DurationVar(&wait, "timeout", 5*time.Minute, "how long to wait for the first fetch; 0 does not wait")
@@ -242,14 +242,14 @@ func (a *app) reposUpdate() *cobra.Command {
 	var login repoLogin
 	var url string
 	c := &cobra.Command{
-		Use: "update NAME", Short: "Change where a repository is, and how the hub logs in to it, reaches it and verifies it", Args: exactly(1), ValidArgsFunction: a.completeRepos,
-		Long: `Credentials that are given replace all that were there; options that are given replace all options. What is not given stays; --auth none forgets the credentials.
+		Use: "update NAME", Short: "Change the URL, credentials or options of a repository", Args: exactly(1), ValidArgsFunction: a.completeRepos,
+		Long: `New credentials replace all present ones, and new options replace all present options.
+What you do not give stays. --auth none removes the credentials.
 
-What changes where credentials go, or who can read them on the way (--url, --proxy, --endpoint,
---region, --github-api-url, --plain-http, --pass-credentials), needs them in the same call.
-
-With another URL the repository begins anew: services keep what they have until it was fetched
-from there, and get its content then.`,
+Flags that change where credentials are sent, or who can read them on the way (--url, --proxy,
+--endpoint, --region, --github-api-url, --plain-http, --pass-credentials), need the credentials
+in the same call. With another URL the repository starts over: services keep their content
+until the first fetch from the new URL, then get the content from there.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -264,7 +264,7 @@ from there, and get its content then.`,
 				return err
 			}
 			if credentials == nil && options == nil && login.auth == "" && url == "" {
-				return usagef("name what to change: --url, credentials or options, or --auth none to forget the credentials")
+				return usagef("give something to change: --url, credentials or options, or --auth none to remove the credentials")
 			}
 			r, err := client.Repositories.Update(c.Context(), connect.NewRequest(&hubv1.UpdateRepositoryRequest{Name: args[0], Credentials: credentials, Auth: login.auth, Options: options, Url: url}))
 			if err != nil {
@@ -273,7 +273,7 @@ from there, and get its content then.`,
 			return a.printRepo(r.Msg)
 		},
 	}
-	c.Flags().StringVar(&url, "url", "", "where it is from now on")
+	c.Flags().StringVar(&url, "url", "", "new URL of the repository")
 	login.flags(c)
 	return c
 }
@@ -281,7 +281,7 @@ from there, and get its content then.`,
 func (a *app) reposRefresh() *cobra.Command {
 	var wait bool
 	c := &cobra.Command{
-		Use: "refresh NAME", Short: "Fetch a repository now instead of within two minutes", Args: exactly(1), ValidArgsFunction: a.completeRepos,
+		Use: "refresh NAME", Short: "Fetch a repository now instead of within 2 minutes", Args: exactly(1), ValidArgsFunction: a.completeRepos,
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -300,17 +300,17 @@ func (a *app) reposRefresh() *cobra.Command {
 			if wait {
 				return a.printRepo(r.Msg)
 			}
-			_, err = fmt.Fprintf(a.Err, "fetch of %s asked for\n", args[0])
+			_, err = fmt.Fprintf(a.Err, "requested a fetch of %s\n", args[0])
 			return err
 		},
 	}
-	c.Flags().BoolVar(&wait, "wait", false, "until the fetch has ended")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until the fetch has ended")
 	return c
 }
 
 func (a *app) reposDelete() *cobra.Command {
 	return &cobra.Command{
-		Use: "delete NAME", Short: "Forget a repository that no service uses", Args: exactly(1), ValidArgsFunction: a.completeRepos,
+		Use: "delete NAME", Short: "Delete a repository that no service uses", Args: exactly(1), ValidArgsFunction: a.completeRepos,
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {

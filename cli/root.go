@@ -22,14 +22,14 @@ const (
 	exitDone   = 0
 	exitFailed = 1
 	exitUsage  = 2
-	// exitNever is of --wait: waiting does not help.
+	// exitNever is returned by --wait if waiting cannot help.
 	exitNever = 3
-	// exitDiffers and exitNoDiff are those of diffs, as kubectl's.
+	// exitDiffers and exitNoDiff are returned by diffs, as by kubectl diff.
 	exitDiffers = 1
 	exitNoDiff  = 2
 )
 
-// Streams are where the command reads and writes.
+// Streams are the input and outputs of the command.
 type Streams struct {
 	In  io.Reader
 	Out io.Writer
@@ -51,13 +51,13 @@ type app struct {
 	quiet       bool
 }
 
-// usageError marks an error that is the caller's typing.
+// usageError marks an error in how the command was called.
 type usageError struct{ error }
 
 func (u usageError) Unwrap() error { return u.error }
 
-// exitError is an error with a code of its own; without a text it is none, only
-// an answer.
+// exitError is an error with its own exit code. Without a text it is not a
+// failure but an answer.
 type exitError struct {
 	err  error
 	code int
@@ -76,7 +76,7 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 // Run executes the command line and returns the exit code.
 func Run(ctx context.Context, args []string, streams Streams) int {
-	// What hubs, clusters and repositories say is shown, never obeyed.
+	// Text from hubs, clusters and repositories must not control the terminal.
 	streams.Out, streams.Err = &plain.Writer{To: streams.Out}, &plain.Writer{To: streams.Err}
 	a := &app{Streams: streams, getenv: os.Getenv, now: time.Now}
 	root := a.root()
@@ -110,13 +110,13 @@ func Run(ctx context.Context, args []string, streams Streams) int {
 	return code
 }
 
-// isCobraUsage recognises what cobra itself says of unknown commands; flags
-// and arguments are wrapped where they are declared.
+// isCobraUsage recognises cobra's own errors about unknown commands. Errors
+// about flags and arguments are wrapped where they are declared.
 func isCobraUsage(err error) bool {
 	return strings.HasPrefix(err.Error(), "unknown command") || strings.HasPrefix(err.Error(), "required flag")
 }
 
-// hint says what to do next where the hub's sentence cannot know.
+// hint suggests the next step when the hub's message cannot know it.
 func (a *app) hint(command *cobra.Command, err error) string {
 	if errcode.Of(err) != errcode.Unauthorized || command.Name() == "login" {
 		return ""
@@ -126,7 +126,7 @@ func (a *app) hint(command *cobra.Command, err error) string {
 	case targetErr != nil:
 		return "Log in with: axle login URL"
 	case first(a.tokenFile, a.getenv("AXLE_TOKEN_FILE"), a.getenv("AXLE_TOKEN")) != "":
-		return "The token came from --token-file or the environment; give another one, or log in with: axle login " + t.URL
+		return "The token came from --token-file or the environment; use another one, or log in with: axle login " + t.URL
 	}
 	return "Log in again with: axle login " + t.URL
 }
@@ -134,8 +134,8 @@ func (a *app) hint(command *cobra.Command, err error) string {
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "axle",
-		Short: "Deliver what is in Git to every cluster, and see what is true",
-		Long: `axle talks to an Axle hub: it registers clusters and repositories, deploys
+		Short: "Deploy from Git to every cluster, and see what runs where",
+		Long: `axle is the client of an Axle hub: it registers clusters and repositories, deploys
 services to clusters, and shows what runs where, with the age of each fact.`,
 		Example: `  axle login https://hub.example.com --token-file token
   axle repos add fleet https://git.example.com/fleet.git
@@ -149,8 +149,8 @@ services to clusters, and shows what runs where, with the age of each fact.`,
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError{likelyFlag(c, err)} })
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.contextName, "context", "", "hub to talk to, by the name it was logged in under (env AXLE_CONTEXT)")
-	flags.StringVarP(&a.output, "output", "o", "table", "table, json, yaml or name")
+	flags.StringVar(&a.contextName, "context", "", "name of the logged-in hub to use (env AXLE_CONTEXT)")
+	flags.StringVarP(&a.output, "output", "o", "table", "output format: table, json, yaml or name")
 	flags.StringVar(&a.hubURL, "hub", "", "URL of the hub, instead of a context (env AXLE_HUB_URL)")
 	flags.StringVar(&a.tokenFile, "token-file", "", "file with the API token, instead of a context's (env AXLE_TOKEN_FILE, or AXLE_TOKEN)")
 	flags.StringVar(&a.caFile, "ca", "", "file with the certificate authority to trust (env AXLE_CA_FILE)")
@@ -166,7 +166,7 @@ services to clusters, and shows what runs where, with the age of each fact.`,
 	return root
 }
 
-// noun is a command that only groups others.
+// noun is a command that only groups other commands.
 func noun(use, short string, aliases []string, verbs ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
 		Use: use, Short: short, Aliases: aliases,
@@ -226,7 +226,7 @@ func (a *app) client() (*sdk.Client, error) {
 func (a *app) completion(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:       "completion bash|zsh|fish|powershell",
-		Short:     "Write the shell's completion script",
+		Short:     "Print the completion script for a shell",
 		Example:   "  source <(axle completion bash)",
 		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
 		Args:      exactly(1),
@@ -241,7 +241,7 @@ func (a *app) completion(root *cobra.Command) *cobra.Command {
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(a.Out)
 			}
-			return usagef("no completion for %q; bash, zsh, fish and powershell have one", args[0])
+			return usagef("no completion script for %q; use bash, zsh, fish or powershell", args[0])
 		},
 	}
 }

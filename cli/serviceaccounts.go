@@ -60,10 +60,10 @@ func (a *app) serviceAccounts() *cobra.Command {
 	}
 	request := &hubv1.CreateServiceAccountRequest{}
 	create := &cobra.Command{
-		Use: "create NAME", Short: "Make an identity for a program", Args: exactly(1),
-		Long: `Make an identity for a program. It may do nothing until a role binding, or
---admin, says so, and has no token until one is made for it, or a CI is trusted
-to be it (axle federation).`,
+		Use: "create NAME", Short: "Create an identity for a program", Args: exactly(1),
+		Long: `Create an identity for a program. It has no rights until a role binding or --admin
+gives some, and no token until you create one or trust a CI system's tokens for it
+(axle federation).`,
 		Example: `  axle serviceaccounts create ci
   axle serviceaccounts token ci --name pipeline --scope write --expires 720h`,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -79,7 +79,7 @@ to be it (axle federation).`,
 			return a.printServiceAccounts([]serviceAccountView{a.serviceAccountView(made.Msg)})
 		},
 	}
-	create.Flags().BoolVar(&request.Admin, "admin", false, "may do everything that its tokens' scopes let through")
+	create.Flags().BoolVar(&request.Admin, "admin", false, "make it an administrator, limited only by the scopes of its tokens")
 	remove := &cobra.Command{
 		Use: "delete NAME…", Short: "Delete service accounts; their tokens end within 5 s everywhere", Args: atLeast(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -96,14 +96,14 @@ to be it (axle federation).`,
 			return nil
 		},
 	}
-	return noun("serviceaccounts", "Identities of programs", []string{"serviceaccount", "sa"}, list, create, a.serviceAccountToken(), remove)
+	return noun("serviceaccounts", "Manage service accounts, the identities of programs", []string{"serviceaccount", "sa"}, list, create, a.serviceAccountToken(), remove)
 }
 
 func (a *app) serviceAccountToken() *cobra.Command {
 	request := &hubv1.CreateServiceAccountTokenRequest{}
 	var expires time.Duration
 	c := &cobra.Command{
-		Use: "token ACCOUNT", Short: "Make a token of a service account and show it once", Args: exactly(1),
+		Use: "token ACCOUNT", Short: "Create a token for a service account and show it once", Args: exactly(1),
 		Example: `  axle serviceaccounts token ci --name pipeline --scope write --expires 720h >token`,
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
@@ -123,15 +123,15 @@ func (a *app) serviceAccountToken() *cobra.Command {
 				view.Secret = made.Msg.GetSecret()
 				return printOne(a, view, func(v tokenView) string { return v.Secret })
 			}
-			fmt.Fprintf(a.Err, "token %s of %s, scopes %s, ends %s; it is shown only now\n", made.Msg.GetToken().GetId(), args[0],
+			fmt.Fprintf(a.Err, "token %s of %s, scopes %s, ends %s; it is shown only once\n", made.Msg.GetToken().GetId(), args[0],
 				strings.Join(made.Msg.GetToken().GetScopes(), ","), stamp(made.Msg.GetToken().GetExpiresAt()))
 			_, err = fmt.Fprintln(a.Out, made.Msg.GetSecret())
 			return err
 		},
 	}
 	flags := c.Flags()
-	flags.StringVar(&request.Name, "name", "", "what the token is for (default: the account's name)")
-	flags.StringSliceVar(&request.Scopes, "scope", nil, "read, write or admin (default: read)")
-	flags.DurationVar(&expires, "expires", 0, "lifetime (default: 2160h, 90 days)")
+	flags.StringVar(&request.Name, "name", "", "name of the token, such as its purpose (default: the account's name)")
+	flags.StringSliceVar(&request.Scopes, "scope", nil, "scopes of the token: read, write or admin (default: read)")
+	flags.DurationVar(&expires, "expires", 0, "lifetime of the token (default: 2160h, 90 days)")
 	return c
 }

@@ -15,18 +15,18 @@ import (
 )
 
 func (a *app) services() *cobra.Command {
-	return noun("services", "Services: what is delivered to one cluster", []string{"service", "svc"},
+	return noun("services", "Manage services, each a deployment to one cluster", []string{"service", "svc"},
 		a.servicesList(), a.servicesGet(), a.servicesCreate(), a.servicesUpdate(),
 		a.servicesSync(),
-		a.serviceVerb("pause", "Stop applying, healing and deleting", "paused",
+		a.serviceVerb("pause", "Pause services: stop applying, healing and deleting", "paused",
 			func(ctx context.Context, c *sdk.Client, ref *hubv1.ServiceRef) (*connect.Response[hubv1.Service], error) {
 				return c.Services.Pause(ctx, connect.NewRequest(&hubv1.PauseServiceRequest{Ref: ref}))
 			}),
-		a.serviceVerb("resume", "End a pause, or the pin that a rollback made", "resumed",
+		a.serviceVerb("resume", "Resume paused services, or unpin them after a rollback", "resumed",
 			func(ctx context.Context, c *sdk.Client, ref *hubv1.ServiceRef) (*connect.Response[hubv1.Service], error) {
 				return c.Services.Resume(ctx, connect.NewRequest(&hubv1.ResumeServiceRequest{Ref: ref}))
 			}),
-		a.serviceVerb("approve-prune", "Let a held prune delete what it named", "prune approved",
+		a.serviceVerb("approve-prune", "Approve a held prune, so that it deletes the objects it named", "prune approved",
 			func(ctx context.Context, c *sdk.Client, ref *hubv1.ServiceRef) (*connect.Response[hubv1.Service], error) {
 				return c.Services.ApprovePrune(ctx, connect.NewRequest(&hubv1.ApprovePruneRequest{Ref: ref}))
 			}),
@@ -35,13 +35,13 @@ func (a *app) services() *cobra.Command {
 
 func (a *app) servicesSync() *cobra.Command {
 	var resources []string
-	c := a.serviceVerb("sync", "Fetch and apply now instead of at the next poll", "sync asked for",
+	c := a.serviceVerb("sync", "Fetch and apply now instead of at the next poll", "sync requested",
 		func(ctx context.Context, c *sdk.Client, ref *hubv1.ServiceRef) (*connect.Response[hubv1.Service], error) {
 			return c.Services.Sync(ctx, connect.NewRequest(&hubv1.SyncServiceRequest{Ref: ref, Resources: resources}))
 		})
 	c.Example = `  axle services sync edge-1/web --wait
   axle services sync edge-1/web --resource apps:Deployment:web --resource :ConfigMap:web`
-	c.Flags().StringArrayVar(&resources, "resource", nil, "only this object, also of a paused service: GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME; repeat it for more")
+	c.Flags().StringArrayVar(&resources, "resource", nil, "sync only this object, even if the service is paused: GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME; may be repeated")
 	return c
 }
 
@@ -120,7 +120,7 @@ func (a *app) sourceView(s *hubv1.ServiceSource) sourceView {
 	}
 }
 
-// what says what is followed: ref and folder, or chart and version.
+// what names what is followed: ref and folder, or chart and version.
 func (v sourceView) what() string {
 	if v.Chart != "" {
 		return v.Chart + " " + first(v.Version, "newest")
@@ -128,7 +128,7 @@ func (v sourceView) what() string {
 	return strings.TrimSpace(v.Ref + " " + first(v.Folder, "."))
 }
 
-// line is the source in one line, with its error beneath.
+// line is the source on one line, with its error on the next.
 func (v sourceView) line() string {
 	at := ""
 	if v.Path != "" {
@@ -158,7 +158,7 @@ type componentView struct {
 	Synced    bool   `json:"synced"`
 	Health    string `json:"health"`
 	Message   string `json:"message"`
-	// Drift are the fields that are not as they were applied.
+	// Drift is the fields that differ from what was applied.
 	Drift []diffview.Drift `json:"drift,omitempty"`
 }
 
@@ -198,7 +198,7 @@ func (v serviceView) syncText() string {
 	return v.Sync
 }
 
-// problem is the one sentence to read first.
+// problem is the most important problem, in one sentence.
 func (v serviceView) problem() string {
 	if v.Message == "" && len(v.Errors) > 0 {
 		return v.Errors[0].Source + ": " + v.Errors[0].Message
@@ -272,8 +272,8 @@ func (a *app) printService(s *hubv1.Service) error {
 	)
 }
 
-// service returns a client and the service that an argument names; the argument
-// is read first, so that a mistake in it needs no hub.
+// service returns a client and the service that an argument names. It parses
+// the argument first, so that a mistake there is found without a hub.
 func (a *app) service(argument, cluster string) (*sdk.Client, *hubv1.ServiceRef, error) {
 	ref, err := serviceRef(argument, cluster)
 	if err != nil {
@@ -287,7 +287,7 @@ func (a *app) service(argument, cluster string) (*sdk.Client, *hubv1.ServiceRef,
 func serviceRef(argument, cluster string) (*hubv1.ServiceRef, error) {
 	if before, after, ok := strings.Cut(argument, "/"); ok {
 		if cluster != "" && cluster != before {
-			return nil, usagef("%q names another cluster than --cluster %s", argument, cluster)
+			return nil, usagef("the cluster of %q is not --cluster %s", argument, cluster)
 		}
 		return &hubv1.ServiceRef{Cluster: before, Name: after}, nil
 	}
@@ -300,7 +300,7 @@ func serviceRef(argument, cluster string) (*hubv1.ServiceRef, error) {
 func (a *app) servicesList() *cobra.Command {
 	request := &hubv1.ListServicesRequest{PageSize: 500}
 	c := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List services: desired and applied revision, sync, health, and how old that is", Args: noArgs,
+		Use: "list", Aliases: []string{"ls"}, Short: "List services with their revisions, sync, health and the age of that state", Args: noArgs,
 		Example: `  axle services list --cluster edge-1
   axle services list -o json | jq '.[] | select(.health != "Healthy")'`,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -319,9 +319,9 @@ func (a *app) servicesList() *cobra.Command {
 			return a.printServices(views)
 		},
 	}
-	c.Flags().StringVar(&request.Cluster, "cluster", "", "only on this cluster")
-	c.Flags().StringVar(&request.Project, "project", "", "only of this project")
-	c.Flags().StringVar(&request.Name, "name", "", "only of this name")
+	c.Flags().StringVar(&request.Cluster, "cluster", "", "only services on this cluster")
+	c.Flags().StringVar(&request.Project, "project", "", "only services of this project")
+	c.Flags().StringVar(&request.Name, "name", "", "only services with this name")
 	return c
 }
 
@@ -357,7 +357,7 @@ func (a *app) servicesGet() *cobra.Command {
 			return a.printService(s.Msg)
 		},
 	}
-	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster, if the argument is only NAME")
 	return c
 }
 
@@ -392,7 +392,7 @@ func (a *app) serviceVerb(verb, about, done string, call func(context.Context, *
 			return nil
 		},
 	}
-	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the arguments are only NAMEs")
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster, if the arguments are only NAMEs")
 	if verb == "sync" || verb == "resume" {
 		wait.flags(c)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/axle-cd/axle/sdk"
 )
 
-// asker is how diffs ask a hub.
+// asker returns what requests diffs from a hub.
 func asker(client *sdk.Client) diffview.Asker {
 	return diffview.Asker{
 		AskDiff: func(ctx context.Context, r *hubv1.DiffServiceRequest) (*hubv1.ServiceDiff, error) {
@@ -35,7 +35,7 @@ func asker(client *sdk.Client) diffview.Asker {
 	}
 }
 
-// exitsOfDiff makes errors of a diff exit as kubectl diff's do.
+// exitsOfDiff gives errors of a diff the exit code of kubectl diff.
 func exitsOfDiff(run func(c *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		err := run(c, args)
@@ -46,7 +46,7 @@ func exitsOfDiff(run func(c *cobra.Command, args []string) error) func(*cobra.Co
 	}
 }
 
-// differs is the answer of a diff that is not empty.
+// differs returns the exit code of a diff with differences, if yes.
 func differs(yes bool) error {
 	if yes {
 		return exitError{nil, exitDiffers}
@@ -60,20 +60,20 @@ func (a *app) servicesDiff() *cobra.Command {
 	var timeout time.Duration
 	want := &hubv1.PreviewServiceRequest{Refresh: true}
 	c := &cobra.Command{
-		Use: "diff CLUSTER/NAME", Short: "Show what applying a service would change on its cluster, without changing it", Args: exactly(1), ValidArgsFunction: a.completeServices,
+		Use: "diff CLUSTER/NAME", Short: "Show what applying a service would change on its cluster", Args: exactly(1), ValidArgsFunction: a.completeServices,
 		Long: `Show what applying a service would change on its cluster, without changing it.
 
-The agent goes the way of an apply and asks its API server by dry run, so what
-is shown has its defaults and what admission makes of it. Values of Secrets are
-shown as short hashes. It works for paused services, in closed sync windows, and
-for services with dryRun. What is compared is named in the last line.
+The agent runs the steps of an apply, with dry-run requests to its API server. The
+result includes defaults and changes by admission webhooks. Values of Secrets are
+shown as short hashes. The command also works for paused services, in closed sync
+windows, and for services with dryRun. The last line says what was compared.
 
-With --ref, --revision or --file the service is compared as if it were made of
-that; nothing of it is declared or applied. --file sends a folder of this
-machine, at most 4 MiB packed, in the place of the service's files.
+With --ref, --revision or --file, the service is compared as if it used that source.
+Nothing is stored or applied. --file sends a local folder, at most 4 MiB packed, in
+place of the service's files.
 
-It ends with 0 when nothing would change, 1 when something would, and 2 when
-there is no diff.`,
+The exit code is 0 if nothing would change, 1 if something would, and 2 if no diff
+could be made.`,
 		Example: `  axle services diff edge-1/web
   axle services diff edge-1/web --ref my-branch
   axle services diff edge-1/web --revision 12
@@ -90,11 +90,11 @@ there is no diff.`,
 			return diffOne(ctx, a, asker(client), want, dir, last)
 		}),
 	}
-	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
-	c.Flags().BoolVar(&last, "last", false, "what the agent last worked out, without asking it again")
-	c.Flags().StringVar(&want.SourceRef, "ref", "", "compare as of this branch, tag or commit of the service's repository")
-	c.Flags().Int64Var(&want.Revision, "revision", 0, "compare as of an earlier revision of the service, with its settings")
-	c.Flags().StringVar(&dir, "file", "", "compare as of a folder of this machine")
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster, if the argument is only NAME")
+	c.Flags().BoolVar(&last, "last", false, "show the agent's last diff without requesting a new one")
+	c.Flags().StringVar(&want.SourceRef, "ref", "", "compare with this branch, tag or commit of the service's repository")
+	c.Flags().Int64Var(&want.Revision, "revision", 0, "compare with an earlier revision of the service, including its settings")
+	c.Flags().StringVar(&dir, "file", "", "compare with a local folder")
 	c.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "how long to wait for the agent")
 	c.MarkFlagsMutuallyExclusive("ref", "revision", "file", "last")
 	return c
@@ -140,20 +140,20 @@ func ofPreview(want *hubv1.PreviewServiceRequest) string {
 	return "files"
 }
 
-// diff is what a ref would do to every service of a repository.
+// diff shows what a ref would change in every service of a repository.
 func (a *app) diff() *cobra.Command {
 	var repository, ref, base, cluster string
 	var timeout time.Duration
 	c := &cobra.Command{
 		Use: "diff --repo NAME --ref REF", Short: "Show what a ref, such as a pull request's, would change on all clusters", Args: noArgs,
-		Long: `Show what a ref, such as a pull request's branch, would change on all clusters:
-every service that follows the repository is compared as if it followed that ref.
-Services whose files stay the same are not asked about, and what differs from its
-declared state for another reason shows with those that are. Needs what changing
-the services needs; those that you may not change are counted as failed.
+		Long: `Show what a ref, such as a pull request's branch, would change on all clusters. Every
+service that follows the repository is compared as if it followed that ref. Agents are
+not asked about services whose files stay the same. Differences from the declared state
+that have other causes are shown too. You need the right to change the services; those
+that you may not change count as failed.
 
-It ends with 0 when nothing would change, 1 when something would, and 2 when a
-service could not be compared.`,
+The exit code is 0 if nothing would change, 1 if something would, and 2 if a service
+could not be compared.`,
 		Example: `  axle diff --repo fleet --ref my-branch --base main
   axle diff --repo fleet --ref refs/pull/12/head -o json | jq .summary`,
 		RunE: exitsOfDiff(func(c *cobra.Command, _ []string) error {
@@ -176,7 +176,7 @@ service could not be compared.`,
 				})
 			})
 			if len(services) == 0 {
-				return errcode.New(errcode.NotFound, "no service that you may see follows repository %s there", repository)
+				return errcode.New(errcode.NotFound, "no service that you may read follows repository %s with these filters", repository)
 			}
 			p := a.begin("comparing %d services", len(services))
 			fleet := asker(client).All(ctx, services, repository, ref, func(done, differ int) {
@@ -196,7 +196,7 @@ service could not be compared.`,
 	}
 	c.Flags().StringVar(&repository, "repo", "", "repository, by name")
 	c.Flags().StringVar(&ref, "ref", "", "branch, tag or commit to compare with")
-	c.Flags().StringVar(&base, "base", "", "only services that follow this ref now, such as the branch that is merged into")
+	c.Flags().StringVar(&base, "base", "", "only services that follow this ref now, such as the target branch of a merge")
 	c.Flags().StringVar(&cluster, "cluster", "", "only services of this cluster")
 	c.Flags().DurationVar(&timeout, "timeout", 10*time.Minute, "how long to wait for all agents")
 	return c

@@ -15,14 +15,14 @@ import (
 	"github.com/axle-cd/axle/sdk"
 )
 
-// waiting is what to wait for, and how long.
+// waiting says whether and how long to wait.
 type waiting struct {
 	wanted  bool
 	timeout time.Duration
 }
 
 func (w *waiting) flags(c *cobra.Command) {
-	c.Flags().BoolVar(&w.wanted, "wait", false, "until it is synced and healthy")
+	c.Flags().BoolVar(&w.wanted, "wait", false, "wait until the service is synced and healthy")
 	c.Flags().DurationVar(&w.timeout, "timeout", 10*time.Minute, "how long to wait")
 }
 
@@ -34,10 +34,10 @@ func (a *app) servicesWait() *cobra.Command {
 		Use: "wait [CLUSTER/NAME…]", Short: "Wait until services are synced and healthy at their desired revision", ValidArgsFunction: a.completeServices,
 		Long: `Wait until services are synced and healthy at their desired revision.
 
-It ends with 0 once all are, with 3 as soon as one cannot get so by waiting (it
-does not render, it is refused or held, its repository refuses the credentials)
-and says what to do, and with 1 when the time is over or the hub is not reached.
---wait of other commands ends in the same way.`,
+The exit code is 0 once all are. It is 3 as soon as waiting cannot make one ready: it
+does not render, it is refused or held, or its repository rejects the credentials. The
+message then says what to do. It is 1 when the time is over or the hub cannot be
+reached. --wait of other commands has the same exit codes.`,
 		Example: `  axle services wait edge-1/web edge-2/web --timeout 5m
   axle services wait --all --revision 3f2a9c1`,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -59,9 +59,9 @@ and says what to do, and with 1 when the time is over or the hub is not reached.
 			return a.waitUntil(c.Context(), client, refs, cluster, revision, wait.timeout)
 		},
 	}
-	c.Flags().StringVar(&cluster, "cluster", "", "cluster of the arguments, or with --all only of this cluster")
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster of the arguments; with --all, only services of this cluster")
 	c.Flags().BoolVar(&all, "all", false, "all services")
-	c.Flags().StringVar(&revision, "revision", "", "and run this revision (or one that starts so)")
+	c.Flags().StringVar(&revision, "revision", "", "also require this revision, or one that starts with it")
 	c.Flags().DurationVar(&wait.timeout, "timeout", 10*time.Minute, "how long to wait")
 	return c
 }
@@ -70,8 +70,8 @@ func (a *app) waitFor(ctx context.Context, client *sdk.Client, refs []*hubv1.Ser
 	return a.waitUntil(ctx, client, refs, "", "", w.timeout)
 }
 
-// waitUntil waits until each service runs what it should, or fails with what
-// still lacks.
+// waitUntil waits until each service is ready. It fails with what is still
+// missing.
 func (a *app) waitUntil(ctx context.Context, client *sdk.Client, refs []*hubv1.ServiceRef, cluster, revision string, limit time.Duration) error {
 	p := a.begin("waiting for services")
 	defer p.end()
@@ -87,7 +87,7 @@ func (a *app) waitUntil(ctx context.Context, client *sdk.Client, refs []*hubv1.S
 		for _, s := range services {
 			if why := a.serviceView(s).lacks(revision); why != "" {
 				if never := watch.Why(s, time.Now()); never != "" {
-					return false, exitError{errcode.New(errcode.Unprocessable, "%s/%s does not get ready by waiting: %s", s.GetCluster(), s.GetName(), never), exitNever}
+					return false, exitError{errcode.New(errcode.Unprocessable, "waiting cannot make %s/%s ready: %s", s.GetCluster(), s.GetName(), never), exitNever}
 				}
 				lacking = append(lacking, fmt.Sprintf("%s/%s: %s", s.GetCluster(), s.GetName(), why))
 			}
@@ -122,8 +122,8 @@ func getServices(ctx context.Context, client *sdk.Client, refs []*hubv1.ServiceR
 	return services, nil
 }
 
-// lacks says why a service is not ready, empty when it is. What an agent said
-// long ago does not count.
+// lacks says why a service is not ready; it is empty if the service is ready.
+// An outdated report of an agent does not count.
 func (v serviceView) lacks(revision string) string {
 	switch {
 	case revision != "" && !strings.HasPrefix(v.AppliedRevision, revision):
@@ -146,8 +146,8 @@ func (a *app) servicesRollback() *cobra.Command {
 	var wait waiting
 	c := &cobra.Command{
 		Use: "rollback CLUSTER/NAME", Short: "Go back to an earlier revision and stay there",
-		Long: `Go back to an earlier revision: its commit and its settings. The service is
-pinned to it and follows its branch no more until axle services resume.`,
+		Long: `Go back to an earlier revision: its commit and its settings. The service is pinned
+to it and does not follow its branch until axle services resume.`,
 		Example: "  axle services rollback edge-1/web --revision 12 --wait",
 		Args:    exactly(1), ValidArgsFunction: a.completeServices,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -159,14 +159,14 @@ pinned to it and follows its branch no more until axle services resume.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Err, "%s is pinned to revision %d (%s); axle services resume %s follows its branch again\n", args[0], s.Msg.GetPinnedRevision(), short(s.Msg.GetDesiredRevision()), args[0])
+			fmt.Fprintf(a.Err, "%s is pinned to revision %d (%s); to follow its branch again: axle services resume %s\n", args[0], s.Msg.GetPinnedRevision(), short(s.Msg.GetDesiredRevision()), args[0])
 			if wait.wanted {
 				return a.waitFor(c.Context(), client, []*hubv1.ServiceRef{ref}, wait)
 			}
 			return nil
 		},
 	}
-	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster, if the argument is only NAME")
 	c.Flags().Int64Var(&revision, "revision", 0, "revision to go back to (default: the one before)")
 	wait.flags(c)
 	return c
@@ -218,7 +218,7 @@ func (a *app) servicesRevisions() *cobra.Command {
 			)
 		},
 	}
-	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster, if the argument is only NAME")
 	return c
 }
 
@@ -228,9 +228,9 @@ func (a *app) servicesDelete() *cobra.Command {
 	var wait time.Duration
 	c := &cobra.Command{
 		Use: "delete CLUSTER/NAME", Short: "Delete a service and its objects, and wait until they are gone",
-		Long: `Delete a service. Its agent removes the objects and says so; until then the
-service is shown as Deleting. With --detach the objects stay. With --dry-run the
-objects are listed that the agent has reported, and nothing is deleted.`,
+		Long: `Delete a service. Its agent removes the objects and reports it; until then the
+service is shown as Deleting. With --detach, the objects stay on the cluster. With
+--dry-run, the command lists the objects that the agent reported and deletes nothing.`,
 		Args: exactly(1), ValidArgsFunction: a.completeServices,
 		RunE: func(c *cobra.Command, args []string) error {
 			client, ref, err := a.service(args[0], cluster)
@@ -260,20 +260,20 @@ objects are listed that the agent has reported, and nothing is deleted.`,
 				return err
 			}
 			if !gone {
-				return errcode.New(errcode.Unavailable, "service %s is still being deleted after %s; axle services get %s says what it waits for", args[0], wait, args[0])
+				return errcode.New(errcode.Unavailable, "service %s is still being deleted after %s; axle services get %s shows what it waits for", args[0], wait, args[0])
 			}
 			_, err = fmt.Fprintf(a.Err, "service %s deleted\n", args[0])
 			return err
 		},
 	}
-	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster, if the argument is only NAME")
 	c.Flags().BoolVar(&detach, "detach", false, "leave the objects on the cluster")
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "list what would be deleted, delete nothing")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "list what would be deleted, without deleting it")
 	c.Flags().DurationVar(&wait, "timeout", 5*time.Minute, "how long to wait; 0 does not wait")
 	return c
 }
 
-// wouldDelete lists what goes with a service.
+// wouldDelete lists the objects that are deleted with a service.
 func (a *app) wouldDelete(ctx context.Context, client *sdk.Client, ref *hubv1.ServiceRef, detach bool) error {
 	s, err := client.Services.Get(ctx, connect.NewRequest(&hubv1.GetServiceRequest{Ref: ref}))
 	if err != nil {
@@ -286,7 +286,7 @@ func (a *app) wouldDelete(ctx context.Context, client *sdk.Client, ref *hubv1.Se
 	}
 	fmt.Fprintf(a.Err, "service %s/%s would be deleted with %d objects on the cluster (dry run, nothing is deleted)\n", ref.GetCluster(), ref.GetName(), total)
 	if total > len(objects) {
-		fmt.Fprintf(a.Err, "only %d of them are listed: of a large service the agent reports the worst ones by name\n", len(objects))
+		fmt.Fprintf(a.Err, "only %d of them are listed: for a large service the agent names only the least healthy objects\n", len(objects))
 	}
 	if len(objects) == 0 && a.output == "table" {
 		return nil

@@ -24,7 +24,7 @@ type sessionView struct {
 func (a *app) sessions() *cobra.Command {
 	var user string
 	list := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List open sessions of browsers and command lines", Args: noArgs,
+		Use: "list", Aliases: []string{"ls"}, Short: "List open browser sessions and command-line logins", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -49,22 +49,22 @@ func (a *app) sessions() *cobra.Command {
 			)
 		},
 	}
-	list.Flags().StringVar(&user, "user", "", "e-mail of somebody else (administrators)")
-	return noun("sessions", "Open logins of browsers and command lines", []string{"session"}, list, endSessions(a))
+	list.Flags().StringVar(&user, "user", "", "e-mail of another user (administrators)")
+	return noun("sessions", "Manage open browser sessions and command-line logins", []string{"session"}, list, endSessions(a))
 }
 
 func endSessions(a *app) *cobra.Command {
 	var all bool
 	request := &hubv1.EndSessionsRequest{}
 	c := &cobra.Command{
-		Use: "end [ID…]", Short: "End sessions and what they made, within 5 s everywhere",
+		Use: "end [ID…]", Short: "End sessions and the tokens they made, within 5 s everywhere",
 		Example: "  axle sessions end tok_abc\n  axle sessions end --all --user leaver@example.com\n  axle sessions end --all --tokens --user leaver@example.com",
 		Args: func(c *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
-				return usagef("name sessions, or give --all")
+				return usagef("give the IDs of sessions, or --all")
 			}
 			if request.GetTokens() && !all {
-				return usagef("--tokens says nothing without --all; axle tokens revoke ends single ones")
+				return usagef("--tokens does not work without --all; to revoke single tokens, use axle tokens revoke")
 			}
 			return nil
 		},
@@ -90,16 +90,16 @@ func endSessions(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&all, "all", false, "all of them")
-	c.Flags().StringVar(&request.User, "user", "", "e-mail of somebody else (administrators, with --all)")
-	c.Flags().BoolVar(&request.Tokens, "tokens", false, "API and bootstrap tokens, too (with --all)")
+	c.Flags().BoolVar(&all, "all", false, "end all sessions of the user")
+	c.Flags().StringVar(&request.User, "user", "", "e-mail of another user (administrators, with --all)")
+	c.Flags().BoolVar(&request.Tokens, "tokens", false, "also revoke API and bootstrap tokens (with --all)")
 	return c
 }
 
-// endedText says what ended everywhere.
+// endedText says what ended.
 func endedText(r *hubv1.EndSessionsRequest, n int32) string {
 	if r.GetTokens() {
-		return fmt.Sprintf("%d sessions, command line logins and tokens ended", n)
+		return fmt.Sprintf("%d sessions, command-line logins and tokens ended", n)
 	}
-	return fmt.Sprintf("%d sessions and command line logins ended; API tokens go on, unless you give --tokens", n)
+	return fmt.Sprintf("%d sessions and command-line logins ended; API tokens stay valid unless you give --tokens", n)
 }

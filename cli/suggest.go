@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// likely is how many letters a word may be off for another to be meant.
+// likely is the maximum distance at which another word is suggested.
 const likely = 2
 
-// knownVerb is for commands that only group others: a word that is none of
-// them is refused with those that may be meant.
+// knownVerb is for commands that only group others. It rejects an unknown word
+// and suggests similar ones.
 func knownVerb(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -23,12 +23,12 @@ func knownVerb(c *cobra.Command, args []string) error {
 	meant := ""
 	if all := c.SuggestionsFor(args[0]); len(all) > 0 {
 		slices.Sort(all)
-		meant = "; is " + strings.Join(all, " or ") + " meant?"
+		meant = "; did you mean " + strings.Join(all, " or ") + "?"
 	}
 	return usagef("unknown command %q for %q%s", args[0], c.CommandPath(), meant)
 }
 
-// likelyFlag adds to the error about an unknown flag the one that may be meant.
+// likelyFlag adds a similar flag to the error about an unknown flag.
 func likelyFlag(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
@@ -47,11 +47,11 @@ func likelyFlag(c *cobra.Command, err error) error {
 	if meant == "" {
 		return err
 	}
-	return fmt.Errorf("%w; is --%s meant?", err, meant)
+	return fmt.Errorf("%w; did you mean --%s?", err, meant)
 }
 
-// distance is how many letters must be put in, left out or changed to make one
-// word of another.
+// distance is how many letters must be inserted, removed or replaced to turn
+// one word into the other.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -27,7 +27,7 @@ type tokenView struct {
 	NamePattern string   `json:"namePattern"`
 	EndsWith    string   `json:"endsWith,omitempty"`
 	MadeBy      string   `json:"madeBy,omitempty"`
-	// Secret is only there when the token was just made.
+	// Secret is set only when the token was just created.
 	Secret string `json:"secret,omitempty"`
 }
 
@@ -75,7 +75,7 @@ func (a *app) tokens() *cobra.Command {
 		},
 	}
 	revoke := &cobra.Command{
-		Use: "revoke ID…", Short: "Make tokens invalid, within 5 s everywhere", Args: atLeast(1),
+		Use: "revoke ID…", Short: "Revoke tokens, within 5 s everywhere", Args: atLeast(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -90,7 +90,7 @@ func (a *app) tokens() *cobra.Command {
 			return nil
 		},
 	}
-	return noun("tokens", "API tokens of people and programs, bootstrap tokens of new clusters", []string{"token"}, list, a.tokensCreate(), revoke)
+	return noun("tokens", "Manage API tokens, and bootstrap tokens for new clusters", []string{"token"}, list, a.tokensCreate(), revoke)
 }
 
 func (a *app) tokensCreate() *cobra.Command {
@@ -99,14 +99,14 @@ func (a *app) tokensCreate() *cobra.Command {
 	var bootstrap bool
 	var expires time.Duration
 	c := &cobra.Command{
-		Use: "create [NAME]", Short: "Make a token and show it once",
-		Long: `Make a token and show it once: the secret alone goes to standard output.
-With --bootstrap it is one that new clusters register with; a token for more
-than one use leaves each cluster waiting for axle clusters approve.
+		Use: "create [NAME]", Short: "Create a token and show it once",
+		Long: `Create a token and show it once. The secret alone goes to standard output. With
+--bootstrap, it is a token that new clusters register with. Clusters that register
+with a token for more than one use wait for axle clusters approve.
 
-It ends with the token or login that it is made with, and lives no longer. For
-one that outlives your login, open /login/account at the hub, which asks for
-your password or passkey; for programs, axle serviceaccounts token.`,
+The new token ends with the token or login that created it, and cannot outlive it.
+For a token that outlives your login, open /login/account at the hub, which asks for
+your password or passkey. For programs, use axle serviceaccounts token.`,
 		Example: `  axle tokens create ci --scope read --expires 2h
   axle tokens create --bootstrap --name-pattern 'edge-*' --max-uses 50 --allow-tag tier=edge`,
 		Args: atMost(1),
@@ -134,19 +134,19 @@ your password or passkey; for programs, axle serviceaccounts token.`,
 			if a.output == "json" || a.output == "yaml" {
 				return a.encode(view)
 			}
-			fmt.Fprintf(a.Err, "token %s made, good until %s; it is shown only now:\n", view.ID, view.until())
+			fmt.Fprintf(a.Err, "token %s created, valid until %s; it is shown only once:\n", view.ID, view.until())
 			_, err = fmt.Fprintln(a.Out, view.Secret)
 			return err
 		},
 	}
 	f := c.Flags()
-	f.StringSliceVar(&request.Scopes, "scope", nil, "read, write or admin (default: your own)")
-	f.DurationVar(&expires, "expires", 0, "lifetime (default: 90 days, 24h with --bootstrap, or what your own login has left)")
-	f.BoolVar(&bootstrap, "bootstrap", false, "a token that new clusters register with")
+	f.StringSliceVar(&request.Scopes, "scope", nil, "scopes of the token: read, write or admin (default: your own)")
+	f.DurationVar(&expires, "expires", 0, "lifetime of the token (default: 90 days, 24h with --bootstrap, or the rest of your own login)")
+	f.BoolVar(&bootstrap, "bootstrap", false, "create a token that new clusters register with")
 	f.StringVar(&boot.Project, "project", "", "project of the clusters (with --bootstrap)")
-	f.StringVar(&boot.NamePattern, "name-pattern", "", "glob that their names must match (with --bootstrap)")
-	f.StringToStringVar(&boot.AllowedTags, "allow-tag", nil, "tags they may have, key=value or key=* (with --bootstrap)")
-	f.Int32Var(&boot.MaxUses, "max-uses", 1, "how many clusters (with --bootstrap)")
+	f.StringVar(&boot.NamePattern, "name-pattern", "", "glob that the clusters' names must match (with --bootstrap)")
+	f.StringToStringVar(&boot.AllowedTags, "allow-tag", nil, "tags that the clusters may have, key=value or key=* (with --bootstrap)")
+	f.Int32Var(&boot.MaxUses, "max-uses", 1, "how many clusters may register (with --bootstrap)")
 	f.BoolVar(&boot.Approved, "approved", false, "clusters need no approval (with --bootstrap)")
 	return c
 }
@@ -155,11 +155,11 @@ func (v tokenView) until() string {
 	if v.EndsWith == "" {
 		return v.ExpiresAt
 	}
-	return v.ExpiresAt + ", or until the token or login ends that made it"
+	return v.ExpiresAt + ", or until the token or login that created it ends"
 }
 
-// fitting refuses what says nothing of the kind of token that is made: who asks
-// for a bound would not get it.
+// fitting rejects flags that do not apply to this kind of token: a limit that
+// the user asked for would have no effect.
 func fitting(c *cobra.Command, bootstrap bool, args []string) error {
 	switch {
 	case bootstrap && len(args) > 0:
@@ -173,7 +173,7 @@ func fitting(c *cobra.Command, bootstrap bool, args []string) error {
 	}
 	for _, name := range wrong {
 		if c.Flags().Changed(name) {
-			return usagef("--%s says nothing %s", name, kind)
+			return usagef("--%s does not work %s", name, kind)
 		}
 	}
 	return nil

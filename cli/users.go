@@ -20,7 +20,7 @@ type userView struct {
 	CreatedAt  string   `json:"createdAt"`
 	CreatedAge string   `json:"createdAge"`
 	ID         string   `json:"id"`
-	// Token is only there when it was just made.
+	// Token is set only when it was just created.
 	Token string `json:"token,omitempty"`
 }
 
@@ -57,7 +57,7 @@ func (a *app) users() *cobra.Command {
 		},
 	}
 	remove := &cobra.Command{
-		Use: "delete EMAIL…", Short: "Delete people with their tokens, bindings and memberships", Args: atLeast(1),
+		Use: "delete EMAIL…", Short: "Delete users with their tokens, bindings and group memberships", Args: atLeast(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -72,17 +72,17 @@ func (a *app) users() *cobra.Command {
 			return nil
 		},
 	}
-	return noun("users", "People and service accounts (administrators)", []string{"user"}, list, a.usersCreate(), a.usersAdmin(), remove)
+	return noun("users", "Manage users and service accounts (administrators)", []string{"user"}, list, a.usersCreate(), a.usersAdmin(), remove)
 }
 
 func (a *app) usersCreate() *cobra.Command {
 	request := &hubv1.CreateUserRequest{}
 	var expires time.Duration
 	c := &cobra.Command{
-		Use: "create EMAIL", Short: "Add a person ahead of the first login", Args: exactly(1),
-		Long: `Add a person ahead of the first login. Whoever is new sees nothing until
-axle auth bind gives access. With --token-scope a first API token is made as
-well; it alone goes to standard output, once.`,
+		Use: "create EMAIL", Short: "Create a user before their first login", Args: exactly(1),
+		Long: `Create a user before their first login. A new user sees nothing until axle auth bind
+gives access. With --token-scope, the command also creates a first API token. Only
+the token goes to standard output, once.`,
 		Example: `  axle users create ann@example.com
   axle users create ann@example.com --token-scope write --token-expires 8h > ann.token`,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -100,27 +100,27 @@ well; it alone goes to standard output, once.`,
 			if a.output == "json" || a.output == "yaml" {
 				return a.encode(view)
 			}
-			fmt.Fprintf(a.Err, "user %s made; give access with: axle auth bind --user %s --action read --project NAME\n", view.Name, view.Name)
+			fmt.Fprintf(a.Err, "user %s created; give access with: axle auth bind --user %s --action read --project NAME\n", view.Name, view.Name)
 			if view.Token == "" {
 				return nil
 			}
-			fmt.Fprintf(a.Err, "a first token, good until %s; it is shown only now:\n", stamp(made.Msg.GetTokenExpiresAt()))
+			fmt.Fprintf(a.Err, "first token, valid until %s; it is shown only once:\n", stamp(made.Msg.GetTokenExpiresAt()))
 			_, err = fmt.Fprintln(a.Out, view.Token)
 			return err
 		},
 	}
 	f := c.Flags()
-	f.BoolVar(&request.Admin, "admin", false, "make an administrator, who may do everything")
-	f.StringSliceVar(&request.TokenScopes, "token-scope", nil, "make a first token too: read, write or admin")
-	f.DurationVar(&expires, "token-expires", 0, "lifetime of that token (default: 24h)")
+	f.BoolVar(&request.Admin, "admin", false, "make the user an administrator, who may do everything")
+	f.StringSliceVar(&request.TokenScopes, "token-scope", nil, "also create a first token with these scopes: read, write or admin")
+	f.DurationVar(&expires, "token-expires", 0, "lifetime of the first token (default: 24h)")
 	return c
 }
 
 func (a *app) usersAdmin() *cobra.Command {
 	var revoke bool
 	c := &cobra.Command{
-		Use: "admin EMAIL", Short: "Make somebody an administrator, or no more", Args: exactly(1),
-		Long:    "Make somebody an administrator, who may do everything that his token's scopes\nlet through, or take that back. The last administrator stays.",
+		Use: "admin EMAIL", Short: "Grant or revoke administrator rights", Args: exactly(1),
+		Long:    "Make a user an administrator, or revoke that with --revoke. An administrator may do\neverything that the scopes of their token allow. The last administrator cannot be revoked.",
 		Example: "  axle users admin ann@example.com\n  axle users admin ann@example.com --revoke",
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
@@ -134,14 +134,14 @@ func (a *app) usersAdmin() *cobra.Command {
 			if a.output == "json" || a.output == "yaml" {
 				return a.encode(a.userView(u.Msg))
 			}
-			not := ""
+			not := " an"
 			if revoke {
-				not = " no"
+				not = " no longer an"
 			}
 			fmt.Fprintf(a.Err, "%s is%s administrator now\n", args[0], not)
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&revoke, "revoke", false, "take it back")
+	c.Flags().BoolVar(&revoke, "revoke", false, "revoke the administrator rights")
 	return c
 }

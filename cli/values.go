@@ -21,7 +21,7 @@ type bagView struct {
 	Name    string         `json:"name"`
 	Project string         `json:"project"`
 	Values  map[string]any `json:"values"`
-	// Secrets are keys alone.
+	// Secrets lists the keys only.
 	Secrets    []string `json:"secrets"`
 	Services   int32    `json:"services"`
 	Version    int64    `json:"version"`
@@ -38,12 +38,12 @@ func (a *app) bagView(c *hubv1.Context) bagView {
 	if v.Secrets == nil {
 		v.Secrets = []string{}
 	}
-	// The hub wrote it; one that cannot be read is shown as empty.
+	// The hub wrote it. If it cannot be parsed, no values are shown.
 	_ = json.Unmarshal([]byte(c.GetValues()), &v.Values)
 	return v
 }
 
-// keys are all of them, for a table.
+// keys are all keys, including those of secrets, for a table.
 func (v bagView) keys() string {
 	all := slices.Sorted(maps.Keys(v.Values))
 	for _, key := range v.Secrets {
@@ -90,7 +90,7 @@ func (a *app) printBag(c *hubv1.Context) error {
 	)
 }
 
-// valueFlags say what is set.
+// valueFlags are the flags that give values.
 type valueFlags struct {
 	file    string
 	secrets []string
@@ -99,24 +99,24 @@ type valueFlags struct {
 }
 
 func (v *valueFlags) flags(c *cobra.Command) {
-	c.Flags().StringVarP(&v.file, "file", "f", "", "YAML or JSON file with an object of values; - is standard input")
-	c.Flags().StringArrayVar(&v.secrets, "secret", nil, "KEY=FILE of a secret value; - is standard input, env:NAME the environment")
+	c.Flags().StringVarP(&v.file, "file", "f", "", "YAML or JSON file with an object of values; - for standard input")
+	c.Flags().StringArrayVar(&v.secrets, "secret", nil, "secret value, KEY=FILE; FILE can be - for standard input or env:NAME for an environment variable")
 }
 
-// home are the flags of where values belong.
+// home adds the flags for where values belong.
 func (v *valueFlags) home(c *cobra.Command, project string) {
 	c.Flags().StringVar(&v.project, "project", "", project)
-	c.Flags().BoolVar(&v.global, "global", false, "services of every project may use them from now on")
+	c.Flags().BoolVar(&v.global, "global", false, "let services of every project use them from now on")
 	c.MarkFlagsMutuallyExclusive("project", "global")
 }
 
-// secretValues reads KEY=FILE.
+// secretValues parses KEY=FILE.
 func (a *app) secretValues(pairs []string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, pair := range pairs {
 		key, from, ok := strings.Cut(pair, "=")
 		if !ok || key == "" || from == "" {
-			return nil, usagef("--secret %q is not KEY=FILE; FILE may be - or env:NAME, so that the value is in no list of processes", key)
+			return nil, usagef("--secret %q is not KEY=FILE; FILE may be - or env:NAME, so that the value does not appear in process lists", key)
 		}
 		value, err := a.readSecret("secret", from, true)
 		if err != nil {
@@ -130,8 +130,8 @@ func (a *app) secretValues(pairs []string) (map[string]string, error) {
 	return values, nil
 }
 
-// context builds what is to be stored from arguments KEY=VALUE and flags. A
-// value that is JSON is taken as such.
+// context builds the context to store from KEY=VALUE arguments and flags. A
+// value that is valid JSON is stored as JSON.
 func (a *app) context(v valueFlags, name string, pairs []string) (*hubv1.Context, error) {
 	values := map[string]any{}
 	if v.file != "" {
@@ -140,7 +140,7 @@ func (a *app) context(v valueFlags, name string, pairs []string) (*hubv1.Context
 			return nil, err
 		}
 		if err := yaml.Unmarshal(text, &values); err != nil {
-			return nil, errcode.New(errcode.Invalid, "--file %s: is not an object of values: %w", v.file, err)
+			return nil, errcode.New(errcode.Invalid, "--file %s is not an object of values: %w", v.file, err)
 		}
 	}
 	for _, pair := range pairs {
@@ -193,7 +193,7 @@ func (a *app) contexts() *cobra.Command {
 		},
 	}
 	get := &cobra.Command{
-		Use: "get NAME", Short: "Show a context; secrets are shown as keys alone", Args: exactly(1), ValidArgsFunction: a.completeContexts(),
+		Use: "get NAME", Short: "Show a context; of secrets only the keys", Args: exactly(1), ValidArgsFunction: a.completeContexts(),
 		Example: "  axle contexts get prod\n  axle contexts get prod -o json | jq .values",
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
@@ -224,13 +224,13 @@ func (a *app) contexts() *cobra.Command {
 			return nil
 		},
 	}
-	return noun("contexts", "Values that services share by a context's name", []string{"context-values"}, list, get, a.contextsCreate(), a.contextsSet(), remove)
+	return noun("contexts", "Manage contexts, named values that services share", []string{"context-values"}, list, get, a.contextsCreate(), a.contextsSet(), remove)
 }
 
 func (a *app) contextsCreate() *cobra.Command {
 	var v valueFlags
 	c := &cobra.Command{
-		Use: "create NAME [KEY=VALUE…]", Short: "Make a context", Args: atLeast(1),
+		Use: "create NAME [KEY=VALUE…]", Short: "Create a context", Args: atLeast(1),
 		Example: `  axle contexts create prod region=eu-1 replicas=3 --secret dbPassword=db.password
   axle contexts create shared -f values.yaml --project shop`,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -251,7 +251,7 @@ func (a *app) contextsCreate() *cobra.Command {
 		},
 	}
 	v.flags(c)
-	c.Flags().StringVar(&v.project, "project", "", "only services of this project may use it (default: all)")
+	c.Flags().StringVar(&v.project, "project", "", "let only services of this project use it (default: all)")
 	return c
 }
 
@@ -260,12 +260,12 @@ func (a *app) contextsSet() *cobra.Command {
 	var unset []string
 	var replace bool
 	c := &cobra.Command{
-		Use: "set NAME [KEY=VALUE…]", Short: "Change values of a context; services that use it get a revision", Args: atLeast(1), ValidArgsFunction: a.completeContexts(),
+		Use: "set NAME [KEY=VALUE…]", Short: "Change values of a context; services that use it get a new revision", Args: atLeast(1), ValidArgsFunction: a.completeContexts(),
 		Example: `  axle contexts set prod replicas=5 --unset region
   axle contexts set prod --secret dbPassword=env:DB_PASSWORD`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 && v.file == "" && len(v.secrets)+len(unset) == 0 && !replace && v.project == "" && !v.global {
-				return usagef("name what to change: KEY=VALUE, --file, --secret, --unset, --project or --global")
+				return usagef("give something to change: KEY=VALUE, --file, --secret, --unset, --project or --global")
 			}
 			changed, err := a.context(v, args[0], args[1:])
 			if err != nil {
@@ -286,7 +286,7 @@ func (a *app) contextsSet() *cobra.Command {
 	v.flags(c)
 	c.Flags().StringArrayVar(&unset, "unset", nil, "key to remove")
 	c.Flags().BoolVar(&replace, "replace", false, "remove every value that is not given")
-	v.home(c, "move it to this project, whose services alone may use it from now on (default: stays where it is)")
+	v.home(c, "move it to this project, so that only its services may use it (default: do not move)")
 	return c
 }
 
@@ -321,19 +321,19 @@ func (a *app) outputs() *cobra.Command {
 			return nil
 		},
 	}
-	return noun("outputs", "Values that one thing gives and services import", []string{"output"}, list, a.outputsPut(), remove)
+	return noun("outputs", "Manage outputs, named values that services import", []string{"output"}, list, a.outputsPut(), remove)
 }
 
 func (a *app) outputsPut() *cobra.Command {
 	var v valueFlags
 	c := &cobra.Command{
-		Use: "put NAME [KEY=VALUE…]", Short: "Store the outputs of a name in place of what was there", Args: atLeast(1),
+		Use: "put NAME [KEY=VALUE…]", Short: "Store outputs, in place of the present ones of that name", Args: atLeast(1),
 		Example: `  terraform output -json | jq 'map_values(.value)' | axle outputs put network -f -
   axle outputs put database host=db.internal --secret password=env:DB_PASSWORD`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 && v.file == "" && len(v.secrets) == 0 {
-				// Nothing would take the place of everything.
-				return usagef("name what to store: KEY=VALUE, --secret or --file; to have none: axle outputs delete %s", args[0])
+				// Storing nothing would delete all present values.
+				return usagef("give something to store: KEY=VALUE, --secret or --file; to remove all: axle outputs delete %s", args[0])
 			}
 			outputs, err := a.context(v, args[0], args[1:])
 			if err != nil {
@@ -352,6 +352,6 @@ func (a *app) outputsPut() *cobra.Command {
 		},
 	}
 	v.flags(c)
-	v.home(c, "only services of this project may import them (default: stays where it is; all for new ones)")
+	v.home(c, "let only services of this project import them (default: unchanged; all projects for new outputs)")
 	return c
 }

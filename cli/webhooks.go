@@ -23,7 +23,7 @@ type webhookView struct {
 	DeliveredAt  string `json:"deliveredAt"`
 	DeliveredAge string `json:"deliveredAge"`
 	Outcome      string `json:"outcome"`
-	// Secret is only there when the webhook was just made.
+	// Secret is set only when the webhook was just created.
 	Secret string `json:"secret,omitempty"`
 }
 
@@ -66,7 +66,7 @@ func (a *app) webhooks() *cobra.Command {
 		},
 	}
 	remove := &cobra.Command{
-		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete webhooks; what their upstreams send is then refused", Args: atLeast(1),
+		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete webhooks; later deliveries from their upstreams are refused", Args: atLeast(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -81,18 +81,18 @@ func (a *app) webhooks() *cobra.Command {
 			return nil
 		},
 	}
-	return noun("webhooks", "Upstreams that say when something was pushed", []string{"webhook"}, list, a.webhooksCreate(), remove)
+	return noun("webhooks", "Manage webhooks, with which upstreams announce pushes", []string{"webhook"}, list, a.webhooksCreate(), remove)
 }
 
 func (a *app) webhooksCreate() *cobra.Command {
 	request := &hubv1.CreateWebhookRequest{}
 	var secretFile string
 	c := &cobra.Command{
-		Use: "create NAME --provider PROVIDER", Short: "Make a webhook; print its URL and, once, its secret",
-		Long: `Make a webhook and show what to enter at the upstream: the URL, and the secret,
-which is shown only now. A delivery brings no content: it makes the hub look at
-the repository that it names at once, in place of at the next poll. Without
---repository one webhook serves all repositories of the provider.
+		Use: "create NAME --provider PROVIDER", Short: "Create a webhook; print its URL and, once, its secret",
+		Long: `Create a webhook and show what to enter at the upstream: the URL, and the secret,
+which is shown only once. A delivery carries no content: it makes the hub check the
+named repository at once, before the next poll. Without --repository, one webhook
+serves all repositories of the provider.
 
 The generic provider takes any POST whose header X-Axle-Signature is
 sha256=<hex HMAC-SHA-256 of the body under the secret>. The body is JSON,
@@ -124,15 +124,15 @@ when the webhook is restricted to one repository.`,
 			if a.output == "json" || a.output == "yaml" {
 				return a.encode(view)
 			}
-			fmt.Fprintf(a.Err, "webhook %s made; enter this at the upstream (content type application/json, pushes and tags):\n", view.Name)
+			fmt.Fprintf(a.Err, "webhook %s created; enter this at the upstream (content type application/json, pushes and tags):\n", view.Name)
 			_, err = fmt.Fprintf(a.Out, "URL     %s\nSecret  %s\n", view.URL, view.Secret)
 			return err
 		},
 	}
 	f := c.Flags()
 	f.StringVar(&request.Provider, "provider", "", strings.Join(webhookProviders, ", "))
-	f.StringVar(&request.Repository, "repository", "", "the one repository it may kick (default: any whose URL a delivery names)")
-	f.StringVar(&secretFile, "secret-file", "", "file with the secret (default: one is made)")
+	f.StringVar(&request.Repository, "repository", "", "the only repository that it may refresh (default: any whose URL a delivery names)")
+	f.StringVar(&secretFile, "secret-file", "", "file with the secret (default: generate one)")
 	_ = c.MarkFlagRequired("provider")
 	_ = c.RegisterFlagCompletionFunc("provider", cobra.FixedCompletions(webhookProviders, cobra.ShellCompDirectiveNoFileComp))
 	return c

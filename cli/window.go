@@ -11,10 +11,10 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 )
 
-// windowForm is how a window is written on a command line.
+// windowForm is the syntax of a window on the command line.
 const windowForm = "allow|deny:SCHEDULE:DURATION[:TIMEZONE][:manual]"
 
-// parseWindows reads windows as people type them. A single empty text is none.
+// parseWindows parses windows. A single empty text means no windows.
 func parseWindows(texts []string) ([]*hubv1.SyncWindow, error) {
 	var all []*hubv1.SyncWindow
 	for _, text := range texts {
@@ -27,7 +27,7 @@ func parseWindows(texts []string) ([]*hubv1.SyncWindow, error) {
 			w.ManualSync, parts = true, parts[:last]
 		}
 		if len(parts) < 3 || len(parts) > 4 {
-			return nil, usagef("%q is no window; write %s, such as 'deny:0 22 * * *:8h:Europe/Berlin'", text, windowForm)
+			return nil, usagef("%q is not a sync window; write %s, such as 'deny:0 22 * * *:8h:Europe/Berlin'", text, windowForm)
 		}
 		w.Kind, w.Schedule, w.Duration = parts[0], parts[1], parts[2]
 		if len(parts) == 4 {
@@ -38,7 +38,7 @@ func parseWindows(texts []string) ([]*hubv1.SyncWindow, error) {
 	return all, nil
 }
 
-// windowText is a window as parseWindows reads it.
+// windowText formats a window as parseWindows reads it.
 func windowText(w *hubv1.SyncWindow) string {
 	text := strings.Join([]string{w.GetKind(), w.GetSchedule(), w.GetDuration()}, ":")
 	if w.GetTimeZone() != "" {
@@ -98,15 +98,15 @@ func (a *app) hubSyncWindows() *cobra.Command {
 	}
 	var none bool
 	set := &cobra.Command{
-		Use: "set WINDOW...", Short: "Replace the sync windows of every service",
-		Long: `Replace the sync windows that hold for every service of every cluster, beside
-those of its project and its own: each of the three must let a sync through.
-The agents' own upgrades are not held. A window is
+		Use: "set WINDOW...", Short: "Replace the sync windows that apply to every service",
+		Long: `Replace the sync windows that apply to every service of every cluster. A service
+also has the windows of its project and its own: all three must allow a sync. The
+agents' own upgrades are not affected. A window is
 ` + windowForm + `.`,
 		Example: "  axle hub sync-windows set 'deny:0 0 24 12 *:72h:Europe/Berlin:manual'\n  axle hub sync-windows set --none",
 		RunE: func(c *cobra.Command, args []string) error {
 			if none == (len(args) > 0) {
-				return usagef("give windows, or --none to have no more")
+				return usagef("give windows, or --none to remove all")
 			}
 			windows, err := parseWindows(args)
 			if err != nil {
@@ -119,10 +119,10 @@ The agents' own upgrades are not held. A window is
 			if _, err := client.Hub.SetSyncWindows(c.Context(), connect.NewRequest(&hubv1.SyncWindowList{SyncWindows: windows})); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.Err, "sync windows that hold for every service: %d\n", len(windows))
+			_, err = fmt.Fprintf(a.Err, "sync windows that apply to every service: %d\n", len(windows))
 			return err
 		},
 	}
 	set.Flags().BoolVar(&none, "none", false, "have none")
-	return noun("sync-windows", "When every service may be synced, and when none", nil, list, set)
+	return noun("sync-windows", "Manage the sync windows of all services", nil, list, set)
 }

@@ -37,7 +37,7 @@ func TestWindowsAsPeopleTypeThem(t *testing.T) {
 	}
 }
 
-// A flag replaces what it names and leaves the rest.
+// A flag replaces the limit that it names and keeps the rest.
 func TestLimitFlagsReplaceWhatTheyName(t *testing.T) {
 	before := func() *hubv1.ProjectLimits {
 		return &hubv1.ProjectLimits{Namespaces: []string{"a"}, Kinds: []string{"B"}, ServiceAccount: "c"}

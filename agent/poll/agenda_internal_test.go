@@ -59,7 +59,7 @@ func TestAgendaKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// What the next pass is must not be looked for among all services.
+// The next pass must be found without scanning all services.
 func TestAgendaLooksAtFew(t *testing.T) {
 	for _, services := range []int{500, 8000} {
 		a := &agenda{}

@@ -19,10 +19,10 @@ import (
 	"github.com/axle-cd/axle/internal/manifest"
 )
 
-// partialRetry is when a pass without the whole of discovery is repeated.
+// partialRetry is when a pass with incomplete discovery is repeated.
 const partialRetry = time.Minute
 
-// The words of StatusError.source.
+// The values of StatusError.source.
 const (
 	sourceSource = "source"
 	sourceRender = "render"
@@ -31,9 +31,9 @@ const (
 	sourceTests  = "tests"
 )
 
-// steps are the pass over one service, in their order, as docs/flows/poll.md
-// tells them. A step that returns an outcome ends the pass; what was applied
-// before stays. Nothing that follows "permit" is done for a service without one.
+// steps are the steps of a pass, in their order; docs/flows/poll.md describes
+// them. A step that returns an outcome ends the pass, and the applied state stays.
+// Without a permit no step after "permit" runs.
 var steps = []struct {
 	name string
 	do   func(*passing, context.Context) *outcome
@@ -51,7 +51,7 @@ var steps = []struct {
 	{"apply", (*passing).apply},
 }
 
-// passing is a pass under way: what its steps found so far.
+// passing is a running pass: what its steps found so far.
 type passing struct {
 	loop     *Loop
 	job      *job
@@ -66,12 +66,12 @@ type passing struct {
 	warnings []string
 	service  apply.Service
 	tests    []*unstructured.Unstructured
-	synced   []*unstructured.Unstructured // the objects that are no tests
+	synced   []*unstructured.Unstructured // the objects that are not tests
 	words    string                       // of a diff
-	again    bool                         // what was asked for could not be done yet
+	again    bool                         // a request could not be done yet
 }
 
-// pass brings one service through the steps.
+// pass takes one service through the steps.
 func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	p := &passing{loop: l, job: j, now: inputsOf(j.want, j.spec, l.Render.RendererVersion())}
 	defer func() { p.trees.release() }()
@@ -88,7 +88,8 @@ func (p *passing) fail(source string, err error) *outcome {
 	return &outcome{inputs: p.now, trouble: &trouble{source: source, err: err}}
 }
 
-// allowed asks as whom the service acts, in which namespaces and on which kinds.
+// allowed finds out which account the service acts as, in which namespaces and on
+// which kinds.
 func (p *passing) allowed(context.Context) *outcome {
 	if p.job.spec == nil || !p.job.fits {
 		return p.fail(sourceAgent, errcode.New(errcode.Unavailable, "the hub has not sent this service's settings yet"))
@@ -115,12 +116,12 @@ func (p *passing) named(context.Context) *outcome {
 func (p *passing) discover(ctx context.Context) *outcome {
 	var err error
 	if p.caps, p.partial, err = p.loop.Cluster.Capabilities(ctx); err != nil {
-		return p.fail(sourceAgent, errcode.New(errcode.Unavailable, "the cluster's API server cannot be read: %w", err))
+		return p.fail(sourceAgent, errcode.New(errcode.Unavailable, "cannot read from the cluster's API server: %w", err))
 	}
 	return nil
 }
 
-// compare asks change.go, with what only the cluster can tell filled in.
+// compare decides whether the service changed.
 func (p *passing) compare(ctx context.Context) *outcome {
 	var err error
 	p.cause, err = p.loop.changed(ctx, p.permit, p.job, &p.now, p.caps)
@@ -141,7 +142,7 @@ func (p *passing) wait(context.Context) *outcome {
 	return nil
 }
 
-// confirm answers a sync that a person asks for when nothing else is new.
+// confirm answers a person's sync request when nothing else is new.
 func (p *passing) confirm(context.Context) *outcome {
 	if p.cause != change.NewSpec || p.partial != "" || p.settings != p.job.settings || p.job.claim {
 		return nil
@@ -152,8 +153,8 @@ func (p *passing) confirm(context.Context) *outcome {
 	return nil
 }
 
-// fetch brings the files onto the disk, unless what was rendered last is still
-// right.
+// fetch brings the files onto the disk, unless the objects that were rendered last
+// are still right.
 func (p *passing) fetch(ctx context.Context) *outcome {
 	j := p.job
 	p.objects, p.warnings = j.objects.Open(), j.warnings
@@ -161,7 +162,7 @@ func (p *passing) fetch(ctx context.Context) *outcome {
 		p.now = j.inputs
 		return nil
 	}
-	p.loop.Log.Info("a service is rendered", logkey.Service, j.want.GetName(), logkey.Reason, string(p.cause), logkey.Revision, j.spec.GetDisplay().GetSourceRevision())
+	p.loop.Log.Info("rendering a service", logkey.Service, j.want.GetName(), logkey.Reason, string(p.cause), logkey.Revision, j.spec.GetDisplay().GetSourceRevision())
 	trees, source, err := p.loop.trees(ctx, j)
 	if err != nil {
 		return p.fail(source, err)
@@ -170,8 +171,7 @@ func (p *passing) fetch(ctx context.Context) *outcome {
 	return nil
 }
 
-// render makes the objects of the files, and notes in now what the result
-// depended on.
+// render renders the objects, and records in now what the result depended on.
 func (p *passing) render(ctx context.Context) *outcome {
 	if len(p.trees) == 0 {
 		return nil
@@ -182,7 +182,7 @@ func (p *passing) render(ctx context.Context) *outcome {
 	return nil
 }
 
-// serve does what somebody asked for beside the sync: a diff, a sync of some
+// serve does what somebody requested besides the sync: a diff, or a sync of selected
 // objects.
 func (p *passing) serve(ctx context.Context) *outcome {
 	l, j := p.loop, p.job
@@ -196,8 +196,8 @@ func (p *passing) serve(ctx context.Context) *outcome {
 	return nil
 }
 
-// hold notes what a service renders that is not applied, because it is paused,
-// waits or is on a dry run.
+// hold records what a service renders without applying it, because it is paused,
+// waits or is in a dry run.
 func (p *passing) hold(ctx context.Context) *outcome {
 	j, dry := p.job, p.job.spec.GetDryRun()
 	if !j.held && j.gate == "" && !dry {
@@ -213,7 +213,7 @@ func (p *passing) hold(ctx context.Context) *outcome {
 	return out
 }
 
-// apply writes what differs. It ends the pass.
+// apply writes the objects that differ. It ends the pass.
 func (p *passing) apply(ctx context.Context) *outcome {
 	result, err := p.loop.Apply.Pass(ctx, p.permit, p.service, p.synced)
 	if err != nil {
@@ -223,7 +223,7 @@ func (p *passing) apply(ctx context.Context) *outcome {
 		result.Again = partialRetry // a prune may wait for the rest
 	}
 	if len(p.tests) > 0 {
-		p.settings = "" // a sync that is asked for runs them again
+		p.settings = "" // a requested sync runs them again
 	}
 	return &outcome{inputs: p.now, permit: p.permit, settings: p.settings, tests: p.tests, warnings: p.warnings, result: &result, again: p.again,
 		objects: p.job.objects.Keep(p.objects, result.Again > 0 || result.Sync == "Failed")}
@@ -250,7 +250,7 @@ func (l *Loop) confirm(j *job, now change.Inputs) (outcome, bool) {
 
 var errNoContent = errcode.New(errcode.Unprocessable, "the hub has not produced this service's content yet; its source's errors say why")
 
-// changed asks change.go, with what only the cluster can tell filled in.
+// changed calls change.go, and adds what only the cluster can tell.
 func (l *Loop) changed(ctx context.Context, permit tenancy.Permit, j *job, now *change.Inputs, caps render.Capabilities) (change.Cause, error) {
 	now.Kubernetes = caps.KubernetesVersion
 	if j.done != nil {
@@ -276,18 +276,18 @@ func (l *Loop) changed(ctx context.Context, permit tenancy.Permit, j *job, now *
 	return cause, nil
 }
 
-// Lookups answers what the templates of one service ask.
+// Lookups answers the lookups of one service's templates.
 type Lookups struct {
 	Cluster Cluster
 	Permit  tenancy.Permit
 }
 
-// Lookup is render.Lookup.
+// Lookup implements render.Lookup.
 func (l Lookups) Lookup(ctx context.Context, key render.LookupKey) ([]byte, error) {
 	return l.Cluster.Lookup(ctx, l.Permit, key)
 }
 
-// rendered is render without the words of an outcome.
+// rendered is render, with a plain error.
 func (p *passing) rendered(ctx context.Context) error {
 	l, j := p.loop, p.job
 	r, err := render.FromSpec(j.spec, p.trees[0].Dir)
@@ -316,8 +316,8 @@ func (p *passing) rendered(ctx context.Context) error {
 	return nil
 }
 
-// wrote reports whether a pass wrote everything that was rendered. Anything
-// else is not called applied.
+// wrote reports whether a pass wrote everything that was rendered. Otherwise the
+// revision is not reported as applied.
 func wrote(r *apply.Result) bool {
 	p := r.Phase
 	return !r.Partly && (p == apply.PhaseApplied || p == apply.PhasePruneHeld || p == apply.PhaseWaiting || p == apply.PhaseFailed)

@@ -227,7 +227,7 @@ func TestAuditCutYoungerThanRetention(t *testing.T) {
 		if at, reason := j.verify(week); at != 0 {
 			t.Errorf("with a retention of a week: broken at %d %s", at, reason)
 		}
-		if at, reason := j.verify(j.Log); at != 10 || !strings.Contains(reason, "before its time") {
+		if at, reason := j.verify(j.Log); at != 10 || !strings.Contains(reason, "which is too early") {
 			t.Errorf("with a retention of 30 days: broken at %d %s", at, reason)
 		}
 		for name, tc := range map[string]struct {

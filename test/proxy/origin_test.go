@@ -12,9 +12,9 @@ import (
 	"github.com/axle-cd/axle/sdk"
 )
 
-// TestClustersOnTheirOwnOrigin runs a hub with --k8s-origin: clusters' answers
-// come from that origin alone, and nothing else does, so that no page of a pod
-// is ever one of the hub's.
+// TestClustersOnTheirOwnOrigin runs a hub with --k8s-origin: clusters' answers come
+// only from that origin, and nothing else does, so that a page of a pod can never act
+// as one of the hub's.
 func TestClustersOnTheirOwnOrigin(t *testing.T) {
 	t.Parallel()
 	const own = "k8s.example.test"

@@ -22,7 +22,7 @@ import (
 // Cause says why a service needs a pass, for logs and metrics.
 type Cause string
 
-// The causes. Unchanged is the answer to almost every poll.
+// The causes. Almost every poll yields Unchanged.
 const (
 	Unchanged    Cause = ""
 	FirstPass    Cause = "first pass since the start"
@@ -38,23 +38,23 @@ const (
 	DeletesFreed Cause = "deletes may happen again"
 )
 
-// Inputs is all that the outcome of a pass depends on, beside the state of the
-// service's own objects, which agent/drift watches.
+// Inputs is everything that the outcome of a pass depends on, besides the state of
+// the service's own objects, which agent/drift watches.
 type Inputs struct {
-	// TarballDigest and SpecDigest name the files and the settings. Revision
-	// numbers and commit messages are not in them: content decides.
+	// TarballDigest and SpecDigest name the files and the settings. They do not cover
+	// revision numbers and commit messages: content decides.
 	TarballDigest string
-	// Parts names all files of a service that is made of several parts, by
-	// path and digest; empty otherwise.
+	// Parts names all files of a service with several parts, by path and digest;
+	// empty otherwise.
 	Parts      string
 	SpecDigest string
-	// Renderer is the version of the program that renders.
+	// Renderer is the version of the rendering program.
 	Renderer string
 	// Kubernetes is the cluster's version.
 	Kubernetes string
-	// Asked are the API versions that templates asked for ("*" is all), and
-	// APIs is a hash over which of them the cluster serves: a CRD that arrives
-	// later renders a chart again that had asked for it.
+	// Asked are the API versions that templates asked for ("*" means all). APIs is a
+	// hash over which of them the cluster serves: a CRD installed later makes a chart
+	// that asked for it render again.
 	Asked []string
 	APIs  string
 	// Reads are the objects that templates looked up, with their uid and
@@ -62,10 +62,10 @@ type Inputs struct {
 	Reads []render.Read
 }
 
-// Of compares what the last good pass depended on with what a pass now
-// would depend on. done is nil when there was none since the start. What only
-// a render or a request can tell (Asked, Reads) is taken from done, and
-// looked at again by APIsOf and by the caller who re-reads.
+// Of compares the inputs of the last good pass with those of a pass now. done is
+// nil if there was none since the start. Values that only a render or a request can
+// tell (Asked, Reads) are copied from done, and checked by APIsOf and by the caller,
+// who reads again.
 func Of(done *Inputs, now Inputs) Cause {
 	switch {
 	case done == nil:
@@ -86,8 +86,8 @@ func Of(done *Inputs, now Inputs) Cause {
 	return Unchanged
 }
 
-// APIsOf is a hash over which of the API versions that were asked for are
-// served; the same answers give the same hash.
+// APIsOf is a hash over which of the requested API versions are served; equal answers
+// give equal hashes.
 func APIsOf(asked []string, served []string) string {
 	h := sha256.New()
 	for _, name := range asked {
