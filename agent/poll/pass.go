@@ -250,7 +250,7 @@ func (l *Loop) confirm(j *job, now change.Inputs) (outcome, bool) {
 
 var errNoContent = errcode.New(errcode.Unprocessable, "the hub has not produced this service's content yet; its source's errors say why")
 
-// changed calls change.go, and adds what only the cluster can tell.
+// changed decides whether the service changed, with what only the cluster can tell.
 func (l *Loop) changed(ctx context.Context, permit tenancy.Permit, j *job, now *change.Inputs, caps render.Capabilities) (change.Cause, error) {
 	now.Kubernetes = caps.KubernetesVersion
 	if j.done != nil {
