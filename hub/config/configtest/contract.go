@@ -1,5 +1,5 @@
-// Package configtest is the contract of backends of values: what hub/config
-// relies on, whatever is on the other side. Each backend's tests run it.
+// Package configtest holds the contract tests for backends: what hub/config
+// requires of every backend. The tests of each backend run them.
 package configtest
 
 import (

@@ -1,6 +1,7 @@
-// Package auditapi answers people's calls about the audit log: its records,
-// whether the chain holds, and its signed checkpoints. hub/console lets callers
-// in and registers it; hub/event/audit keeps the log and judges it.
+// Package auditapi serves the API calls about the audit log: its records,
+// whether the chain is intact, and its signed checkpoints. hub/console
+// authorizes the callers and registers it; hub/event/audit keeps and verifies
+// the log.
 package auditapi
 
 import (

@@ -1,6 +1,6 @@
-// Package packed opens the lists of objects that agents send packed and the hub
-// keeps as they came, for whoever shows them. It bounds what it opens and cleans
-// every text; it decides nothing.
+// Package packed unpacks the lists of objects that agents send compressed and
+// the hub stores unchanged. It limits the size and cleans every text; it makes
+// no decisions.
 package packed
 
 import (

@@ -1,15 +1,15 @@
-// Package follow takes services to the heads of their sources: it is where a
-// change upstream becomes revisions, of many services in few statements. Which
-// services change, and what of them, is decided by hub/fleet; the hub's heads
-// call it under a lease.
+// Package follow moves services to the heads of their sources: it turns an
+// upstream change into revisions of many services with few statements.
+// hub/fleet decides which services change, and what of them; the hub's heads
+// loop calls it under a lease.
 //
-// What holds:
-//   - What moved stands in the database until all who follow it were told, so a
-//     killed process loses nothing.
-//   - A commit costs some twenty statements for each thousand services that it
+// Invariants:
+//   - A moved head stays in the database until all its services were updated,
+//     so a killed process loses nothing.
+//   - A commit costs about twenty statements per thousand services that it
 //     moves, and one change in the feed where they follow one source.
-//   - A service is never taken to an older head: heads are read in the
-//     transaction that uses them.
+//   - A service never moves to an older head: heads are read in the transaction
+//     that uses them.
 package follow
 
 import (

@@ -1,9 +1,8 @@
-// Package heals are the objects that agents put back as they are declared, as
-// they are told to people. hub/fleet makes events of them; it reads and writes
-// nothing.
+// Package heals describes for people the objects that agents healed. hub/fleet
+// makes events of the descriptions; this package does no I/O.
 //
-// What holds: what is told names objects, fields and who wrote them, never a
-// value; of one report there is at most one sentence a service.
+// Invariants: a description names objects, fields and who wrote them, never a
+// value; one report gives at most one sentence per service.
 package heals
 
 import (

@@ -1,12 +1,12 @@
-// Package liveness is when clusters polled last, as far as this replica knows.
-// It is in memory alone, about 100 B a cluster: a row per poll would be the
-// hub's largest load. hub/fleet and what counts the fleet ask it; times are
-// given, and it starts nothing.
+// Package liveness holds when each cluster polled last, as far as this replica
+// knows. It is only in memory, about 100 B a cluster: a row per poll would be
+// the hub's largest load. hub/fleet and the fleet's metrics read it. Callers
+// pass in the times, and it starts no goroutines.
 //
-// Which clusters there are it is told, so that one that is silent since the start
-// is counted too.
+// Callers also tell it which clusters exist, so that a cluster that has been
+// silent since the start is counted too.
 //
-// What holds: a cluster is Stale after 3 of its poll intervals, Unknown for one
+// Invariants: a cluster is Stale after 3 of its poll intervals, Unknown for one
 // interval after the start, and never Fresh without a poll.
 package liveness
 

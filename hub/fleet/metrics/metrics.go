@@ -1,11 +1,11 @@
-// Package metrics tells Prometheus how the fleet is: numbers to be alerted on,
-// for all clusters together. Names of clusters and services are in no label, so
-// that a large fleet has as many series as a small one.
+// Package metrics exports the fleet's Prometheus metrics: totals over all
+// clusters, for alerts. Names of clusters and services are in no label, so a
+// large fleet has as many series as a small one.
 //
-// It asks memory alone, at each scrape; hub/fleet and hub/desired keep what it
-// asks for as they follow the feed, so every replica tells the whole fleet and
-// alerts take the largest of them. What is asked costs no statement. hub
-// registers it.
+// At each scrape it reads only memory and runs no SQL. hub/fleet and
+// hub/desired keep the numbers current as they follow the feed, so every
+// replica exports the whole fleet, and alerts take the maximum over the
+// replicas. hub registers it.
 package metrics
 
 import (

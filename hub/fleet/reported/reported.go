@@ -1,23 +1,25 @@
-// Package reported knows the hash over what is stored of each cluster's
-// statuses, which goes with the answer to every poll, and how many services
-// are how, which is what people are alerted on. hub/fleet calls it; it reads
-// and writes nothing.
+// Package reported computes the hash over the stored statuses of each cluster,
+// which is sent with the answer to every poll, and counts services by state,
+// for alerts. hub/fleet calls it; it does no I/O.
 //
-// The hash is hex SHA-256 over "<service id> <hash>\n" in order of id, first 16
-// digits, and empty without any status, so an agent that reported some notices
-// a hub that lost all.
+// The hash is hex SHA-256 over "<service id> <hash>\n" in order of id, cut to
+// the first 16 digits, and empty when there is no status. An agent that has
+// reported statuses therefore notices when the hub lost them.
 //
-// A hash over all needs all. So that a report does not read what it does not
-// change, the statuses of large clusters that report here are kept, with the
-// edition of what the database had when they were read. The database's edition
-// changes with every report, wherever it was taken, and is never used twice: as
-// long as it is the one that is kept, so are the statuses.
+// The hash needs all statuses of a cluster. So that a report need not read
+// those that it does not change, the statuses of large clusters that report to
+// this replica are cached, with the edition that the database had when they
+// were read. The edition in the database changes with every report, on
+// whichever replica, and is never reused: while it equals the cached edition,
+// the cached statuses are current.
 //
-// The counts of a cluster stand with its hash, so those of the fleet follow from
-// what is read for the hashes anyway: nobody counts services in the database.
+// The counts of a cluster are stored with its hash, so the counts of the fleet
+// come from rows that are read for the hashes anyway, and no query counts
+// services.
 //
-// What holds: at most 300,000 statuses are kept, some 45 MB; of clusters with
-// fewer than 64 none are, since reading them costs little.
+// Invariants: at most 300,000 statuses are cached, about 45 MB; those of
+// clusters with fewer than 64 are not cached, because reading them costs
+// little.
 package reported
 
 import (

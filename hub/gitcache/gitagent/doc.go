@@ -1,7 +1,7 @@
 // Package gitagent follows one Git upstream: it keeps a complete bare mirror,
 // polls, fetches when a ref in use moved, and writes what each source now
-// points at. One agent exists per repository in the whole hub, which a lease
-// makes sure of.
+// points at. A lease ensures that one agent per repository exists in the whole
+// hub.
 //
 //	waiting --(poll due, kick)--> listing --(a ref moved)--> fetching
 //	   ^                             |                          |
@@ -14,7 +14,7 @@
 // (upstream does).
 //
 // Invariants: polls are 120 s plus 0 to 60 s apart; a pass starts at least 5 s
-// after the last start of a pass or fetch, by the database's word; a pass ends
+// after the last start of a pass or fetch, by the database's clock; a pass ends
 // when its lease can no longer be proved; every fetch runs under a guard that
 // kills it 12 s after the last heartbeat; refs/axle/keep/<commit> exists before
 // a head with that commit is written; a head is written only when its content

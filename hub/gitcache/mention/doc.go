@@ -1,12 +1,12 @@
-// Package mention reads the files in which people name other files and the
-// content of other servers: kustomizations, charts, .gitmodules,
-// .gitattributes and the pointers of Git LFS.
+// Package mention finds references to other files and to other servers' content
+// in kustomizations, charts, .gitmodules, .gitattributes and the pointers of
+// Git LFS.
 //
-// It only reads texts that it is given: it looks for nothing, fetches nothing
-// and decides nothing about who may have what. The reader of mirrors
-// (hub/gitcache/upstream) and the git agent call it. Every text is a tenant's:
-// one that cannot be read mentions nothing, since the renderer has the better
-// words for what is wrong with it, and texts above 1 MiB are not looked into.
+// It parses only the text that it is given: it does not search, fetch or
+// authorize. The mirror reader (hub/gitcache/upstream) and the git agent call
+// it. Every text is untrusted tenant input: text that cannot be parsed has no
+// references, because the renderer reports a better error, and texts above 1
+// MiB are skipped.
 package mention
 
 // maxText bounds what is parsed: a kustomization of a megabyte is an attack or

@@ -1,17 +1,17 @@
-// Package pace decides when the agent of a repository asks its upstream: at
-// polls, and soon after a kick, but never twice within the gap, and less and
-// less while upstream fails. Beside it are what keeps all agents of a replica
-// polite to one host (Gates), and what keeps content that cannot be had from
-// being asked for at every look (Retries). It knows nothing of what a pass
-// does; agents of all kinds run under it.
+// Package pace schedules when the agent of a repository asks its upstream: at
+// polls, and soon after a kick, but never twice within the gap, and with
+// growing pauses while upstream fails. Gates limits what all agents of a
+// replica together ask of one host. Retries delays further requests for content
+// that could not be fetched. It does not know what a pass does; agents of all
+// kinds use it.
 //
 //	waiting --(poll due, kick with a token)--> pass --> waiting
 //
 // Invariants: two passes never overlap and start at least Gap apart; a kick is
-// never dropped, several are one, and at most Burst of them start passes at
-// once, then one per three gaps; whoever waits hears of a pass that began
-// after the call. While upstream fails nothing but a kick begins a pass before
-// the next poll, and a kick that fails does not move that poll.
+// never dropped, several kicks are merged into one, and at most Burst of them
+// start passes at once, then one per three gaps; a waiter is told about a pass
+// that began after its call. While upstream fails, only a kick begins a pass
+// before the next poll, and a failed kick does not move that poll.
 package pace
 
 import (

@@ -1,6 +1,7 @@
-// Package refs is how previews see the rest of the hub: services, and what a
-// source is at a ref that nobody follows. The git cache does it at the gate that all fetches pass: where upstream is asked, the
-// ref is followed for an hour, for only refs in use are listed there.
+// Package refs gives previews access to the rest of the hub: services, and what
+// a source is at a ref that no service follows. The git cache resolves it under
+// the limits of all fetches. Where upstream must be asked, the ref is followed
+// for an hour, because only refs in use are listed.
 package refs
 
 import (

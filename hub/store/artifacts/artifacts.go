@@ -1,15 +1,14 @@
-// Package artifacts keeps how tarballs are made again (recipes), and knows
-// which of them must stay possible to serve, in the hub's database. hub/store
-// embeds its Table.
+// Package artifacts stores in the hub's database how tarballs are rebuilt
+// (recipes), and knows which of them must remain servable. hub/store embeds its
+// Table.
 //
-// It keeps no tarball, which the git cache's replicas do, and begins no
-// transaction.
+// It stores no tarball (the git cache's replicas do) and begins no transaction.
 //
-// What holds:
-//   - A digest stays while a kept revision, a head, or a head of less than a
-//     day ago has it.
-//   - What a repository pins costs what that repository has, and what a look
-//     at old recipes costs is bounded: neither depends on the fleet.
+// Invariants:
+//   - A digest stays while a kept revision or a head has it, or a head had it
+//     less than a day ago.
+//   - The cost of a repository's pins depends on that repository, and the cost
+//     of one check of old recipes is bounded: neither depends on the fleet.
 package artifacts
 
 import (

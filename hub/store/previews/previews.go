@@ -1,6 +1,6 @@
-// Package previews keeps what agents compared, in the hub's database: the last diff
-// of each service, and for an hour what else people want to see compared.
-// hub/store embeds its Table; hub/fleet and hub/preview decide what is asked.
+// Package previews stores in the hub's database what agents compared: the last
+// diff of each service, and previews that people asked for, for an hour.
+// hub/store embeds its Table; hub/fleet and hub/preview decide what to store.
 package previews
 
 import (

@@ -1,13 +1,14 @@
-// Package query is how the parts of the hub's store run statements, whatever
-// the database: rows into values, lists of ids in pieces, columns of JSON. The
-// store hands each part a DB, which finds the transaction in the context.
+// Package query runs statements for the parts of the hub's store, on either
+// database: it scans rows into values, splits lists of ids, and encodes JSON
+// columns. The store gives each part a DB, which finds the transaction in the
+// context.
 //
-// It opens nothing, begins no transaction and knows no table; hub/store does
-// the first two, and hub/store and the packages below it the last. Everything
-// may be called by many goroutines.
+// It opens no database, begins no transaction and knows no table; hub/store
+// does the first two, and hub/store and its subpackages know the tables.
+// Everything is safe for concurrent use.
 //
-// What holds: a list of ids is asked for at most 500 at a time, and never in a
-// statement of its own for each.
+// Invariants: a list of ids is queried at most 500 at a time, and never with
+// one statement per id.
 package query
 
 import (

@@ -1,8 +1,9 @@
-// Package statuses keeps what agents report of services, in the hub's database,
-// and for each cluster what is stored of it as a whole. hub/store embeds its
-// Table; what is stored is decided by hub/fleet.
+// Package statuses stores what agents report about services in the hub's
+// database, and one summary row per cluster. hub/store embeds its Table;
+// hub/fleet decides what is stored.
 //
-// What holds: a report writes what it says, and one narrow row of its cluster.
+// Invariants: a report writes the statuses that it contains, and one narrow row
+// of its cluster.
 package statuses
 
 import (

@@ -1,14 +1,14 @@
-// Package archive unpacks tar archives that strangers made: charts, layers of
-// artifacts. What it leaves on disk is what a tarball of the product may hold;
-// anything else in the archive is refused with the entry's name.
+// Package archive unpacks untrusted tar archives: charts and layers of
+// artifacts. It writes only what a tarball of the product may hold; for
+// anything else in the archive it returns an error with the entry's name.
 //
-// It reads tar that is plain, gzip or zstd, told apart by the first bytes. It
+// It reads plain, gzip and zstd tar, and detects which by the first bytes. It
 // makes no requests and computes no digest; callers put the folder into a
 // tarball of their own.
 //
-// Invariants: nothing is created outside the folder, nor through a link;
-// nothing but files, folders and links that stay inside; reading stops before
-// more than the limits allow was written, however the archive was compressed.
+// Invariants: nothing is created outside the folder, nor through a link; only
+// files, folders and links that stay inside are created; reading stops before
+// the output exceeds the limits, however the archive was compressed.
 package archive
 
 import (

@@ -1,12 +1,12 @@
-// Package bucket reads object stores: what lies under a prefix, and the
-// objects. It speaks the S3 protocol, which Google's Cloud Storage answers too,
-// and the little of Azure's Blob Storage that is needed.
+// Package bucket lists and reads objects in object stores. It speaks the S3
+// protocol, which Google Cloud Storage supports too, and the few calls of Azure
+// Blob Storage that it needs.
 //
 // It signs nothing itself (a wire.Auth does), writes nothing, and keeps
 // nothing. The agent of artifact repositories calls it.
 //
-// Invariants: a listing is whole or an error, and at most as long as it was
-// allowed to be; an object is read only in the version that was listed.
+// Invariants: a listing is complete or an error, and no longer than the
+// caller's limit; an object is read only in the version that was listed.
 package bucket
 
 import (

@@ -1,16 +1,16 @@
-// Package cosign checks signatures of OCI artifacts that were made by a key:
-// the simple signing payload that cosign has stored since its first release,
-// and the Sigstore bundle of newer ones, as a signed in-toto statement or a
-// signed digest.
+// Package cosign checks key-based signatures of OCI artifacts: the simple
+// signing payload that cosign has stored since its first release, and the
+// Sigstore bundle of newer ones, as a signed in-toto statement or a signed
+// digest.
 //
 // It fetches nothing; the agent of artifact repositories brings the bytes. It
-// does not cover keyless signing: certificates of Fulcio, inclusion in Rekor
-// and signed timestamps are not looked at, a key that the user named is what
-// counts.
+// does not support keyless signing: it ignores Fulcio certificates, Rekor
+// inclusion and signed timestamps, and accepts only the keys that the user
+// named.
 //
-// Invariants: what is signed names the digest of the very manifest that is
-// asked about; one good signature by one of the keys is enough; bytes that
-// cannot be read count as no signature.
+// Invariants: the signed payload names the digest of exactly the manifest in
+// question; one valid signature by one of the keys is enough; bytes that cannot
+// be parsed count as no signature.
 package cosign
 
 import (

@@ -1,13 +1,13 @@
 // Package provenance checks the files that helm package --sign makes: a chart's
 // metadata and the digest of its archive, signed in clear by OpenPGP.
 //
-// It fetches nothing and knows no web of trust and no key servers: the keys
-// that the user named count, and no others.
+// It fetches nothing and uses no web of trust and no key servers: it accepts
+// only the keys that the user named.
 //
-// Invariants: the signature covers the digest of the very archive and, where
-// they are known, the chart's name and version, so that an old signed chart
-// cannot be served under a new version; MD5 and SHA-1 are refused; a key must
-// be good now.
+// Invariants: the signature covers the digest of exactly this archive and,
+// where they are known, the chart's name and version, so that an old signed
+// chart cannot be served under a new version; MD5 and SHA-1 are refused; a key
+// must be valid now.
 package provenance
 
 import (

@@ -1,18 +1,19 @@
-// Package repack packs a mirror whole beside its use: one pack of what refs
-// reach, one of what they do not, and all others go. Of a large mirror that
-// takes many minutes, in which it is fetched into and read as ever. The agent of
-// a repository (hub/gitcache/gitagent) calls it about once a week, and before it
-// calls a mirror full.
+// Package repack repacks a whole mirror while it is in use: into one pack of
+// objects that refs reach and one of the others; all older packs are deleted.
+// For a large mirror this takes many minutes, during which fetches and reads
+// continue. The agent of a repository (hub/gitcache/gitagent) calls it about
+// once a week, and before it declares a mirror full.
 //
 //	Begin: refs and packs of now, by hard links, in a folder of the mirror
 //	  -> a goroutine packs there; fetches go on
 //	Tidy, between two fetches: a pack of what was fetched since for the new
 //	  refs, the new packs into the mirror, the old ones away
 //
-// It decides neither when nor which commits are kept. Invariants: nothing that a
-// ref reaches when the old packs go is in them alone; what a kill leaves is a
-// folder that the next opening removes, or packs twice; one mirror is packed by
-// one Repacker at a time, and that of the lease holder.
+// It decides neither when to repack nor which commits to keep. Invariants: when
+// the old packs are deleted, every object that a ref reaches is in a new pack
+// too; a kill leaves behind at most a folder that the next open removes, or
+// duplicate packs; one Repacker at a time, the lease holder's, repacks a
+// mirror.
 package repack
 
 import (
