@@ -96,8 +96,8 @@ func TestIDTokensThatAreNotBelieved(t *testing.T) {
 		"other access token":   {func(k *oidcserver.Token) { k.Claims["at_hash"] = "AAAAAAAAAAAAAAAAAAAAAA" }, "access token"},
 		"unverified address":   {func(k *oidcserver.Token) { k.Claims["email_verified"] = false }, "has not verified"},
 		"no subject":           {func(k *oidcserver.Token) { k.Claims["sub"] = "" }, "whose account"},
-		"address with a name":  {func(k *oidcserver.Token) { k.Claims["email"] = "Bob <bob@example.com>" }, "that is none"},
-		"reserved name":        {func(k *oidcserver.Token) { k.Claims["email"] = "system:admin@example.com" }, "that is none"},
+		"address with a name":  {func(k *oidcserver.Token) { k.Claims["email"] = "Bob <bob@example.com>" }, "that is not valid"},
+		"reserved name":        {func(k *oidcserver.Token) { k.Claims["email"] = "system:admin@example.com" }, "that is not valid"},
 	}
 	for _, name := range slices.Sorted(mapKeys(tests)) {
 		tc := tests[name]

@@ -292,7 +292,7 @@ func TestDeviceLogin(t *testing.T) {
 		t.Errorf("a second token for one code: %s", phase)
 	}
 	v.get("/device?code=" + s.UserCode)
-	v.wants(http.StatusNotFound, "no login waits for this code")
+	v.wants(http.StatusNotFound, "no login is waiting for this code")
 
 	s = start()
 	v.get("/device?code=" + s.UserCode)
@@ -301,14 +301,14 @@ func TestDeviceLogin(t *testing.T) {
 	// What was answered is not answered again, by nobody.
 	v.get("/device")
 	v.post("/device", url.Values{"code": {s.UserCode}, "answer": {"allow"}})
-	v.wants(http.StatusNotFound, "no login waits for this code")
+	v.wants(http.StatusNotFound, "no login is waiting for this code")
 	if phase, _ := poll(s.Code); phase != identity.DeviceDenied {
 		t.Errorf("denied: %s", phase)
 	}
 	s = start()
 	b.clock.advance(11 * time.Minute)
 	v.get("/device?code=" + s.UserCode)
-	v.wants(http.StatusNotFound, "no login waits for this code")
+	v.wants(http.StatusNotFound, "no login is waiting for this code")
 	if phase, _ := poll(s.Code); phase != identity.DeviceExpired {
 		t.Errorf("expired: %s", phase)
 	}
