@@ -2,7 +2,7 @@ package agentapi
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics of the edge, resolved once so that a poll pays an addition.
+// metrics of the edge, resolved once so that a poll costs only an addition.
 type metrics struct {
 	pollUnchanged, pollChanged, pollRefused, pollCrowded prometheus.Counter
 	tarballs, tarballBytes                               prometheus.Counter

@@ -205,8 +205,8 @@ func TestLogoutTokensThatAreNotBelieved(t *testing.T) {
 		"made long ago":           {claim("iat", at(-16*time.Minute)), "too long ago"},
 		"expired":                 {claim("exp", at(-6*time.Minute)), "expired"},
 		"not good yet":            {claim("nbf", at(6*time.Minute)), "not good yet"},
-		"an access token":         {func(k *oidcserver.Token) { k.Type = "at+jwt" }, "it is none"},
-		"too long":                {claim("padding", strings.Repeat("x", 20<<10)), "it is none"},
+		"an access token":         {func(k *oidcserver.Token) { k.Type = "at+jwt" }, "it is not a logout token"},
+		"too long":                {claim("padding", strings.Repeat("x", 20<<10)), "it is not a logout token"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			told := b.tell("203.0.113.1", "idp", p, logoutClaims(p, bob.Subject, "one"), tc.change)

@@ -84,7 +84,7 @@ func TestIDTokensThatAreNotBelieved(t *testing.T) {
 		"no end":               {func(k *oidcserver.Token) { delete(k.Claims, "exp") }, "has expired"},
 		"made in the future":   {func(k *oidcserver.Token) { k.Claims["iat"] = at(6 * time.Minute) }, "in the future"},
 		"made long ago":        {func(k *oidcserver.Token) { k.Claims["iat"] = at(-20 * time.Minute) }, "too long ago"},
-		"not good yet":         {func(k *oidcserver.Token) { k.Claims["nbf"] = at(6 * time.Minute) }, "not good yet"},
+		"not good yet":         {func(k *oidcserver.Token) { k.Claims["nbf"] = at(6 * time.Minute) }, "not valid yet"},
 		"alg none":             {func(k *oidcserver.Token) { k.Unsigned = true }, "signature, issuer or audience"},
 		"forged":               {func(k *oidcserver.Token) { k.Key = stranger }, "signature, issuer or audience"},
 		"forged, other key id": {func(k *oidcserver.Token) { k.Key, k.KeyID = stranger, "mine" }, "signature, issuer or audience"},
