@@ -161,7 +161,7 @@ func TestLimitsAreRefusedWhereTheyCannotHold(t *testing.T) {
 			"a window":               {fleet.Limits{SyncWindows: []fleet.SyncWindow{{Kind: "deny"}}}, errcode.Invalid, "limits.syncWindows[0]"},
 			"an account":             {fleet.Limits{ServiceAccount: "a/b/c"}, errcode.Invalid, "limits.serviceAccount"},
 			"an account of elsewhere": {fleet.Limits{Namespaces: []string{"web"}, ServiceAccount: "kube-system/admin"}, errcode.Invalid,
-				"namespace kube-system is none of limits.namespaces"},
+				"namespace kube-system is not in limits.namespaces"},
 			"an account of anywhere": {fleet.Limits{ServiceAccount: "ops/admin"}, errcode.Invalid, "limits.serviceAccount"},
 		} {
 			_, err := y.UpdateProject(t.Context(), "ann", "default", fleet.ProjectChange{Limits: &tc.limits})

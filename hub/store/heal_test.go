@@ -53,7 +53,7 @@ func TestHealsAreEventsOfTheirServices(t *testing.T) {
 		want("one heal", first)
 		report("boot-1", heal(1, web, edited))
 		want("sent again", first)
-		gone := "service edge-1/api | agent edge-1 | Deployment shop/api was gone and was made again; and 1 more object"
+		gone := "service edge-1/api | agent edge-1 | Deployment shop/api was gone and was created again; and 1 more object"
 		report("boot-1", heal(1, web, edited), heal(2, api), heal(3, api, edited))
 		want("sent again with more", first, gone)
 		many := heal(1, web, edited, edited, edited, edited, edited, edited, edited)
