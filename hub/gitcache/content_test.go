@@ -323,7 +323,7 @@ func TestUnpinned(t *testing.T) {
 		"none":     {host + "/team/base.git", "is not pinned"},
 		"branch":   {host + "/team/base.git?ref=main", "has no tag \"main\""},
 		"a file":   {"https://git.example.test/a.yaml", "names no repository"},
-		"other":    {"file:///etc//x?ref=v1", "is no URL"},
+		"other":    {"file:///etc//x?ref=v1", "is not an https or ssh URL"},
 		"folder":   {host + "/team/base.git//none?ref=", "is not pinned"},
 		"internal": {"http://169.254.169.254/a/b//c?ref=v1", "is internal"},
 		"no chart": {"", "is neither https:// nor oci://"},

@@ -88,7 +88,7 @@ func TestHostileContent(t *testing.T) {
 		"refers-outside":  {w.tree(outside), ""},
 		"yaml-bomb":       {w.tree(w.file("kustomization.yaml", "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\nresources: *f\n")), ""},
 		"reserved":        {w.tree(gitserver.TreeEntry{Mode: "40000", Name: ".axle", ID: w.tree(w.file("vendor.yaml", "version: 1\nbases: [{reference: x, path: ../../etc}]\n"))}), ""},
-		"bad-chart":       {w.tree(w.file("Chart.yaml", "dependencies:\n- {name: ../../x, repository: \"https://charts.example.test\"}\n")), "a name that no chart can have"},
+		"bad-chart":       {w.tree(w.file("Chart.yaml", "dependencies:\n- {name: ../../x, repository: \"https://charts.example.test\"}\n")), "a name that is not valid for a chart"},
 		"chart-elsewhere": {w.tree(w.file("Chart.yaml", "dependencies:\n- {name: x, repository: \"https://169.254.169.254/\"}\n")), "internal"},
 	}
 	var top []gitserver.TreeEntry

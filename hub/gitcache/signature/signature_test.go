@@ -92,7 +92,7 @@ func TestSSHSignaturesOfGit(t *testing.T) {
 					"good":          {good, raw, ""},
 					"allowed":       {allowed, raw, ""},
 					"stranger":      {other, raw, "which is not trusted"},
-					"other purpose": {files, raw, "for other things than git"},
+					"other purpose": {files, raw, "for other uses than git"},
 					"too late":      {past, raw, "not trusted at this time"},
 					"changed":       {good, bytes.Replace(raw, []byte("a@b"), []byte("e@b"), 1), "signature by the SSH key"},
 					"broken":        {good, bytes.Replace(raw, []byte("SSH SIGNATURE"), []byte("SSH SIGNATORE"), 1), "no known kind"},
