@@ -436,7 +436,7 @@ func TestSignedHeads(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.mustRefresh()
-	w.head(s, saying("wants signed tags"))
+	w.head(s, saying("requires signed tags"))
 	tag := func(who []string, name, target string) {
 		t.Helper()
 		_, err := w.git.Git(t.Context(), repoName, nil, nil, append(who, "tag", "-f", "-s", "-m", name, name, target)...)
@@ -451,7 +451,7 @@ func TestSignedHeads(t *testing.T) {
 	w.head(v1, at(first))
 	w.head(v2, saying("which is not trusted"))
 	w.head(v3, saying("it is not signed"))
-	w.head(v4, saying("is no annotated tag"))
+	w.head(v4, saying("is not an annotated tag"))
 	tag(ada, "v1", second)
 	w.mustRefresh()
 	w.head(v1, at(second))

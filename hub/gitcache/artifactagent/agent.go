@@ -17,8 +17,8 @@ import (
 	"github.com/axle-cd/axle/internal/scrub"
 )
 
-// Agent follows one repository for the time of one lease. Run it once; the
-// other methods may be called from anywhere while it runs.
+// Agent follows one repository for the time of one lease. Call Run once; the
+// other methods are safe for concurrent use while it runs.
 type Agent struct {
 	config  Config
 	pacer   *pace.Pacer
@@ -26,30 +26,30 @@ type Agent struct {
 	keep    *keep
 
 	mu     sync.Mutex
-	asked  map[string]*question // sources that nobody follows, by ID
+	asked  map[string]*question // sources to evaluate without following them, by ID
 	seen   map[string]bool      // sources as last evaluated
 	lost   map[string]*question // recipes whose file is gone, by digest
 	latest map[string]bool      // revisions of heads
 
 	secrets atomic.Pointer[scrub.Scrubber] // of the repository
 
-	// What follows belongs to the goroutine of Run.
+	// The following fields belong to the goroutine of Run.
 	remote     remote
 	generation int64
 	health     record.Health
 	host       string    // of upstream
-	said       error     // by upstream in this pass
-	begun      bool      // a pass was begun under this lease
+	said       error     // upstream's result in this pass
+	begun      bool      // a pass has begun under this lease
 	next       time.Time // pass
 	fetchSeq   int64
 	fetchedAt  time.Time
 	fetched    bool                   // something was fetched in this pass
-	heads      map[string]record.Head // as the store has them
-	refusals   map[string]error       // by key of content that will not change
+	heads      map[string]record.Head // as stored
+	refusals   map[string]error       // by key, of content that will not change
 	lastSweep  time.Time
 }
 
-// New returns an agent. It touches nothing until Run.
+// New returns an agent. It does nothing before Run.
 func New(c Config) *Agent {
 	c.defaults()
 	base, spread := c.poll()
@@ -58,14 +58,16 @@ func New(c Config) *Agent {
 		heads: map[string]record.Head{}, refusals: map[string]error{}}
 }
 
-// Kick asks for a pass soon. It returns at once; several kicks are one.
+// Kick requests a pass soon. It returns at once; several kicks are merged into
+// one.
 func (a *Agent) Kick() { a.pacer.Kick() }
 
-// SourcesChanged says that the set of sources in use may have changed.
+// SourcesChanged tells the agent that the set of sources in use may have
+// changed.
 func (a *Agent) SourcesChanged() { a.pacer.SourcesChanged() }
 
-// KickAndWait asks for a pass and returns the error of one that began after
-// the call. With a revision that a head has it returns at once.
+// KickAndWait requests a pass and returns the error of one that began after the
+// call. It returns at once when a head has the given revision.
 func (a *Agent) KickAndWait(ctx context.Context, revision string) error {
 	a.mu.Lock()
 	here := revision != "" && a.latest[revision]
@@ -76,8 +78,9 @@ func (a *Agent) KickAndWait(ctx context.Context, revision string) error {
 	return a.pacer.KickAndWait(ctx)
 }
 
-// Run follows the repository until ctx ends, which is how the end of the lease
-// is told. It returns early when the store says that the lease is another's.
+// Run follows the repository until ctx ends, which signals the end of the
+// lease. It returns early when the store reports that another replica has the
+// lease.
 func (a *Agent) Run(ctx context.Context) error {
 	if err := a.keep.open(); err != nil {
 		return err
@@ -97,8 +100,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	return a.pacer.Run(ctx, pace.Steps{Pass: a.pass, SourcesChanged: a.sourcesChanged, Reconfigured: a.reconfigured})
 }
 
-// reconfigured reports whether the repository's row is another than the one
-// that upstream was last asked by.
+// reconfigured reports whether the repository's row differs from the one that
+// was last used to contact upstream.
 func (a *Agent) reconfigured(ctx context.Context) bool {
 	r, err := a.config.Store.Repository(ctx, a.config.RepositoryID)
 	if err != nil || a.generation == 0 || r.Generation == a.generation {
@@ -108,8 +111,8 @@ func (a *Agent) reconfigured(ctx context.Context) bool {
 	return true
 }
 
-// pass asks upstream, evaluates sources and records how upstream is. An error
-// with code Conflict means that the lease is gone.
+// pass contacts upstream, evaluates sources and records upstream's health. An
+// error with code Conflict means that the lease is lost.
 func (a *Agent) pass(life context.Context, urgent bool) error {
 	ctx, cancel := context.WithTimeout(life, passTimeout)
 	defer cancel()
@@ -127,7 +130,7 @@ func (a *Agent) pass(life context.Context, urgent bool) error {
 	sources, late := a.config.Store.Sources(ctx, a.config.RepositoryID)
 	a.fetched = false
 	if err == nil {
-		a.said = context.Canceled // nothing yet
+		a.said = context.Canceled // no result yet
 		if late == nil {
 			late, err = a.askUpstream(ctx, sources, asked)
 		}
@@ -157,7 +160,7 @@ func (a *Agent) pass(life context.Context, urgent bool) error {
 	return err
 }
 
-// postpone tries a pass again soon that the store did not let begin.
+// postpone retries a pass soon that the store did not allow to begin.
 func (a *Agent) postpone(ctx context.Context, asked, lost map[string]*question, err error) error {
 	a.answer(ctx, asked, lost, err)
 	if ctx.Err() == nil && !errcode.Is(err, errcode.Conflict) {
@@ -167,8 +170,8 @@ func (a *Agent) postpone(ctx context.Context, asked, lost map[string]*question, 
 	return err
 }
 
-// askUpstream asks what there is now when the store lets it. What comes late
-// says nothing of upstream.
+// askUpstream reads the current state when the store allows it. A result that
+// comes too late says nothing about upstream.
 func (a *Agent) askUpstream(ctx context.Context, sources []record.Source, asked map[string]*question) (late, err error) {
 	if late = a.start(ctx); late != nil {
 		return late, nil
@@ -189,12 +192,12 @@ func (a *Agent) askUpstream(ctx context.Context, sources []record.Source, asked 
 	return nil, nil
 }
 
-// start asks the store for the right to begin and waits as long as it says.
+// start asks the store for permission to begin and waits as long as it says.
 func (a *Agent) start(ctx context.Context) error {
 	gap := a.config.Gap
 	if !a.begun {
-		// An earlier life was killed, perhaps: upstream saw its requests begin
-		// a little later than it was recorded.
+		// An earlier run may have been killed: upstream saw its requests begin
+		// a little later than was recorded.
 		gap += gap * 2 / 5
 	}
 	for {
@@ -212,7 +215,7 @@ func (a *Agent) start(ctx context.Context) error {
 	}
 }
 
-// connect makes the remote anew when the repository's row changed.
+// connect creates the remote again when the repository's row changed.
 func (a *Agent) connect(ctx context.Context) error {
 	r, err := a.config.Store.Repository(ctx, a.config.RepositoryID)
 	if err != nil {
@@ -239,10 +242,10 @@ func (a *Agent) connect(ctx context.Context) error {
 	return nil
 }
 
-// told is an error as people see it.
+// told converts an error for people.
 func (a *Agent) told(err error) error { return record.Told(err, a.secrets.Load().String) }
 
-// recordHealth writes how upstream is, for people and for the repository's
+// recordHealth writes upstream's health, for people and for the repository's
 // status.
 func (a *Agent) recordHealth(ctx context.Context, err error) error {
 	now := a.config.Clock.Now()
@@ -267,14 +270,14 @@ func (a *Agent) recordHealth(ctx context.Context, err error) error {
 	return nil
 }
 
-// sourcesChanged looks at sources and questions that are new. What upstream
-// said last answers them if it can; else it is asked again, but while it fails
-// they are told so: it is not asked sooner because they came.
+// sourcesChanged handles new sources and questions. Upstream's last result
+// answers them if it can; otherwise upstream is contacted again. While upstream
+// fails they get its error: it is not contacted sooner because of them.
 func (a *Agent) sourcesChanged(ctx context.Context) {
 	sources, err := a.config.Store.Sources(ctx, a.config.RepositoryID)
 	if err != nil {
 		a.config.Log.Warn("sources cannot be read", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
-		return // the next poll sees them
+		return // the next poll handles them
 	}
 	failing := a.pacer.Failing()
 	if !failing && (a.remote == nil || a.pacer.Last() != nil) {

@@ -15,59 +15,59 @@ import (
 	"github.com/axle-cd/axle/internal/tarball"
 )
 
-// Sink keeps the tarballs that an agent builds.
+// Sink stores the tarballs that an agent builds.
 type Sink interface {
 	// Put stores what build writes and returns its digest and stored size.
 	// errcode.Exhausted when there is no room.
 	Put(ctx context.Context, build func(ctx context.Context, w io.Writer) (digest.Digest, error)) (digest.Digest, int64, error)
 }
 
-// Config of an Agent. All fields but those with a default are needed.
+// Config configures an Agent. All fields without a default are required.
 type Config struct {
 	RepositoryID string
 	Kind         record.Kind
 	Epoch        int64 // of the lease under which the agent lives
 	Store        record.Store
 	Sink         Sink
-	Dir          string // for what the agent keeps; its own
+	Dir          string // for the files that the agent keeps; not shared
 
 	Dialer    wire.Dialer
 	AllowHTTP bool
-	// Env tells the hub's own role in a cloud; the zero value is the process's
-	// environment.
+	// Env is the environment with the hub's own role in a cloud; the zero value
+	// is the process's environment.
 	Env cloudauth.Environment
 
 	// PollInterval is the base time between polls of a registry or bucket;
 	// charts wait two and a half times as long. Default 2 min.
 	PollInterval time.Duration
-	// Gap is the least time between two starts; default FetchGap.
+	// Gap is the minimum time between two starts; default FetchGap.
 	Gap    time.Duration
 	Clock  clock.Clock
 	Log    *slog.Logger
 	Limits tarball.Limits
 	Level  tarball.Level
-	// MaxDownload bounds one file of upstream; default 256 MiB.
+	// MaxDownload limits one file of upstream; default 256 MiB.
 	MaxDownload int64
-	// MaxKept bounds the files kept of one repository; default 10 GiB.
+	// MaxKept limits the files kept of one repository; default 10 GiB.
 	MaxKept int64
-	// Gates are what all agents of this replica pass to ask a host; nil lets
-	// everybody through.
+	// Gates limit the requests of all agents of this replica to a host; nil
+	// limits nothing.
 	Gates *pace.Gates
-	// Opened, if any, is called when Run has found what an earlier life left.
+	// Opened, if set, is called when Run has loaded what an earlier run left.
 	Opened func()
-	// OnPass, if any, hears of each pass that ended, for metrics.
+	// OnPass, if set, is called after each pass, for metrics.
 	OnPass func(fetched bool, err error, took time.Duration)
 }
 
-// The numbers of following.
+// The durations and sizes of following a repository.
 const (
 	defaultPoll = 2 * time.Minute
-	// passTimeout bounds one pass with all its downloads.
+	// passTimeout limits one pass with all its downloads.
 	passTimeout = 30 * time.Minute
 	// headBatch is how many heads are written at once.
 	headBatch = 200
-	// sweepEvery is how often kept files are looked through, and keepAtLeast
-	// how long a new one stays whatever the pins say.
+	// sweepEvery is how often kept files are checked for removal, and
+	// keepAtLeast how long a new one is kept whatever the pins say.
 	sweepEvery  = time.Hour
 	keepAtLeast = time.Hour
 )
@@ -100,7 +100,7 @@ func (c *Config) defaults() {
 }
 
 // poll returns the base and the spread of the time between polls. Indexes are
-// large and change seldom.
+// polled less often because they are large and change seldom.
 func (c *Config) poll() (base, spread time.Duration) {
 	if c.Kind == record.Helm {
 		base = c.PollInterval * 5 / 2

@@ -15,9 +15,9 @@ import (
 	"github.com/axle-cd/axle/internal/tarball"
 )
 
-// evaluate works out what each source points at and writes the heads that
-// changed. With a cause upstream could not be read: then only sources without
-// content are told, the others keep what they have.
+// evaluate determines what each source points at and writes the heads that
+// changed. A cause means that upstream could not be read: then only sources
+// without content get the error, the others keep their content.
 func (a *Agent) evaluate(ctx context.Context, sources []record.Source, cause error) error {
 	if err := a.loadHeads(ctx); err != nil {
 		return err
@@ -56,10 +56,11 @@ type built struct {
 	digest digest.Digest
 	size   int64
 	stats  tarball.Stats
-	said   target // with what fetching taught
+	said   target // with what the fetch added
 }
 
-// head returns the row that a source should have, nil when it has it.
+// head returns the row that a source should have, nil when the stored one is
+// right.
 func (a *Agent) head(ctx context.Context, s record.Source, old record.Head, cause error, made map[string]built) (*record.Head, *record.Artifact) {
 	head := old
 	head.SourceID, head.RepositoryID = s.ID, s.RepositoryID
@@ -78,8 +79,8 @@ func (a *Agent) head(ctx context.Context, s record.Source, old record.Head, caus
 	return &head, artifact
 }
 
-// failed is the row of a source that cannot be produced: what it had, and why
-// it has nothing newer.
+// failed returns the row of a source that cannot be used: its old content, and
+// why there is nothing newer.
 func (a *Agent) failed(s record.Source, old record.Head, err error) *record.Head {
 	if !errcode.Is(err, errcode.Unprocessable) {
 		a.config.Log.Warn("source cannot be produced", logkey.Repository, s.RepositoryID, logkey.Source, s.ID, logkey.Error, err)
@@ -98,8 +99,9 @@ func (a *Agent) failed(s record.Source, old record.Head, err error) *record.Head
 	return &head
 }
 
-// unavailable is why a source has nothing while upstream cannot be read. It is
-// never Unprocessable: the source itself may be good.
+// unavailable returns the error of a source without content while upstream
+// cannot be read. It is never Unprocessable, because the source itself may be
+// valid.
 func unavailable(cause error) error {
 	if errcode.Is(cause, errcode.Unprocessable) {
 		return errcode.New(errcode.Unavailable, "%s", errcode.Message(cause))
@@ -107,16 +109,16 @@ func unavailable(cause error) error {
 	return cause
 }
 
-// sameError compares what is wrong, which stands before the first semicolon,
-// and not the hints behind it.
+// sameError compares the parts of two errors before the first semicolon, and
+// ignores the hints after it.
 func sameError(a, b string) bool {
 	a, _, _ = strings.Cut(a, ";")
 	b, _, _ = strings.Cut(b, ";")
 	return a == b
 }
 
-// produce fills the head for what the source points at and makes sure that the
-// tarball is there. It returns nil when the content is the head's already.
+// produce fills in the head for what the source points at and ensures that the
+// tarball is stored. It returns nil when the head already has the content.
 func (a *Agent) produce(ctx context.Context, s record.Source, head *record.Head, made map[string]built) (*record.Artifact, error) {
 	t, err := a.remote.resolve(s)
 	if err != nil {
@@ -143,8 +145,8 @@ func (a *Agent) produce(ctx context.Context, s record.Source, head *record.Head,
 		Recipe: record.Recipe{Kind: a.config.Kind, RepositoryID: s.RepositoryID, Commit: t.Commit, Tree: t.Key, Folder: t.Folder}}, nil
 }
 
-// build fetches a target, keeps its tarball and gives it to the sink. Content
-// that was refused is not fetched again while it is the same.
+// build fetches a target, keeps its tarball and puts it into the sink. Content
+// that was refused is not fetched again while it is unchanged.
 func (a *Agent) build(ctx context.Context, t *target) (b built, err error) {
 	if err := a.refusals[t.Key]; err != nil {
 		return b, err

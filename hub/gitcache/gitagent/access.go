@@ -8,7 +8,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
 )
 
-// connect makes the server anew when the repository's row changed.
+// connect creates the server again when the repository's row changed.
 func (a *Agent) connect(ctx context.Context) error {
 	r, err := a.config.Store.Repository(ctx, a.config.RepositoryID)
 	if err != nil {
@@ -32,7 +32,7 @@ func (a *Agent) connect(ctx context.Context) error {
 	return nil
 }
 
-// dial prepares access to upstream as the repository's row says now.
+// dial prepares access to upstream as the repository's row says.
 func (a *Agent) dial(ctx context.Context) (*upstream.Server, record.Repository, error) {
 	r, err := a.config.Store.Repository(ctx, a.config.RepositoryID)
 	if err != nil {
@@ -46,7 +46,7 @@ func (a *Agent) dial(ctx context.Context) (*upstream.Server, record.Repository, 
 	return s, r, err
 }
 
-// Access is how a repository is reached with its credentials.
+// Access converts a repository and its credentials for package upstream.
 func Access(r record.Repository, c record.Credentials) upstream.Access {
 	access := upstream.Access{URL: r.URL, CA: c.CA, ClientCertificate: c.ClientCertificate, ClientKey: c.ClientKey,
 		Proxy: r.Options.Proxy, ProxyUsername: c.ProxyUsername, ProxyPassword: c.ProxyPassword}

@@ -15,8 +15,8 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// Agent follows one repository for the time of one lease. Run it once; the
-// other methods may be called from anywhere while it runs.
+// Agent follows one repository for the time of one lease. Call Run once; the
+// other methods are safe for concurrent use while it runs.
 type Agent struct {
 	config  Config
 	pacer   *pace.Pacer
@@ -27,39 +27,39 @@ type Agent struct {
 	reader  *upstream.Reader
 	table   *upstream.Table
 	trusted *trusted
-	// former is the mirror of another object format that upstream once had.
+	// former is the mirror from before upstream changed its object format.
 	former       *upstream.Mirror
 	formerReader *upstream.Reader
 
 	gatherer gatherer
 	resolved resolved
 
-	// What follows belongs to the goroutine of Run.
+	// The following fields belong to the goroutine of Run.
 	life       context.Context
 	server     *upstream.Server
 	generation int64
 	host       string    // of upstream
-	said       error     // by upstream in this pass
+	said       error     // upstream's result in this pass
 	next       time.Time // pass
 	health     record.Health
-	begun      bool     // a pass was begun under this lease
-	listed     []string // prefixes of the last good listing; nil is all
+	begun      bool     // a pass has begun under this lease
+	listed     []string // prefixes of the last successful listing; nil is all
 	lastAll    time.Time
 	lastRepack time.Time
 	repack     repack.Repacker
 	fetchSeq   int64
 	fetchedAt  time.Time
-	evaluated  map[string]look                 // by source, when it was last worked out
-	heads      map[string]record.Head          // as the store has them
+	evaluated  map[string]look                 // by source, when it was last evaluated
+	heads      map[string]record.Head          // as stored
 	idTried    map[string]time.Time            // commits that upstream did not have
-	maxBytes   int64                           // of the mirror, by the repository's own word
-	anew       bool                            // the mirror is damaged and made again
-	aside      string                          // where the damaged one lies
-	verified   time.Time                       // when a doubted mirror was found whole
-	whole      atomic.Pointer[upstream.Mirror] // which one that was
+	maxBytes   int64                           // of the mirror, from the repository's options
+	anew       bool                            // the mirror is damaged and is rebuilt
+	aside      string                          // path of the damaged one
+	verified   time.Time                       // when a suspected mirror was found intact
+	whole      atomic.Pointer[upstream.Mirror] // that mirror
 }
 
-// New returns an agent. It touches nothing until Run.
+// New returns an agent. It does nothing before Run.
 func New(c Config) *Agent {
 	c.defaults()
 	return &Agent{config: c, gatherer: gatherer{jobs: map[string]*job{}, slots: make(chan struct{}, maxGathering)},
@@ -68,15 +68,16 @@ func New(c Config) *Agent {
 		evaluated: map[string]look{}, heads: map[string]record.Head{}, idTried: map[string]time.Time{}}
 }
 
-// Kick asks for a pass soon. It returns at once; several kicks are one.
+// Kick requests a pass soon. It returns at once; several kicks are merged into
+// one.
 func (a *Agent) Kick() { a.pacer.Kick() }
 
-// SourcesChanged says that the set of sources in use, or the repository's row,
-// may have changed.
+// SourcesChanged tells the agent that the set of sources in use, or the
+// repository's row, may have changed.
 func (a *Agent) SourcesChanged() { a.pacer.SourcesChanged() }
 
-// KickAndWait asks for a pass and returns the error of one that began after
-// the call. With a commit that the mirror has it returns at once.
+// KickAndWait requests a pass and returns the error of one that began after the
+// call. It returns at once when the mirror has the given commit.
 func (a *Agent) KickAndWait(ctx context.Context, commit string) error {
 	if upstream.IsID(commit) && a.has(ctx, commit) {
 		return nil
@@ -93,15 +94,17 @@ func (a *Agent) has(ctx context.Context, commit string) bool {
 	return err == nil && len(missing) == 0
 }
 
-// copy returns the mirror with what was read of it last; nil before that.
+// copy returns the mirror with its reader and refs as last read; nil before
+// that.
 func (a *Agent) copy() (*upstream.Mirror, *upstream.Reader, *upstream.Table) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.mirror, a.reader, a.table
 }
 
-// Run follows the repository until ctx ends, which is how the end of the lease
-// is told. It returns early when the store says that the lease is another's.
+// Run follows the repository until ctx ends, which signals the end of the
+// lease. It returns early when the store reports that another replica has the
+// lease.
 func (a *Agent) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer a.close()
@@ -114,8 +117,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	return a.pacer.Run(ctx, pace.Steps{Pass: a.pass, SourcesChanged: a.sourcesChanged, Reconfigured: a.reconfigured})
 }
 
-// reconfigured reports whether the repository's row is another than the one
-// that upstream was last asked by.
+// reconfigured reports whether the repository's row differs from the one that
+// was last used to contact upstream.
 func (a *Agent) reconfigured(ctx context.Context) bool {
 	r, err := a.config.Store.Repository(ctx, a.config.RepositoryID)
 	if err != nil || a.generation == 0 || r.Generation == a.generation {
@@ -125,8 +128,8 @@ func (a *Agent) reconfigured(ctx context.Context) bool {
 	return true
 }
 
-// open finds what an earlier life left: while upstream is away the mirror
-// serves.
+// open loads what an earlier run left, so that the mirror serves while upstream
+// is unreachable.
 func (a *Agent) open(ctx context.Context) {
 	if r, err := a.config.Store.Repository(ctx, a.config.RepositoryID); err == nil {
 		a.health, a.host = r.Health, pace.HostOf(r.URL)
@@ -171,8 +174,8 @@ func (a *Agent) close() {
 	}
 }
 
-// lost reports whether an error means that the lease is another's.
+// lost reports whether an error means that another replica has the lease.
 func lost(err error) bool { return errcode.Is(err, errcode.Conflict) }
 
-// stopped reports whether an error only says that the work was interrupted.
+// stopped reports whether an error only means that the work was interrupted.
 func stopped(err error) bool { return errors.Is(err, context.Canceled) }

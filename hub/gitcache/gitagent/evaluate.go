@@ -16,14 +16,14 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// look is what a source's content depended on when it was last worked out.
+// look is what a source's content depended on when it was last evaluated.
 type look struct {
 	commit string
 	tree   string
-	probes []string // empty: at another commit, look again
+	probes []string // empty: evaluate again at another commit
 }
 
-// task is a source that must be worked out, at a commit or for an error.
+// task is a source that must be evaluated, at a commit or for an error.
 type task struct {
 	source record.Source
 	old    record.Head
@@ -31,8 +31,8 @@ type task struct {
 	err    error
 }
 
-// outcome is a task's end. Head is nil when the row is as it should be; again
-// is why the next pass must look again.
+// outcome is the result of a task. Head is nil when the stored row is right;
+// again is why the next pass must evaluate it again.
 type outcome struct {
 	task     task
 	head     *record.Head
@@ -41,9 +41,9 @@ type outcome struct {
 	again    error
 }
 
-// evaluate works out what each source points at and writes the heads that
-// changed. A source that no difference since its last look touches is passed
-// by, so a commit costs what it changes.
+// evaluate determines what each source points at and writes the heads that
+// changed. It skips a source that no difference since its last evaluation
+// touches, so a commit costs what it changes.
 func (a *Agent) evaluate(ctx context.Context, sources []record.Source) error {
 	if err := a.loadHeads(ctx); err != nil {
 		return err
@@ -68,7 +68,8 @@ type evaluation struct {
 	reader *upstream.Reader
 	table  *upstream.Table
 	known  map[string]bool // sources
-	// wait is whether content from elsewhere may be fetched in the background.
+	// wait is set when content of other repositories may be fetched in the
+	// background.
 	wait bool
 
 	mu      sync.Mutex
@@ -83,8 +84,8 @@ func (a *Agent) newEvaluation() *evaluation {
 		commits: map[string]upstream.Commit{}, changes: map[[2]string]*upstream.Change{}, builds: map[string]*build{}}
 }
 
-// due returns the sources that must be worked out: first those that have
-// content and may have got other, then the new ones.
+// due returns the sources that must be evaluated: first those whose existing
+// content may have changed, then the new ones.
 func (e *evaluation) due(ctx context.Context, sources []record.Source) ([]task, error) {
 	a := e.agent
 	var tasks []task
@@ -115,8 +116,8 @@ func rank(t task) int {
 	return 0
 }
 
-// same reports whether the content is the same at another commit, and moves
-// the look there.
+// same reports whether the content is the same at another commit, and moves the
+// look there.
 func (e *evaluation) same(ctx context.Context, last *look, commit string) (bool, error) {
 	if last.commit == commit {
 		return true, nil
@@ -129,7 +130,7 @@ func (e *evaluation) same(ctx context.Context, last *look, commit string) (bool,
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
-		return false, nil // the source says so
+		return false, nil // the source reports the error
 	}
 	change, ok := e.changes[[2]string{last.tree, c.Tree}]
 	if !ok {
@@ -161,9 +162,8 @@ func (e *evaluation) commit(ctx context.Context, id string) (upstream.Commit, er
 	return c, err
 }
 
-// run works the tasks out, as many at once as there are cores, and writes
-// heads as they come. New sources wait when somebody kicked: what services
-// already follow goes first.
+// run executes the tasks, as many at once as there are cores, and writes heads
+// as they come. After a kick, new sources wait: those with services come first.
 func (e *evaluation) run(ctx context.Context, tasks []task) error {
 	if len(tasks) == 0 {
 		return nil
@@ -215,7 +215,8 @@ func (e *evaluation) run(ctx context.Context, tasks []task) error {
 	return w.flush(ctx)
 }
 
-// maxWorkers bounds how many sources of one repository are worked out at once.
+// maxWorkers limits how many sources of one repository are evaluated
+// concurrently.
 const maxWorkers = 8
 
 func (e *evaluation) take(ctx context.Context, w *headWriter, o outcome) error {
@@ -266,8 +267,8 @@ func (e *evaluation) head(ctx context.Context, t task) outcome {
 	return o
 }
 
-// failed returns the row of a source that cannot be produced: it keeps its
-// content. Nil when it says so already.
+// failed returns the row of a source that cannot be used: it keeps its content.
+// Nil when the stored row is already right.
 func (a *Agent) failed(s record.Source, old record.Head, err error) *record.Head {
 	err = a.told(err)
 	text := errcode.Message(err)
@@ -284,24 +285,24 @@ func (a *Agent) failed(s record.Source, old record.Head, err error) *record.Head
 	return &head
 }
 
-// sameError compares what is wrong, which stands before the first semicolon,
-// and not the hints behind it: a new folder elsewhere is no news for a source
-// that looks for another.
+// sameError compares the parts of two errors before the first semicolon, and
+// ignores the hints after it: a new folder elsewhere must not change the error
+// of a source that names another.
 func sameError(a, b string) bool {
 	a, _, _ = strings.Cut(a, ";")
 	b, _, _ = strings.Cut(b, ";")
 	return a == b
 }
 
-// sourcesChanged evaluates new sources without asking upstream, when the last
-// listing covered their refs; else it asks for a pass. While upstream fails
-// they get what the mirror has, and why they have no more: it is not asked
-// sooner because they came.
+// sourcesChanged evaluates new sources without contacting upstream when the
+// last listing covered their refs; otherwise it requests a pass. While upstream
+// fails, they get the mirror's content and upstream's error: it is not
+// contacted sooner because of them.
 func (a *Agent) sourcesChanged(ctx context.Context) {
 	sources, err := a.config.Store.Sources(ctx, a.config.RepositoryID)
 	if err != nil {
 		a.config.Log.Warn("sources cannot be read", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
-		return // the next poll sees them
+		return // the next poll handles them
 	}
 	if err := a.heal(ctx); err != nil {
 		a.config.Log.Warn("mirror cannot be healed yet", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
@@ -320,7 +321,7 @@ func (a *Agent) sourcesChanged(ctx context.Context) {
 	}
 }
 
-// coversAll reports whether the last listing showed what sources name.
+// coversAll reports whether the last listing included the refs of all sources.
 func (a *Agent) coversAll(ctx context.Context, sources []record.Source) bool {
 	for _, p := range inUse(sources) {
 		if !a.covers(p) {
@@ -330,7 +331,7 @@ func (a *Agent) coversAll(ctx context.Context, sources []record.Source) bool {
 	return a.hasIDs(ctx, sources)
 }
 
-// hasIDs reports whether the mirror has the commits that sources name.
+// hasIDs reports whether the mirror has the commits of all sources.
 func (a *Agent) hasIDs(ctx context.Context, sources []record.Source) bool {
 	var ids []string
 	for _, s := range sources {
@@ -346,9 +347,9 @@ func (a *Agent) hasIDs(ctx context.Context, sources []record.Source) bool {
 	return err == nil && len(missing) == 0
 }
 
-// evaluateFromMirror gives sources that have no content yet what the mirror
-// has, while upstream cannot be read. Sources with content keep it: what the
-// mirror shows may be older than what another owner saw.
+// evaluateFromMirror gives sources without content the mirror's content while
+// upstream cannot be read. Sources with content keep it: the mirror may be
+// older than what another owner saw.
 func (a *Agent) evaluateFromMirror(ctx context.Context, sources []record.Source, cause error) error {
 	if err := a.loadHeads(ctx); err != nil {
 		return err

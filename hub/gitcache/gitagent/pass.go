@@ -12,14 +12,14 @@ import (
 	"github.com/axle-cd/axle/internal/tracing"
 )
 
-// pass lists refs, fetches when one moved, evaluates sources and records how
-// upstream is. An error with code Conflict means that the lease is gone.
+// pass lists refs, fetches when one moved, evaluates sources and records
+// upstream's health. An error with code Conflict means that the lease is lost.
 func (a *Agent) pass(ctx context.Context, urgent bool) (err error) {
 	ctx, span := tracing.Start(ctx, "look upstream")
 	span.Set("repository", a.config.RepositoryID)
 	defer func() { span.End(err) }()
 	began := a.config.Clock.Now()
-	a.said = context.Canceled // upstream, in this pass: nothing yet
+	a.said = context.Canceled // upstream has no result in this pass yet
 	if urgent {
 		a.retries.Lift()
 	}
@@ -71,7 +71,7 @@ func (a *Agent) pass(ctx context.Context, urgent bool) (err error) {
 	return err
 }
 
-// told is an error as people see it.
+// told converts an error for people.
 func (a *Agent) told(err error) error {
 	if a.server == nil {
 		return record.Told(err, nil)
@@ -79,26 +79,26 @@ func (a *Agent) told(err error) error {
 	return record.Told(err, a.server.Scrub)
 }
 
-// known reports whether a pass that the gate turned away has nothing new to
-// tell: a host that is away for long costs its repositories nothing.
+// known reports whether a pass that the gate refused has nothing new to record:
+// a host that is down for long must cost its repositories nothing.
 func (a *Agent) known(err error) bool {
 	return errors.Is(err, pace.ErrClosed) && a.health.State == record.Failed
 }
 
-// askUpstream reads upstream when the store lets it. What comes late says
-// nothing of upstream.
+// askUpstream reads upstream when the store allows it. A result that comes too
+// late says nothing about upstream.
 func (a *Agent) askUpstream(ctx context.Context, sources []record.Source) (fetched bool, late, err error) {
 	if late = a.start(ctx); late != nil {
 		return false, late, nil
 	}
 	fetched, err = a.read(ctx, sources)
-	// Counted from here, the gap holds where upstream measures it too: it saw
-	// this pass begin before now.
+	// Counted from here, the gap also holds as upstream measures it: for
+	// upstream this pass began before now.
 	a.pacer.Started()
 	return fetched, nil, err
 }
 
-// postpone tries a pass again soon that the store did not let begin.
+// postpone retries a pass soon that the store did not allow to begin.
 func (a *Agent) postpone(ctx context.Context, err error) error {
 	if !lost(err) && !stopped(err) && ctx.Err() == nil {
 		a.config.Log.Warn("pass cannot start", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
@@ -107,12 +107,12 @@ func (a *Agent) postpone(ctx context.Context, err error) error {
 	return err
 }
 
-// start asks the store for the right to begin and waits as long as it says.
+// start asks the store for permission to begin and waits as long as it says.
 func (a *Agent) start(ctx context.Context) error {
 	gap := a.config.Gap
 	if !a.begun {
-		// An earlier life was killed, perhaps: upstream saw its fetch begin a
-		// little later than it was recorded.
+		// An earlier run may have been killed: upstream saw its fetch begin a
+		// little later than was recorded.
 		gap += gap * 2 / 5
 	}
 	for {
@@ -130,7 +130,7 @@ func (a *Agent) start(ctx context.Context) error {
 	}
 }
 
-// recordHealth writes how upstream is, for people and for the repository's
+// recordHealth writes upstream's health, for people and for the repository's
 // status.
 func (a *Agent) recordHealth(ctx context.Context, err error) error {
 	now := a.config.Clock.Now()

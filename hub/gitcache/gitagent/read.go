@@ -11,7 +11,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// read brings the mirror up to date with upstream.
+// read updates the mirror from upstream.
 func (a *Agent) read(ctx context.Context, sources []record.Source) (fetched bool, err error) {
 	if err := a.connect(ctx); err != nil {
 		return false, err
@@ -23,7 +23,7 @@ func (a *Agent) read(ctx context.Context, sources []record.Source) (fetched bool
 		return false, err
 	}
 	if ask.headMoved(listing) {
-		// The default branch is another one now, which was not asked for.
+		// The default branch changed to one that was not listed.
 		ask.all = true
 		ask.prefixes = everything(sources, ask.table)
 		diff = ask.table.Compare()
@@ -37,28 +37,29 @@ func (a *Agent) read(ctx context.Context, sources []record.Source) (fetched bool
 		return false, err
 	}
 	if table != ask.table {
-		// A new mirror: all that was listed is new to it, and it is asked for
-		// whole the next time, which is at once.
+		// Everything that was listed is new to a new mirror; it is listed
+		// completely the next time, which is at once.
 		if !ask.all || ask.table.Len() > 0 {
 			return a.readAnew(ctx, sources, m, table)
 		}
 		table = ask.table
 	}
 	if ask.all && listing.Count == 0 && table.Len() > 0 {
-		// More likely a broken server than a repository that lost everything.
-		return false, errcode.New(errcode.Unavailable, "%s shows no branches and no tags any more; what is known stays in use", a.server.Location())
+		// This is more likely a broken server than a repository that lost
+		// everything.
+		return false, errcode.New(errcode.Unavailable, "%s lists no branches and no tags any more; what was fetched stays in use", a.server.Location())
 	}
 	return a.settle(ctx, sources, m, table, diff, listing, ask.all)
 }
 
-// list asks upstream for its refs, and remembers how that went for the gate.
+// list lists upstream's refs, and remembers the result for the gate.
 func (a *Agent) list(ctx context.Context, prefixes []string, see func(upstream.Ref) error) (upstream.Listing, error) {
 	l, err := a.server.List(ctx, prefixes, see)
 	a.said = err
 	return l, err
 }
 
-// readAnew lists everything for a mirror that was made a moment ago.
+// readAnew lists everything for a mirror that was just created.
 func (a *Agent) readAnew(ctx context.Context, sources []record.Source, m *upstream.Mirror, table *upstream.Table) (bool, error) {
 	prefixes := everything(sources, table)
 	diff := table.Compare()
@@ -73,7 +74,7 @@ func (a *Agent) readAnew(ctx context.Context, sources []record.Source, m *upstre
 	return a.settle(ctx, sources, m, table, diff, listing, true)
 }
 
-// settle fetches what a listing brought and makes it what sources see.
+// settle fetches what a listing needs and makes it visible to sources.
 func (a *Agent) settle(ctx context.Context, sources []record.Source, m *upstream.Mirror, table *upstream.Table, diff *upstream.Diff, l upstream.Listing, all bool) (bool, error) {
 	now := a.config.Clock.Now()
 	fetched, err := a.update(ctx, m, table, diff, l, sources)
@@ -90,7 +91,7 @@ func (a *Agent) settle(ctx context.Context, sources []record.Source, m *upstream
 	return fetched, a.replaced(ctx)
 }
 
-// question is what a listing asks for.
+// question is what a listing requests.
 type question struct {
 	all      bool
 	head     bool // some source follows the default branch
@@ -98,7 +99,7 @@ type question struct {
 	table    *upstream.Table
 }
 
-// question decides whether to ask for the refs in use or for all.
+// question decides whether to list the refs in use or all.
 func (a *Agent) question(sources []record.Source) question {
 	m, _, t := a.copy()
 	q := question{table: t, head: slices.ContainsFunc(sources, func(s record.Source) bool { return s.Ref == "HEAD" })}
@@ -113,14 +114,14 @@ func (a *Agent) question(sources []record.Source) question {
 	return q
 }
 
-// headMoved reports whether the default branch that sources follow is not what
-// was asked for.
+// headMoved reports whether the default branch that sources follow is not the
+// one that was listed.
 func (q question) headMoved(l upstream.Listing) bool {
 	return q.head && !q.all && l.Default != "" && l.Default != q.table.Default()
 }
 
-// everything are the prefixes of all branches and tags, and of other refs that
-// sources name.
+// everything returns the prefixes of all branches and tags, and of other refs
+// that sources name.
 func everything(sources []record.Source, t *upstream.Table) []string {
 	out := slices.Clone(upstream.AllPrefixes)
 	for _, p := range upstream.Prefixes(refsOf(sources), t.Default()) {
@@ -132,8 +133,8 @@ func everything(sources []record.Source, t *upstream.Table) []string {
 }
 
 // update fetches what the listing has and the mirror lacks, and sets its refs.
-// There is at most one fetch in a pass, so that the starts of two are as far
-// apart as the starts of passes.
+// There is at most one fetch in a pass, so that the starts of two fetches are
+// as far apart as the starts of passes.
 func (a *Agent) update(ctx context.Context, m *upstream.Mirror, t *upstream.Table, d *upstream.Diff, l upstream.Listing, sources []record.Source) (bool, error) {
 	wants, err := a.wants(ctx, m, t, d)
 	if err != nil {
@@ -157,7 +158,7 @@ func (a *Agent) update(ctx context.Context, m *upstream.Mirror, t *upstream.Tabl
 	case len(ids) > 0:
 		fetched = true
 		if err := a.fetch(ctx, m, ids[:1]); err != nil && ctx.Err() == nil {
-			a.idTried[ids[0]] = a.config.Clock.Now() // the source says so
+			a.idTried[ids[0]] = a.config.Clock.Now() // the source reports the error
 		}
 		if len(ids) > 1 {
 			a.pacer.Again()
@@ -180,7 +181,7 @@ func (a *Agent) update(ctx context.Context, m *upstream.Mirror, t *upstream.Tabl
 	return fetched, nil
 }
 
-// show makes a mirror and its refs what everybody sees.
+// show makes a mirror and its refs visible to readers.
 func (a *Agent) show(m *upstream.Mirror, t *upstream.Table) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -190,7 +191,7 @@ func (a *Agent) show(m *upstream.Mirror, t *upstream.Table) {
 	a.table = t
 }
 
-// wants returns the ids of a listing that the mirror lacks, each once.
+// wants returns the ids of a listing that the mirror lacks, without duplicates.
 func (a *Agent) wants(ctx context.Context, m *upstream.Mirror, t *upstream.Table, d *upstream.Diff) ([]string, error) {
 	ids := make([]string, 0, d.Changed.Len())
 	for _, id := range d.Changed.All() {
@@ -222,8 +223,8 @@ func (a *Agent) fetch(ctx context.Context, m *upstream.Mirror, ids []string) err
 	if err != nil {
 		return err
 	}
-	// The store learns of this start too: a slow listing must not bring two
-	// fetches of two owners, or two passes, closer together.
+	// Record this start too: a slow listing must not bring two fetches, of two
+	// owners or two passes, closer together.
 	if err := a.config.Store.StartFetch(ctx, a.config.RepositoryID, a.config.Epoch, 0); err != nil {
 		return err
 	}
@@ -249,10 +250,10 @@ func (a *Agent) fetch(ctx context.Context, m *upstream.Mirror, ids []string) err
 	return a.said
 }
 
-// watchEvery is how often the bytes of a running fetch are looked at.
+// watchEvery is how often the bytes of a running fetch are counted.
 const watchEvery = 250 * time.Millisecond
 
-// covers reports whether the last listing showed the refs under a prefix.
+// covers reports whether the last listing included the refs under a prefix.
 func (a *Agent) covers(prefix string) bool {
 	if a.listed != nil {
 		return slices.Contains(a.listed, prefix)

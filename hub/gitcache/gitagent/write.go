@@ -8,10 +8,10 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache/record"
 )
 
-// headWriter writes heads in batches, commits kept first.
+// headWriter writes heads in batches, after their commits are kept.
 type headWriter struct {
 	agent     *Agent
-	began     time.Time // of the oldest head that waits
+	began     time.Time // of the oldest waiting head
 	heads     []record.Head
 	artifacts []record.Artifact
 }
@@ -37,7 +37,7 @@ func (w *headWriter) flush(ctx context.Context) error {
 	a := w.agent
 	if err := a.write(ctx, w.heads, w.artifacts); err != nil {
 		for _, h := range w.heads {
-			delete(a.evaluated, h.SourceID) // look again
+			delete(a.evaluated, h.SourceID) // evaluate it again
 		}
 		return err
 	}
@@ -49,8 +49,8 @@ func (w *headWriter) flush(ctx context.Context) error {
 	return nil
 }
 
-// write keeps the commits and writes the rows: a commit that a row names can
-// no longer be lost to a force-push.
+// write keeps the commits and then writes the rows, so that a force-push cannot
+// remove a commit that a row names.
 func (a *Agent) write(ctx context.Context, heads []record.Head, artifacts []record.Artifact) error {
 	var commits []string
 	for _, x := range artifacts {
