@@ -234,7 +234,7 @@ func TestLFSFaults(t *testing.T) {
 		size  int
 		want  string
 	}{
-		"other bytes": {func(w *world) { _ = w.git.DamageLFS(repoName) }, 10, "sends other bytes"},
+		"other bytes": {func(w *world) { _ = w.git.DamageLFS(repoName) }, 10, "sends bytes that do not match"},
 		"missing":     {func(w *world) { _ = os.RemoveAll(filepath.Join(w.git.Path(repoName), "lfs")) }, 10, "object does not exist"},
 		"refused":     {func(w *world) { w.git.SetFault(repoName, gitserver.Fault{Only: gitserver.LFS, Status: 403}) }, 10, "credentials are refused"},
 		"not there":   {func(w *world) { w.git.SetFault(repoName, gitserver.Fault{Only: gitserver.LFS, Status: 404}) }, 10, "there is none"},

@@ -212,7 +212,7 @@ func TestSourceErrors(t *testing.T) {
 		files       []string
 		want        string
 	}{
-		"unknown ref":     {"mian", "apps", nil, `ref "mian" is no branch, tag or full commit id of the repository; branches there are: main`},
+		"unknown ref":     {"mian", "apps", nil, `ref "mian" is no branch, tag or full commit id of the repository; it has the branches: main`},
 		"short id":        {"abcdef1", "apps", nil, "is no branch, tag or full commit id"},
 		"expression":      {"main~1", "apps", nil, "is no branch, tag or full commit id"},
 		"ref with a dash": {"--upload-pack=x", "apps", nil, "is no branch"},
@@ -220,7 +220,7 @@ func TestSourceErrors(t *testing.T) {
 		"unknown commit":  {strings.Repeat("ab", 20), "apps", nil, "is not in the repository"},
 		"unknown folder":  {"main", "apps/wbe", nil, `folder "apps/wbe" does not exist or is empty; folders in "apps": api, web`},
 		"unknown parent":  {"main", "aps/x/y", nil, `folders in the root:`},
-		"a file":          {"main", "file", nil, `"file" is a file; give the folder it lies in`},
+		"a file":          {"main", "file", nil, `"file" is a file; give the folder that contains it`},
 		"missing file":    {"main", "apps", []string{"values.yaml"}, `file "values.yaml" does not exist`},
 		"case clash":      {"main", "clash", nil, "differs from \"A\" in case only"},
 		"absolute link":   {"main", "abs", nil, "absolute"},

@@ -36,7 +36,7 @@ func TestLifeOfRefs(t *testing.T) {
 	}{
 		"force-push": {ref: "main", change: func(w *world) { w.set("refs/heads/main", w.orphan(put("new"))); w.collect() }, text: "new"},
 		"deleted branch": {ref: "gone", before: func(w *world) { w.commit("gone", put("old")) },
-			change: func(w *world) { w.unset("refs/heads/gone"); w.collect() }, says: `ref "gone" is no branch, tag or full commit id of the repository; branches there are: main; its default branch is main`},
+			change: func(w *world) { w.unset("refs/heads/gone"); w.collect() }, says: `ref "gone" is no branch, tag or full commit id of the repository; it has the branches: main; its default branch is main`},
 		"branch that comes back": {ref: "gone", before: func(w *world) { w.commit("gone", put("old")) },
 			change: func(w *world) {
 				w.unset("refs/heads/gone")

@@ -29,28 +29,29 @@ import (
 )
 
 const (
-	// folder is where it works in a mirror; upstream removes it when a mirror is
-	// opened.
+	// folder is its working folder in a mirror; upstream removes it when a
+	// mirror is opened.
 	folder = "repack"
-	// cruftFor is how long objects stay that no ref reaches any more.
+	// cruftFor is how long unreachable objects are kept.
 	cruftFor = "2.weeks.ago"
 )
 
-// endings of a pack's files in the order in which they come. A pack without its
-// index is an unfinished one to git, so that comes last and goes first.
+// endings are the suffixes of a pack's files in the order in which they are
+// created. Git treats a pack without its index as unfinished, so the index is
+// created last and removed first.
 var (
 	endings = []string{".rev", ".bitmap", ".mtimes", ".pack", ".idx"}
 	going   = []string{".idx", ".pack", ".mtimes", ".bitmap", ".rev"}
 )
 
-// Repacker packs one mirror. The zero value is ready; one goroutine calls it.
+// Repacker repacks one mirror. The zero value is ready; one goroutine uses it.
 type Repacker struct{ run *run }
 
-// run is one time.
+// run is one repack.
 type run struct {
 	mirror *upstream.Mirror
 	dir    string
-	// tips are what refs named at its beginning, old the packs of then.
+	// tips are what refs pointed at when it began, old the packs of that time.
 	tips, old []string
 	cancel    context.CancelFunc
 	done      chan struct{}
@@ -58,8 +59,9 @@ type run struct {
 	err       error
 }
 
-// Begin starts packing, unless it is under way. Not while the mirror is fetched
-// into, which it may be afterwards. It ends with the context; Close waits.
+// Begin starts a repack, unless one is running. Do not call it during a fetch;
+// a fetch may start afterwards. The repack ends with the context; Close waits
+// for it.
 func (r *Repacker) Begin(ctx context.Context, m *upstream.Mirror) error {
 	if r.run != nil {
 		return nil
@@ -77,8 +79,8 @@ func (r *Repacker) Begin(ctx context.Context, m *upstream.Mirror) error {
 	return nil
 }
 
-// Tidy takes over what was packed; while it is being packed it does nothing, and
-// else it is Mirror.Tidy. It is called between fetches.
+// Tidy installs the packs of a finished repack; during a repack it does
+// nothing, and without one it is Mirror.Tidy. It is called between fetches.
 func (r *Repacker) Tidy(ctx context.Context, m *upstream.Mirror) error {
 	if r.run == nil {
 		return m.Tidy(ctx)
@@ -93,18 +95,18 @@ func (r *Repacker) Tidy(ctx context.Context, m *upstream.Mirror) error {
 	one := r.run
 	r.Close()
 	if one.mirror != m {
-		return nil // it was made anew
+		return nil // the mirror was created again
 	}
 	return one.takeOver(ctx)
 }
 
-// Whole packs at once and waits.
+// Whole repacks at once and waits.
 func (r *Repacker) Whole(ctx context.Context, m *upstream.Mirror) error {
 	r.Close()
 	return Now(ctx, m)
 }
 
-// Close ends what is under way and waits for it.
+// Close ends a running repack and waits for it.
 func (r *Repacker) Close() {
 	if r.run != nil {
 		r.run.cancel()
@@ -113,7 +115,7 @@ func (r *Repacker) Close() {
 	}
 }
 
-// Now packs a mirror that nobody fetches into.
+// Now repacks a mirror that is not being fetched into.
 func Now(ctx context.Context, m *upstream.Mirror) error {
 	one, err := begin(ctx, m)
 	if err != nil {
@@ -125,7 +127,7 @@ func Now(ctx context.Context, m *upstream.Mirror) error {
 	return one.takeOver(ctx)
 }
 
-// begin makes the folder: a repository with the refs and packs of now.
+// begin creates the folder: a repository with the current refs and packs.
 func begin(ctx context.Context, m *upstream.Mirror) (*run, error) {
 	one := &run{mirror: m, dir: filepath.Join(m.Dir(), folder), done: make(chan struct{})}
 	if err := errors.Join(m.PackRefs(ctx), os.RemoveAll(one.dir)); err != nil {
@@ -163,7 +165,7 @@ func (one *run) snapshot(refs string) error {
 			return err
 		}
 	}
-	// Single objects are the mirror's.
+	// Loose objects are the mirror's.
 	return errors.Join(os.WriteFile(filepath.Join(one.dir, "packed-refs"), []byte(refs), 0o644),
 		os.WriteFile(filepath.Join(one.dir, "objects/info/alternates"), []byte("../../objects\n"), 0o644))
 }
@@ -189,8 +191,8 @@ func (one *run) pack(ctx context.Context) ([]string, error) {
 	return append(keep, packNames(cruft)...), err
 }
 
-// takeOver makes the mirror's packs those that were packed, with what its refs
-// reach since.
+// takeOver replaces the mirror's packs with the new ones and a pack of what its
+// refs reach since.
 func (one *run) takeOver(ctx context.Context) error {
 	m := one.mirror
 	if one.err != nil {
@@ -213,7 +215,8 @@ func (one *run) takeOver(ctx context.Context) error {
 	}
 	keep := one.packs
 	if fresh {
-		// It may be in the old packs alone, as what no ref reached.
+		// An object may be only in the old packs, because no ref reached it
+		// before.
 		more, err := m.GitIn(ctx, m.Dir(), since.String(), "pack-objects", "-q", "--revs", "--non-empty", "--delta-base-offset", "objects/pack/pack")
 		if err != nil {
 			return err
@@ -229,7 +232,7 @@ func (one *run) swap(ctx context.Context, keep []string) error {
 		err := eachFile(p, endings, func(f string) error {
 			err := os.Link(filepath.Join(one.dir, f), filepath.Join(to, f))
 			if errors.Is(err, fs.ErrExist) {
-				return nil // packs are named by what is in them
+				return nil // packs are named by their content
 			}
 			return err
 		})
@@ -237,7 +240,8 @@ func (one *run) swap(ctx context.Context, keep []string) error {
 			return err
 		}
 	}
-	// The index over all packs names those that go, so it goes first.
+	// The index over all packs names those that are removed, so it is removed
+	// first.
 	if err := os.Remove(filepath.Join(to, "objects/pack/multi-pack-index")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -252,7 +256,7 @@ func (one *run) swap(ctx context.Context, keep []string) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// eachFile does something with each of a pack's files that there is.
+// eachFile calls do for each existing file of a pack.
 func eachFile(pack string, order []string, do func(file string) error) error {
 	for _, ending := range order {
 		err := do(filepath.Join("objects/pack", strings.TrimSuffix(pack, ".pack")+ending))
@@ -263,7 +267,7 @@ func eachFile(pack string, order []string, do func(file string) error) error {
 	return nil
 }
 
-// tips are the objects that refs name, sorted, each once.
+// tips returns the objects that refs point at, sorted, without duplicates.
 func tips(refs string) []string {
 	var list []string
 	for line := range strings.Lines(refs) {
@@ -274,7 +278,8 @@ func tips(refs string) []string {
 	return slices.Compact(list)
 }
 
-// packNames are the file names of the packs whose hashes pack-objects printed.
+// packNames returns the file names of the packs whose hashes pack-objects
+// printed.
 func packNames(out string) []string {
 	var names []string
 	for hash := range strings.FieldsSeq(out) {
