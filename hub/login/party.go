@@ -151,7 +151,7 @@ func stays(r *http.Request, via []*http.Request) error {
 // bounded limits how much of an answer is read.
 type bounded struct{ http.RoundTripper }
 
-// RoundTrip is http.RoundTripper.
+// RoundTrip implements http.RoundTripper.
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := b.RoundTripper.RoundTrip(r)
 	if err == nil {

@@ -45,16 +45,16 @@ type keyUser struct {
 	rows        []identity.Passkey
 }
 
-// WebAuthnID is webauthn.User.
+// WebAuthnID implements webauthn.User.
 func (u *keyUser) WebAuthnID() []byte { return []byte(u.id) }
 
-// WebAuthnName is webauthn.User.
+// WebAuthnName implements webauthn.User.
 func (u *keyUser) WebAuthnName() string { return u.name }
 
-// WebAuthnDisplayName is webauthn.User.
+// WebAuthnDisplayName implements webauthn.User.
 func (u *keyUser) WebAuthnDisplayName() string { return u.name }
 
-// WebAuthnCredentials is webauthn.User.
+// WebAuthnCredentials implements webauthn.User.
 func (u *keyUser) WebAuthnCredentials() []webauthn.Credential { return u.credentials }
 
 func (s *Server) keyUser(ctx context.Context, id, name string) (*keyUser, error) {

@@ -21,7 +21,7 @@ func New(rows *store.Store, services *fleet.Fleet, cache *gitcache.Cache, c cloc
 	return &preview.Previews{Store: rows, Writer: rows, Fleet: Fleet{services}, Sources: Sources{cache, rows.Source}, Clock: c}
 }
 
-// Sources is preview.Sources.
+// Sources implements preview.Sources.
 type Sources struct {
 	Cache *gitcache.Cache
 	// Source is NotFound when nobody follows it any more.
@@ -35,20 +35,20 @@ type Fleet struct{ *fleet.Fleet }
 
 var _ preview.Fleet = Fleet{}
 
-// Declared is preview.Fleet.
+// Declared implements preview.Fleet.
 func (f Fleet) Declared(ctx context.Context, ref fleet.Ref) (fleet.Service, error) {
 	s, _, err := f.Fleet.Declared(ctx, ref)
 	return s, err
 }
 
-// SpecAt is preview.Fleet.
+// SpecAt implements preview.Fleet.
 func (f Fleet) SpecAt(ctx context.Context, now fleet.AgentSpec, revision int64) (fleet.AgentSpec, error) {
 	return fleet.SpecAt(ctx, f.Fleet, now, revision)
 }
 
 var fullCommit = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 
-// ResolveAt is preview.Sources.
+// ResolveAt implements preview.Sources.
 func (s Sources) ResolveAt(ctx context.Context, sourceID, ref string, refresh bool) (fleet.Content, error) {
 	source, err := s.Source(ctx, sourceID)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s Sources) refresh(ctx context.Context, source gitcache.Source) error {
 	return s.Cache.RefreshAndWait(ctx, source.RepositoryID, commit)
 }
 
-// RepositoryID is preview.Sources.
+// RepositoryID implements preview.Sources.
 func (s Sources) RepositoryID(ctx context.Context, name string) (string, error) {
 	r, err := s.Cache.FindRepository(ctx, name, "")
 	return r.ID, err

@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-// MaxIn bounds the ids of one IN list.
+// MaxIn limits the ids of one IN list.
 const MaxIn = 500
 
 // Scan reads the columns of a row.
@@ -29,7 +29,7 @@ type Scan = func(into ...any) error
 type DB interface {
 	// Exec returns how many rows it changed.
 	Exec(ctx context.Context, statement string, args ...any) (int64, error)
-	// Each calls take for each row, which must not use the database: the
+	// Each calls take for each row. take must not use the database: the
 	// connection is busy until the last row was read.
 	Each(ctx context.Context, statement string, args []any, take func(Scan) error) error
 }
@@ -94,7 +94,7 @@ func Chunks[S ~string](ids []S, fn func(args []any) error) error {
 	return nil
 }
 
-// JSON returns v as text. The types that are stored always encode.
+// JSON returns v as text. The stored types always encode.
 func JSON(v any) (string, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -114,8 +114,8 @@ func FromJSON(text string, v any) error {
 	return nil
 }
 
-// List is a list's JSON, empty for an empty list: almost all services have one
-// source at their root and pay nothing for lists.
+// List returns a list's JSON, empty for an empty list: almost all services have
+// one source at their root and need no list.
 func List[T any](list []T) (string, error) {
 	if len(list) == 0 {
 		return "", nil
