@@ -23,31 +23,31 @@ import (
 const (
 	// Up: a replica of this hub holds a connection.
 	Up = "Up"
-	// Down: the agent keeps a tunnel and none is there.
+	// Down: the agent keeps a tunnel, but there is none now.
 	Down = "Down"
-	// Off: the agent was told to keep none, and says so.
+	// Off: the agent was configured to keep none, and says so.
 	Off = "Off"
 )
 
-// ErrNone is Unavailable: the cluster has no tunnel to any replica now. Whoever
-// asked knows the cluster's name.
+// ErrNone is Unavailable: the cluster has no tunnel to any replica now. The
+// caller knows the cluster's name.
 var ErrNone = errcode.New(errcode.Unavailable, "the cluster has no tunnel to this hub now; see that its agent runs and may open WebSockets to the hub: axle-agent doctor")
 
-// An agent that was cut off is back within seconds, and so are all when a hub
-// has just started: who asks within backWithin is told to come again. Clients of
-// Kubernetes then try ten times before they give up, so that of a cluster that
-// stays away nobody is told to.
+// An agent that was cut off is back within seconds, and so are all agents when
+// a hub has just started: requests within backWithin are told to retry.
+// Kubernetes clients then retry ten times before they give up, so for a cluster
+// that stays away, later requests are not told to retry.
 const (
 	backWithin = 30 * time.Second
 	retryNone  = 5 * time.Second
 )
 
-// Tunnels are the tunnels of all clusters, as this replica sees them.
+// Tunnels holds the tunnels of all clusters, as this replica sees them.
 type Tunnels struct {
 	Config
 	transport *http.Transport
 	accepts   *rate.Limiter
-	probes    chan struct{} // one place for each that is held
+	probes    chan struct{} // one slot for each held probe
 	metrics   *metrics
 	hints     *hints
 	peers     *peers
@@ -58,12 +58,12 @@ type Tunnels struct {
 	mu       sync.Mutex
 	stopping bool
 	current  map[string]*connection // by cluster
-	old      map[*connection]bool   // that only end their streams
+	old      map[*connection]bool   // that only finish their streams
 	since    map[string]state       // of clusters whose tunnel was here
 	streams  map[*flow]bool
 }
 
-// state is when a cluster's tunnel came or went, or its agent said that it
+// state is when a cluster's tunnel came or went, or its agent reported that it
 // keeps none.
 type state struct {
 	State string `json:"state"`
@@ -71,7 +71,7 @@ type state struct {
 	At int64 `json:"at"`
 }
 
-// New returns Tunnels that hold nothing yet.
+// New returns Tunnels without connections.
 func New(c Config) (*Tunnels, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -87,8 +87,8 @@ func New(c Config) (*Tunnels, error) {
 	return t, nil
 }
 
-// Run looks after the connections until the context ends, and then lets the
-// agents dial another replica and closes them.
+// Run maintains the connections until the context ends, then makes the agents
+// dial another replica and closes them.
 func (t *Tunnels) Run(ctx context.Context) error {
 	err := lifecycle.Run(ctx,
 		lifecycle.Part{Name: "connections", Run: t.sweep},
@@ -98,14 +98,15 @@ func (t *Tunnels) Run(ctx context.Context) error {
 	return err
 }
 
-// The end of a replica: farewell is how long telling all agents may take, and
-// drain how long requests under way get, within what the whole hub has.
+// The stop of a replica: farewell is how long notifying all agents may take,
+// and drain how long running requests get, within the time limit of the whole
+// hub.
 const (
 	farewell = 2 * time.Second
 	drain    = 5 * time.Second
 )
 
-// stop lets the agents dial another replica and requests under way end, and
+// stop makes the agents dial another replica, lets running requests finish, and
 // then closes everything.
 func (t *Tunnels) stop(ctx context.Context) {
 	t.mu.Lock()
@@ -114,7 +115,7 @@ func (t *Tunnels) stop(ctx context.Context) {
 	end := time.Now().Add(t.Drain)
 	t.sayGoodbye(ctx)
 	for time.Now().Before(end) && t.busy() {
-		// Nothing wakes it: a stream tells nobody of its end.
+		// It polls, because a stream does not signal its end.
 		<-time.After(50 * time.Millisecond)
 	}
 	t.mu.Lock()
