@@ -135,7 +135,7 @@ func TestDeclaredProvidersThatAreRefused(t *testing.T) {
 		"no name":           {"providers: [{issuer: 'https://id.example.com', clientId: axle}]", "providers[0]"},
 		"plain http":        {"providers: [{name: a, issuer: 'http://id.example.com', clientId: axle}]", "not https"},
 		"no client":         {"providers: [{name: a, issuer: 'https://id.example.com'}]", "client id"},
-		"twice":             {"providers: [{" + good + "}, {" + good + "}]", "two called a"},
+		"twice":             {"providers: [{" + good + "}, {" + good + "}]", "the name a is used twice"},
 		"secret is missing": {"providers: [{" + good + ", clientSecretFile: none}]", "clientSecretFile"},
 		"secret is empty":   {"providers: [{" + good + ", clientSecretFile: empty}]", "is empty"},
 		"secret is large":   {"providers: [{" + good + ", clientSecretFile: large}]", "larger than"},

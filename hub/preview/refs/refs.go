@@ -16,7 +16,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// New returns previews of a hub.
+// New returns the previews of a hub.
 func New(rows *store.Store, services *fleet.Fleet, cache *gitcache.Cache, c clock.Clock) *preview.Previews {
 	return &preview.Previews{Store: rows, Writer: rows, Fleet: Fleet{services}, Sources: Sources{cache, rows.Source}, Clock: c}
 }
@@ -24,13 +24,13 @@ func New(rows *store.Store, services *fleet.Fleet, cache *gitcache.Cache, c cloc
 // Sources implements preview.Sources.
 type Sources struct {
 	Cache *gitcache.Cache
-	// Source is NotFound when nobody follows it any more.
+	// Source returns NotFound when no service follows it any more.
 	Source func(ctx context.Context, id string) (gitcache.Source, error)
 }
 
 var _ preview.Sources = Sources{}
 
-// Fleet is the fleet as previews see it.
+// Fleet is the view of the fleet for previews.
 type Fleet struct{ *fleet.Fleet }
 
 var _ preview.Fleet = Fleet{}
