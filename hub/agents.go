@@ -128,8 +128,7 @@ func (h *Hub) newAgents() (*agents, error) {
 	return &agents{Engine: engine, packages: kept, store: h.store}, nil
 }
 
-// StartUpgrade rolls out a version of the agent; an empty version is this hub's
-// own.
+// StartUpgrade rolls out a version of the agent; an empty version is this hub's own.
 func (a *agents) StartUpgrade(ctx context.Context, by, version, image string, plan fanout.Plan) (fanout.Rollout, error) {
 	d, data, err := agentPackage()
 	if err != nil {
@@ -158,8 +157,7 @@ func (h *Hub) upgradeAgents(ctx context.Context) error {
 	return h.agents.Run(ctx)
 }
 
-// beginUpgrade retries until it is known that no upgrade has to start, or it
-// started.
+// beginUpgrade retries until it is known that no upgrade has to start, or it started.
 func (h *Hub) beginUpgrade(ctx context.Context) bool {
 	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
 	for {

@@ -16,8 +16,7 @@ const (
 	behindEvery = 2 * time.Second
 	// behindAfter is the age of its view at which a replica asks others.
 	behindAfter = 10 * time.Second
-	// freshWithin is the age of another's view that shows that the database
-	// works.
+	// freshWithin is the age of another's view that shows that the database works.
 	freshWithin = 5 * time.Second
 	// behindCall limits one request.
 	behindCall = 2 * time.Second

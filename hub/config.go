@@ -45,8 +45,7 @@ type Config struct {
 	// MetricsListen is a separate address for /metrics.
 	MetricsListen string
 	// KeyFile holds the hub's key, which seals secrets in the database; all
-	// replicas share it. Empty is a file in DataDir, created at the first
-	// start.
+	// replicas share it. Empty is a file in DataDir, created at the first start.
 	KeyFile string
 	// ConfigBackends is a file that declares backends for values; empty uses
 	// only the built-in one.
@@ -65,8 +64,7 @@ type Config struct {
 
 	// TLSCert and TLSKey are PEM files, read again when they change.
 	TLSCert, TLSKey string
-	// DevCA creates a small certificate authority in DataDir and serves with
-	// it.
+	// DevCA creates a small certificate authority in DataDir and serves with it.
 	DevCA bool
 	// InsecureHTTP allows plain HTTP on an address that others can reach.
 	InsecureHTTP bool
@@ -103,9 +101,8 @@ type Config struct {
 	// file with the bearer token for the URL.
 	AuditExport, AuditExportToken string
 
-	// TraceEndpoint is the base URL of an OpenTelemetry collector with OTLP
-	// over HTTP; empty sends no traces. TraceRatio is the share of traces to
-	// keep.
+	// TraceEndpoint is the base URL of an OpenTelemetry collector with OTLP over
+	// HTTP; empty sends no traces. TraceRatio is the share of traces to keep.
 	TraceEndpoint string
 	TraceRatio    float64
 
@@ -210,9 +207,8 @@ func checkURL(name, text string) error {
 	return nil
 }
 
-// isLoopback reports whether only this machine can reach a listen address. The
-// only accepted name is localhost, because others may resolve differently
-// tomorrow.
+// isLoopback reports whether only this machine can reach a listen address. The only
+// accepted name is localhost, because others may resolve differently tomorrow.
 func isLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

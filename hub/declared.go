@@ -55,10 +55,9 @@ type providerKeeper interface {
 	DeclareProvider(ctx context.Context, by identity.Principal, p identity.Provider, secret string) (bool, error)
 }
 
-// declared keeps the login providers equal to a file, for hubs that are
-// installed from Git without manual steps. Each replica does so, and changes
-// nothing that already equals its file; a provider that was removed from the
-// file stays.
+// declared keeps the login providers equal to a file, for hubs that are installed
+// from Git without manual steps. Each replica does so, and changes nothing that
+// already equals its file; a provider that was removed from the file stays.
 type declared struct {
 	path     string
 	identity providerKeeper
@@ -69,9 +68,8 @@ type declared struct {
 	done [sha256.Size]byte
 }
 
-// newDeclared returns nil without a file, and refuses an invalid one: a hub
-// that starts without its login provider would otherwise only be noticed by
-// users.
+// newDeclared returns nil without a file, and refuses an invalid one: a hub that
+// starts without its login provider would otherwise only be noticed by users.
 func newDeclared(path string, keeper providerKeeper, c clock.Clock, log *slog.Logger) (*declared, error) {
 	if path == "" {
 		return nil, nil

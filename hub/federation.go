@@ -12,9 +12,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// newIssuers creates the client for issuers' keys. It follows the same address
-// rules as sources: no name leads into the hub's own network unless that is
-// allowed.
+// newIssuers creates the client for issuers' keys. It follows the same address rules
+// as sources: no name leads into the hub's own network unless that is allowed.
 func (h *Hub) newIssuers() (*federation.Issuers, error) {
 	dialer := &upstream.Dialer{Allow: h.config.AllowUpstreamCIDRs}
 	return federation.New(federation.Config{

@@ -128,10 +128,9 @@ func (c Config) storeConfig() store.Config {
 	return store.Config{DatabaseURL: c.DatabaseURL, DataDir: c.DataDir, KeyFile: c.KeyFile, Clock: c.Clock, Log: c.Log}
 }
 
-// makeParts creates the domain parts, each with the few others that it knows,
-// and the feed that updates their indexes. Subscribers see a change in the
-// order in which they subscribe, so a part subscribes before those that read
-// its index.
+// makeParts creates the domain parts, each with the few others that it knows, and
+// the feed that updates their indexes. Subscribers see a change in the order in
+// which they subscribe, so a part subscribes before those that read its index.
 func (h *Hub) makeParts(ctx context.Context) (err error) {
 	c := h.config
 	h.registry = prometheus.NewRegistry()
@@ -192,8 +191,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	return nil
 }
 
-// makeFleet creates the fleet, and the follower that moves services to new
-// heads.
+// makeFleet creates the fleet, and the follower that moves services to new heads.
 func makeFleet(h *Hub, key []byte) (err error) {
 	c, from := h.config, sources{h.cache, h.store}
 	h.fleet, err = fleet.New(fleet.Config{

@@ -19,8 +19,7 @@ func (h *Hub) newProxy() (*authproxy.Proxy, error) {
 }
 
 // clustersOrigin prevents a host that serves clusters' APIs from serving
-// anything else but the probes: its pages would otherwise have the hub's
-// origin.
+// anything else but the probes: its pages would otherwise have the hub's origin.
 func (h *Hub) clustersOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h.proxy.OwnHost(r) && r.URL.Path != "/healthz" && r.URL.Path != "/readyz" {

@@ -23,8 +23,7 @@ import (
 )
 
 const (
-	// tellEvery is how late other replicas learn of a poll; freshness is in
-	// minutes.
+	// tellEvery is how late other replicas learn of a poll; freshness is in minutes.
 	tellEvery = 10 * time.Second
 	// headsLease is held by the replica that processes moved heads.
 	headsLease = "heads"

@@ -31,8 +31,7 @@ const (
 	// off. Agents limit their own tables.
 	headerTable = 512
 	// frameBytes is the most that an answer puts into one HTTP/2 frame, because
-	// the connection keeps a buffer of its largest frame for as long as it
-	// lives.
+	// the connection keeps a buffer of its largest frame for as long as it lives.
 	frameBytes = 4 << 10
 	// drainTimeout is how long requests in flight get when the hub stops;
 	// together with the rest of the stop it is below 10 s.

@@ -43,8 +43,7 @@ func newSetup(dir string, identity setupIdentity, c clock.Clock, log *slog.Logge
 	return &setup{filepath.Join(dir, setupTokenFile), identity, c, log, make(chan struct{}, 1)}
 }
 
-// prepare writes or removes the file and reports whether setup is still to be
-// done.
+// prepare writes or removes the file and reports whether setup is still to be done.
 func (s *setup) prepare(ctx context.Context) (bool, error) {
 	present, err := os.ReadFile(s.path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -86,8 +85,7 @@ func (s *setup) Apply(_ context.Context, rows []event.Row) error {
 	return nil
 }
 
-// Run removes the file once it is no longer needed. After that it has nothing
-// to do.
+// Run removes the file once it is no longer needed. After that it has nothing to do.
 func (s *setup) Run(ctx context.Context) error {
 	for {
 		if _, err := os.Stat(s.path); errors.Is(err, os.ErrNotExist) {

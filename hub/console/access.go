@@ -23,8 +23,7 @@ const (
 	seenHeader     = "Axle-Seen"
 	positionHeader = "Axle-Position"
 	retryHeader    = "Retry-After"
-	// callTimeout limits every call, fetchTimeout those that wait for an
-	// upstream.
+	// callTimeout limits every call, fetchTimeout those that wait for an upstream.
 	callTimeout  = time.Minute
 	fetchTimeout = 6 * time.Minute
 )
@@ -220,8 +219,7 @@ func (s *Server) catchUp(ctx context.Context, bearer, header string) error {
 	})
 }
 
-// outward turns any error into one that a client may see, and logs internal
-// errors.
+// outward turns any error into one that a client may see, and logs internal errors.
 func (s *Server) outward(ctx context.Context, procedure string, err error) error {
 	var done *connect.Error
 	if errors.As(err, &done) {

@@ -135,8 +135,7 @@ func (s *recorder) WrapStreamingHandler(next connect.StreamingHandlerFunc) conne
 	}
 }
 
-// look reads the object that the call is about to change; it runs inside of
-// admit.
+// look reads the object that the call is about to change; it runs inside of admit.
 func (s *recorder) look(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
 		r, ok := ctx.Value(recordedKey{}).(*recorded)
@@ -234,8 +233,7 @@ func (s *recorder) record(ctx context.Context, r *recorded, request, answer prot
 	s.keep(ctx, out)
 }
 
-// keep waits a while for the record to become durable, and then leaves it to
-// the log.
+// keep waits a while for the record to become durable, and then leaves it to the log.
 func (s *recorder) keep(ctx context.Context, out audit.Record) {
 	if out.Result != audit.ResultOK {
 		s.Audit.Add(ctx, out)
@@ -272,7 +270,6 @@ func connectMessage(err error) string {
 	return errcode.Message(err)
 }
 
-// object is what a call is about.
 type object struct{ kind, cluster, name string }
 
 // fullName is CLUSTER/NAME for what lies on a cluster.
@@ -283,8 +280,7 @@ func (o object) fullName() string {
 	return o.name
 }
 
-// kinds holds the nouns of the API services whose name is not the noun's
-// plural.
+// kinds holds the nouns of the API services whose name is not the noun's plural.
 var kinds = map[string]string{
 	"Repositories": "repository", "Federation": "trust", "ServiceAccounts": "service_account", "Hub": "hub", "Agents": "agents",
 	"Outputs": "outputs", "Audit": "audit", "Access": "access",

@@ -51,7 +51,6 @@ func (s *Server) place(ctx context.Context, p *hubv1.Place) (scope identity.Scop
 	return scope, identity.LevelHub, "", "", nil
 }
 
-// wanted parses the binding that a request describes.
 func (s *bindings) wanted(ctx context.Context, kind, subject string, actions []string, p *hubv1.Place) (identity.NewBinding, error) {
 	_, level, id, name, err := s.place(ctx, p)
 	if err != nil {

@@ -84,7 +84,6 @@ func ofUsedCluster(ctx context.Context, s *Server, action identity.Action, messa
 	return one(s.clusterNeed(ctx, action, message.(interface{ GetCluster() string }).GetCluster()))
 }
 
-// query builds the path of a read.
 func (s *clusterAPI) query(ctx context.Context, source string, o *hubv1.ClusterObjects, name string, values url.Values) (ClusterQuery, error) {
 	if o.GetVersion() == "" || o.GetResource() == "" {
 		return ClusterQuery{}, errcode.New(errcode.Invalid, "name the version and the resource, as v1 and pods")

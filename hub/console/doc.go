@@ -2,24 +2,19 @@
 // api/hub/v1 by Connect, so that gRPC, gRPC-Web and JSON over POST all work.
 //
 // It translates messages into calls of the domain parts and back, and has no
-// rules of its own. Every call passes one interceptor, which does the following
-// in this order:
+// rules of its own. Every call passes one interceptor, which in this order:
 //
-//   - It limits the call's time: 60 s, or 6 min where the caller waits for a
-//     fetch.
-//   - It waits until this replica is as new as the position that the caller has
-//     seen: at most 2 s, and only for known tokens; other callers are told to
-//     retry.
-//   - It authenticates the caller and asks identity whether the call is
-//     allowed.
-//   - It writes the position of the change into the answer.
+//   - limits its time: 60 s, or 6 min where the caller waits for a fetch;
+//   - waits until this replica is as new as the caller has seen: at most 2 s,
+//     and only for known tokens; other callers are told to retry;
+//   - authenticates the caller and asks identity whether the call is allowed;
+//   - writes the position of the change into the answer.
 //
-// A position that a person sends never begins a new incarnation.
-//
-// access.go lists the action of each call, and where.go how its object is
-// found. A call that is missing in access.go is refused, and one that is
-// missing in where.go is about the whole hub, so a new call cannot be open by
-// mistake. Lists ask for the caller's reach (sight). Callers see only the
-// messages of coded errors; any other error is logged once, here, and the
-// caller gets "internal error".
+// A position that a person sends never begins a new incarnation. access.go
+// lists the action of each call, and where.go how its object is found. A call
+// that is missing in access.go is refused, and one that is missing in where.go
+// is about the whole hub, so a new call cannot be open by mistake. Lists ask
+// for the caller's reach (sight). Callers see only the messages of coded
+// errors; any other error is logged once, here, and the caller gets "internal
+// error".
 package console

@@ -187,7 +187,6 @@ func (s *providers) Create(ctx context.Context, r *connect.Request[hubv1.CreateP
 	return connect.NewResponse(s.provider(made)), nil
 }
 
-// providerFields are the fields that Update may set.
 var providerFields = map[string]func(p *identity.Provider, m *hubv1.Provider){
 	"title":            func(p *identity.Provider, m *hubv1.Provider) { p.Title = m.GetTitle() },
 	"client_id":        func(p *identity.Provider, m *hubv1.Provider) { p.ClientID = m.GetClientId() },

@@ -88,9 +88,8 @@ func ofService(ctx context.Context, s *Server, action identity.Action, message a
 }
 
 // ofNewCluster requires the create action in the project; a new token for an
-// existing cluster requires changing that cluster. Cluster names are unique in
-// the hub, so the answer must reveal that a name is taken, but it reveals
-// nothing else.
+// existing cluster requires changing that cluster. Cluster names are unique in the
+// hub, so the answer must reveal that a name is taken, but it reveals nothing else.
 func ofNewCluster(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
 	m := message.(*hubv1.CreateClusterRequest)
 	there, err := s.clusterNeed(ctx, identity.ActionWrite, m.GetName())
@@ -144,8 +143,7 @@ func ofRepository(ctx context.Context, s *Server, action identity.Action, messag
 // change the URL of one that uses it.
 var hubIdentity = need{action: identity.ActionAdmin, what: "who uses the hub's own identity"}
 
-// ofNewRepository requires the permission to change repositories in the
-// project.
+// ofNewRepository requires the permission to change repositories in the project.
 func ofNewRepository(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
 	needs, err := inProject(ctx, s, action, message)
 	if message.(*hubv1.CreateRepositoryRequest).GetOptions().GetHubIdentity() {
@@ -208,7 +206,6 @@ func ofWebhook(ctx context.Context, s *Server, action identity.Action, message a
 // bagScope returns the scope of a context or outputs: a project, or the hub.
 func bagScope(b config.BagRow) identity.Scope { return identity.Scope{Project: b.ProjectID} }
 
-// bagNeed finds a bag by name.
 func (s *Server) bagNeed(ctx context.Context, action identity.Action, kind, name string) (need, error) {
 	b, err := s.BagByName(ctx, kind, name)
 	n := need{action: action, scope: bagScope(b), what: kind + " " + name, flag: "--global", missing: config.NoBag(kind, name)}

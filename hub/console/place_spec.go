@@ -12,7 +12,6 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// specCall is a call that sets a service's spec.
 type specCall struct {
 	*Server
 	ref               *hubv1.ServiceRef
@@ -22,8 +21,7 @@ type specCall struct {
 	at     need
 	// after is the wanted spec.
 	after fleet.Spec
-	// projectID is the wanted project; moved is set when it is not the current
-	// one.
+	// projectID is the wanted project; moved is set when it is not the current one.
 	projectID string
 	moved     bool
 }
@@ -79,8 +77,7 @@ func newSpecCall(ctx context.Context, s *Server, message any) (*specCall, error)
 	return c, err
 }
 
-// place requires changing the service, creating it in its wanted scope, or
-// both.
+// place requires changing the service, creating it in its wanted scope, or both.
 func (c *specCall) place(ctx context.Context, action identity.Action) (needs []need, err error) {
 	on, err := c.clusterNeed(ctx, identity.ActionCreate, c.ref.GetCluster())
 	there := c.before.ID != ""

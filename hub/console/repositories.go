@@ -51,8 +51,7 @@ type extras struct {
 	placements map[string]gitcache.Placement
 }
 
-// extras counts what is within reach, for the named repository or for all
-// given.
+// extras counts what is within reach, for the named repository or for all given.
 func (s *repositories) extras(ctx context.Context, id string, of []gitcache.Repository, reach identity.Reach) (e extras, err error) {
 	projects := map[string]bool{}
 	for _, r := range of {
@@ -68,7 +67,6 @@ func (s *repositories) extras(ctx context.Context, id string, of []gitcache.Repo
 	return e, err
 }
 
-// find looks a repository up by its name.
 func (s *repositories) find(ctx context.Context, name string) (gitcache.Repository, error) {
 	if name == "" {
 		return gitcache.Repository{}, noRepository(name)
@@ -84,7 +82,6 @@ func noRepository(name string) error {
 	return errcode.New(errcode.NotFound, "repository %q does not exist; axle repos list lists all", name)
 }
 
-// whole returns a repository with its heads.
 func (s *repositories) whole(ctx context.Context, name string) (*connect.Response[hubv1.Repository], error) {
 	r, err := s.find(ctx, name)
 	if err != nil {

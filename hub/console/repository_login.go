@@ -6,7 +6,6 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// authKinds are the authentication kinds by the API's names.
 var authKinds = map[string]gitcache.AuthKind{
 	"none": gitcache.AuthNone, "basic": gitcache.AuthBasic, "token": gitcache.AuthToken, "ssh": gitcache.AuthSSH, "app": gitcache.AuthApp,
 	"bearer": gitcache.AuthBearer, "aws": gitcache.AuthAWS, "gcp": gitcache.AuthGCP, "azure": gitcache.AuthAzure,
@@ -55,7 +54,6 @@ func guess(c gitcache.Credentials) gitcache.AuthKind {
 	return gitcache.AuthNone
 }
 
-// options converts repository options from the API to the cache.
 func options(o *hubv1.RepositoryOptions) gitcache.Options {
 	return gitcache.Options{
 		Proxy: o.GetProxy(), APIURL: o.GetApiUrl(), Region: o.GetRegion(), Endpoint: o.GetEndpoint(), PlainHTTP: o.GetPlainHttp(),

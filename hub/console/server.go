@@ -46,8 +46,7 @@ type Replica struct {
 	Repositories int
 }
 
-// Config holds the server's dependencies. All parts are required; texts may be
-// empty.
+// Config holds the server's dependencies. All parts are required; texts may be empty.
 type Config struct {
 	Identity *identity.Directory
 	Fleet    *fleet.Fleet
@@ -79,9 +78,8 @@ type Config struct {
 	ServicesBySource func(ctx context.Context, repositoryID string, r identity.Reach) (map[string]int, error)
 	// UsesOfBags counts the services that use each context or outputs, by name.
 	UsesOfBags func(ctx context.Context, kind string, r identity.Reach) (map[string]int, error)
-	// Placements returns which replica fetches each repository and which one
-	// keeps a second copy, by repository id, for all repositories or the given
-	// one.
+	// Placements returns which replica fetches each repository and which one keeps
+	// a second copy, by repository id, for all repositories or the given one.
 	Placements func(ctx context.Context, repositoryID string) (map[string]gitcache.Placement, error)
 	// Tunnels knows the state of each cluster's tunnel; nil when the hub has no
 	// tunnels.
@@ -89,8 +87,7 @@ type Config struct {
 	// Drain tells a replica to give up its repositories, or revokes that.
 	Drain func(ctx context.Context, replica string, leaving bool) error
 
-	// WebhookPath is the path, below ExternalURL, to which a webhook's
-	// deliveries go.
+	// WebhookPath is the path, below ExternalURL, to which a webhook's deliveries go.
 	WebhookPath func(gitcache.Webhook) string
 
 	// ClusterReader reads clusters for people.

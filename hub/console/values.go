@@ -113,7 +113,6 @@ func (s *Server) bagList(ctx context.Context, kind string) ([]*hubv1.Context, er
 	return out, nil
 }
 
-// bagChange parses the change of a bag.
 func (s *Server) bagChange(ctx context.Context, kind string, m *hubv1.Context, global bool) (config.BagChange, error) {
 	c := config.BagChange{Kind: kind, Name: m.GetName(), Global: global, By: caller(ctx).By(), Bag: fleet.Bag{Secrets: m.GetSecrets()}}
 	if global && m.GetProject() != "" {

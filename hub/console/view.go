@@ -49,7 +49,6 @@ func orUnknown(text string) string {
 	return text
 }
 
-// serviceSources returns a service's sources.
 func serviceSources(v fleet.ServiceView) []*hubv1.ServiceSource {
 	out := make([]*hubv1.ServiceSource, 0, len(v.Sources))
 	for _, s := range v.Sources {
@@ -62,7 +61,6 @@ func serviceSources(v fleet.ServiceView) []*hubv1.ServiceSource {
 	return out
 }
 
-// revisionSources returns the sources of a revision that has several.
 func revisionSources(r fleet.Revision) []*hubv1.ServiceSource {
 	var out []*hubv1.ServiceSource
 	for _, p := range r.Parts {
@@ -73,8 +71,7 @@ func revisionSources(r fleet.Revision) []*hubv1.ServiceSource {
 	return out
 }
 
-// serviceErrors returns the sources' errors as the hub knows them, then the
-// agent's.
+// serviceErrors returns the sources' errors as the hub knows them, then the agent's.
 func serviceErrors(v fleet.ServiceView) []*hubv1.ServiceError {
 	var out []*hubv1.ServiceError
 	for _, e := range v.Status.Errors {

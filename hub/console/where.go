@@ -121,9 +121,8 @@ func (s *Server) allow(ctx context.Context, p identity.Principal, procedure stri
 	return err
 }
 
-// may returns nil when the caller may do what is needed, the not-found error
-// when the caller may not read the object, and otherwise an error that says how
-// to get access.
+// may returns nil when the caller may do what is needed, the not-found error when the
+// caller may not read the object, and otherwise an error that says how to get access.
 func (s *Server) may(ctx context.Context, p identity.Principal, n need) error {
 	err := s.Identity.Authorize(ctx, p, n.action, n.scope)
 	if err == nil {

@@ -81,10 +81,9 @@ func (f *Fleet) LoadRows(ctx context.Context, ids []string) ([]Row, error) {
 // maxSpecs limits one call for specs.
 const maxSpecs = 500
 
-// AgentSpecs returns the specs of a cluster's services with decrypted secrets,
-// and the ids that do not (or no longer) belong to the cluster. A service whose
-// values cannot be read now is in neither. A cluster that waits for approval
-// gets none.
+// AgentSpecs returns the specs of a cluster's services with decrypted secrets, and
+// the ids that do not (or no longer) belong to the cluster. A service whose values
+// cannot be read now is in neither. A cluster that waits for approval gets none.
 func (f *Fleet) AgentSpecs(ctx context.Context, clusterID string, ids []string) (specs []AgentSpec, missing []string, err error) {
 	if len(ids) > maxSpecs {
 		return nil, nil, errcode.New(errcode.Invalid, "at most %d services at once", maxSpecs)

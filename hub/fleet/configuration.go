@@ -27,15 +27,13 @@ const (
 	UseReference = "reference"
 )
 
-// Configuration stores values; hub/config implements it. Documents never
-// change.
+// Configuration stores values; hub/config implements it. Documents never change.
 type Configuration interface {
 	// Put stores a document and returns its id. It must not run in a
 	// transaction, because it may call another machine. A document that nothing
 	// refers to is deleted after an hour.
 	Put(ctx context.Context, document []byte) (id string, err error)
-	// Open returns the documents that can be read, and the errors of the
-	// others.
+	// Open returns the documents that can be read, and the errors of the others.
 	Open(ctx context.Context, ids []string) (map[string][]byte, map[string]error)
 	// Bags returns the ids of the documents of contexts and outputs, by name,
 	// as of the transaction of ctx. Invalid with the field when one does not

@@ -28,8 +28,7 @@ type DiffStore interface {
 	Diff(ctx context.Context, serviceID string) (Diff, error)
 }
 
-// StoreDiff stores an agent's diff. Diffs of other clusters' services are
-// ignored.
+// StoreDiff stores an agent's diff. Diffs of other clusters' services are ignored.
 func (f *Fleet) StoreDiff(ctx context.Context, clusterID string, d Diff) error {
 	return f.writer.WriteBatched(ctx, func(ctx context.Context) error {
 		rows, err := f.store.RowsByID(ctx, []string{d.ServiceID})

@@ -10,8 +10,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet/heals"
 )
 
-// Heal is an object that an agent healed; DriftedField is a field that
-// differed.
+// Heal is an object that an agent healed; DriftedField is a field that differed.
 type (
 	Heal         = heals.Heal
 	DriftedField = heals.Field

@@ -21,8 +21,7 @@ type Limits struct {
 	Namespaces []string `json:"namespaces,omitempty"`
 	// Kinds are Kind or Kind.group, with * and ?; empty allows all.
 	Kinds []string `json:"kinds,omitempty"`
-	// ClusterScoped allows cluster-scoped objects, outside of the default
-	// project.
+	// ClusterScoped allows cluster-scoped objects, outside of the default project.
 	ClusterScoped bool `json:"clusterScoped,omitempty"`
 	// ServiceAccount is used for services that name none: NAME in the service's
 	// namespace, or NAMESPACE/NAME.

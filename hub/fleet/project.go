@@ -142,8 +142,7 @@ func (f *Fleet) relyOnProject(ctx context.Context, p Project) error {
 	return event.Rely(ctx, event.Change{Kind: event.KindProject, Key: p.ID}, event.Change{Kind: event.KindProjectMember, Key: p.ID})
 }
 
-// fits returns Conflict when the project's limits exclude a service that
-// exists.
+// fits returns Conflict when the project's limits exclude a service that exists.
 func (f *Fleet) fits(ctx context.Context, p Project) error {
 	used, err := f.store.NamespacesOfProject(ctx, p.ID)
 	if err != nil {

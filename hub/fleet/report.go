@@ -20,9 +20,8 @@ const maxTold = 100
 
 // StoreReports stores an agent's statuses and deletes drained tombstones. When
 // it returns, they are committed. A report whose base is not what is stored is
-// left out and named in Resync; one that is already stored is accepted. The
-// cost depends on the size of the report, however many services the cluster
-// has.
+// left out and named in Resync; one that is already stored is accepted. The cost
+// depends on the size of the report, however many services the cluster has.
 func (f *Fleet) StoreReports(ctx context.Context, b ReportBatch) (ReportResult, error) {
 	if len(b.Reports) > maxReports || len(b.Drained) > maxReports {
 		return ReportResult{}, errcode.New(errcode.Invalid, "a report holds at most %d services", maxReports)

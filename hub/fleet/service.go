@@ -212,9 +212,8 @@ type SourceView struct {
 	Delivered Content
 	// FetchedAt is when its current head was fetched.
 	FetchedAt int64
-	// Error says why its current state cannot be used, with the time since
-	// when. It is the error of the source or, when that has none, of its
-	// repository.
+	// Error says why its current state cannot be used, with the time since when.
+	// It is the error of the source or, when that has none, of its repository.
 	Error   string
 	ErrorAt int64
 }

@@ -318,8 +318,7 @@ func (f *Fleet) enter(ctx context.Context, s *StoredService, before Service, pro
 
 // presentContent returns the current heads of a service's sources, for a
 // transaction after which the service follows them. HeadMoved does not know the
-// service before that, so a head that moves meanwhile makes the transaction
-// retry.
+// service before that, so a head that moves meanwhile makes the transaction retry.
 func (f *Fleet) presentContent(ctx context.Context, s Service) (present, error) {
 	places := s.Follows()
 	if len(places) == 0 {

@@ -10,8 +10,7 @@ import (
 )
 
 // change applies a change to a service that is not being deleted, or approves a
-// prune. fn reports whether it changed anything, and sets the message of the
-// event.
+// prune. fn reports whether it changed anything, and sets the message of the event.
 func (f *Fleet) change(ctx context.Context, by string, ref Ref, kind string, fn func(ctx context.Context, s *StoredService, cluster Cluster) (changed bool, message string, err error)) (ServiceView, error) {
 	return f.write(ctx, false, func(ctx context.Context) (StoredService, error) {
 		s, err := f.serviceFor(ctx, ref)
@@ -156,10 +155,9 @@ func short(revision string) string { return revision[:min(len(revision), 12)] }
 // Title describes content for people: the commit and its message.
 func (c Content) Title() string { return short(c.SourceRevision) + " " + c.Message }
 
-// DeleteService turns the service into a tombstone, or removes it at once when
-// no agent ever registered for its cluster. Conflict when it is protected. A
-// repeated call with detach detaches what is left; without detach it changes
-// nothing.
+// DeleteService turns the service into a tombstone, or removes it at once when no
+// agent ever registered for its cluster. Conflict when it is protected. A repeated
+// call with detach detaches what is left; without detach it changes nothing.
 func (f *Fleet) DeleteService(ctx context.Context, by string, ref Ref, detach bool) (ServiceView, error) {
 	return f.write(ctx, false, func(ctx context.Context) (StoredService, error) {
 		s, err := f.serviceFor(ctx, ref)

@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	// standardPage and maxPage are the default and the largest page of
-	// services.
+	// standardPage and maxPage are the default and the largest page of services.
 	standardPage = 100
 	maxPage      = 500
 )

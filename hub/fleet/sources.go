@@ -56,8 +56,7 @@ type Upstream struct {
 	Name string
 	// Kind is git, helm, oci or bucket.
 	Kind string
-	// FailingSince is zero while it can be read; Message is the error
-	// otherwise.
+	// FailingSince is zero while it can be read; Message is the error otherwise.
 	FailingSince int64
 	Message      string
 }
@@ -94,7 +93,6 @@ type Sealer interface {
 // inside a transaction it joins that one. It may run fn several times.
 type Writer interface {
 	Write(ctx context.Context, fn func(ctx context.Context) error) error
-	// WriteBatched lets many small writes share one commit and returns after
-	// it.
+	// WriteBatched lets many small writes share one commit and returns after it.
 	WriteBatched(ctx context.Context, fn func(ctx context.Context) error) error
 }

@@ -1,8 +1,7 @@
 package fleet
 
-// Spec is what a person declares for a service. Its JSON is that of ServiceSpec
-// in api/hub/v1, field by field, so that edges convert between the two through
-// JSON.
+// Spec is what a person declares for a service. Its JSON is that of ServiceSpec in
+// api/hub/v1, field by field, so that edges convert between the two through JSON.
 type Spec struct {
 	// Namespace on the cluster; empty is the service's name.
 	Namespace string `json:"namespace,omitempty"`

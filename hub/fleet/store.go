@@ -143,8 +143,7 @@ type RevisionStore interface {
 	InsertRevision(ctx context.Context, r StoredRevision, keep int) error
 	// Revision returns one revision, or NotFound.
 	Revision(ctx context.Context, serviceID string, number int64) (StoredRevision, error)
-	// PresentRevisions returns the current revisions of services, by service
-	// id.
+	// PresentRevisions returns the current revisions of services, by service id.
 	PresentRevisions(ctx context.Context, serviceIDs []string) (map[string]StoredRevision, error)
 	// Revisions returns all kept revisions, newest first.
 	Revisions(ctx context.Context, serviceID string) ([]Revision, error)

@@ -29,8 +29,7 @@ func (s TestState) Ended() bool { return s == TestPassed || s == TestFailed }
 // it while the tests run; it is kept when they have ended.
 type TestRun struct {
 	ServiceID string
-	// Key identifies what is tested, content and settings; the agent chooses
-	// it.
+	// Key identifies what is tested, content and settings; the agent chooses it.
 	Key string
 	// Revision is the service's revision, SourceRevision is upstream's.
 	Revision       int64
@@ -41,8 +40,7 @@ type TestRun struct {
 	Message        string
 	// StartedAt and EndedAt are zero until then.
 	StartedAt, EndedAt int64
-	// CreatedAt is when the run was first reported, ReportedAt when it was
-	// last.
+	// CreatedAt is when the run was first reported, ReportedAt when it was last.
 	CreatedAt, ReportedAt int64
 	Tests                 []TestResult
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/axle-cd/axle/internal/syncwindow"
 )
 
-// SyncWindow is a recurring period in which a service may be synced, or may
-// not.
+// SyncWindow is a recurring period in which a service may be synced, or may not.
 type SyncWindow struct {
 	// Kind is allow or deny.
 	Kind string `json:"kind,omitempty"`
@@ -42,8 +41,7 @@ func checkWindowList(at string, windows []SyncWindow) error {
 // maxResources limits the objects in one sync request.
 const maxResources = 100
 
-// checkResources checks the form GROUP:KIND:NAME of the objects in a sync
-// request.
+// checkResources checks the form GROUP:KIND:NAME of the objects in a sync request.
 func checkResources(all []string) error {
 	if len(all) > maxResources {
 		return field("resources", "lists more than %d; sync the service whole", maxResources)

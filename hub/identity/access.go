@@ -81,8 +81,7 @@ func given(of map[object][]Binding, at object, action Action) (Binding, bool) {
 	return Binding{}, false
 }
 
-// objects returns the objects whose bindings hold in the scope, the outermost
-// first.
+// objects returns the objects whose bindings hold in the scope, the outermost first.
 func (s Scope) objects(all []object) []object {
 	all = append(all, object{LevelHub, ""})
 	for _, o := range [...]object{{LevelProject, s.Project}, {LevelProject, s.ClusterProject}, {LevelCluster, s.Cluster}, {LevelService, s.Service}} {

@@ -51,8 +51,7 @@ type Binding struct {
 type AccessStore interface {
 	// People returns those of the ids that exist, in order of name.
 	People(ctx context.Context, ids []string) ([]Person, error)
-	// UpdateUser writes whether a user is an administrator, or returns
-	// NotFound.
+	// UpdateUser writes whether a user is an administrator, or returns NotFound.
 	UpdateUser(ctx context.Context, u User) error
 	// DeleteUser removes a user with their memberships and bindings.
 	DeleteUser(ctx context.Context, id string) error
@@ -85,7 +84,6 @@ type AccessStore interface {
 	InsertBinding(ctx context.Context, b Binding) (bool, error)
 	// DeleteBinding removes one by id; a missing one is no error.
 	DeleteBinding(ctx context.Context, id string) error
-	// StaleBindings returns up to limit bindings whose object or subject was
-	// deleted.
+	// StaleBindings returns up to limit bindings whose object or subject was deleted.
 	StaleBindings(ctx context.Context, limit int) ([]Binding, error)
 }

@@ -85,8 +85,7 @@ func (d *Directory) used(t Token, now int64) {
 	}
 }
 
-// lookUp asks the database for a token that this replica may not have heard of
-// yet.
+// lookUp asks the database for a token that this replica may not have heard of yet.
 func (d *Directory) lookUp(ctx context.Context, hash []byte, now int64) (Token, error) {
 	if !d.misses.take(now) {
 		return Token{}, errUnknown

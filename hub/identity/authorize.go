@@ -140,8 +140,7 @@ func (d *Directory) admin(p Principal) bool {
 	return p.Admin
 }
 
-// unbound returns the error for a missing binding, with the command that
-// creates it.
+// unbound returns the error for a missing binding, with the command that creates it.
 func (d *Directory) unbound(p Principal, action Action, scope Scope) error {
 	any := false
 	d.access.each(p.ID, func(Binding) { any = true })

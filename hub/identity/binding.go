@@ -18,8 +18,7 @@ var boundActions = []Action{ActionRead, ActionWrite, ActionCreate, ActionGit}
 
 // NewBinding asks for bindings of one subject on one object.
 type NewBinding struct {
-	// SubjectKind and Subject name a user by e-mail, a service account or a
-	// group.
+	// SubjectKind and Subject name a user by e-mail, a service account or a group.
 	SubjectKind Kind
 	Subject     string
 	Actions     []Action

@@ -85,8 +85,7 @@ func (d *Directory) noteBoot(ctx context.Context, key AgentKey, bootID string, n
 	return nil
 }
 
-// conflict returns a problem when the boot is one that later boots have
-// replaced.
+// conflict returns a problem when the boot is one that later boots have replaced.
 func (k AgentKey) conflict(bootID string) *problem {
 	if k.BootID == bootID || !slices.Contains(k.PastBoots, bootID) {
 		return nil

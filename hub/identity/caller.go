@@ -7,10 +7,9 @@ import (
 )
 
 // Caller returns the current caller of a token by the token's id, from memory
-// unless this replica does not know it yet. It is for what was begun with the
-// token and continues: a stream, a ticket, a credential created with it.
-// Unauthorized when the token was revoked or has expired; Unavailable as
-// Authenticate.
+// unless this replica does not know it yet. It is for what was begun with the token
+// and continues: a stream, a ticket, a credential created with it. Unauthorized
+// when the token was revoked or has expired; Unavailable as Authenticate.
 func (d *Directory) Caller(ctx context.Context, tokenID string) (Principal, error) {
 	t, found, loaded, goodAt := d.tokens.find(tokenID)
 	now := d.now()

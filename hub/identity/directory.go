@@ -94,8 +94,7 @@ func tokensOf(ownerID string) event.Change {
 	return event.Change{Kind: event.KindToken, Key: "of " + ownerID}
 }
 
-// insertToken stores a new token and its feed row, in the transaction of the
-// context.
+// insertToken stores a new token and its feed row, in the transaction of the context.
 func insertToken(ctx context.Context, store TokenStore, t Token) error {
 	if err := store.InsertToken(ctx, t); err != nil {
 		return err

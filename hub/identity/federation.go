@@ -60,8 +60,7 @@ type FederationStore interface {
 	TouchTrust(ctx context.Context, id string, at int64) error
 }
 
-// Issuers verifies tokens of other issuers; hub/identity/federation implements
-// it.
+// Issuers verifies tokens of other issuers; hub/identity/federation implements it.
 type Issuers interface {
 	// Verify returns the claims and the expiry of a valid token that the issuer
 	// signed for the audience. Unauthorized, Unavailable.
@@ -163,10 +162,9 @@ func (d *Directory) DeleteTrust(ctx context.Context, by Principal, name string) 
 	return nil
 }
 
-// Exchange trades a token of a trusted issuer for a hub token that lives at
-// most an hour. name chooses the trust; empty chooses the one that fits. A
-// token can be traded once. Unauthorized, Conflict when several trusts fit,
-// Unavailable.
+// Exchange trades a token of a trusted issuer for a hub token that lives at most
+// an hour. name chooses the trust; empty chooses the one that fits. A token can
+// be traded once. Unauthorized, Conflict when several trusts fit, Unavailable.
 func (d *Directory) Exchange(ctx context.Context, name, token string) (CreatedToken, error) {
 	said, err := assertion.Parse(token)
 	if err != nil {
@@ -252,8 +250,7 @@ func (d *Directory) exchange(ctx context.Context, t Trust, used string, expires 
 		if err := insertToken(ctx, d.store, made.Token); err != nil {
 			return err
 		}
-		// The row is written so that a concurrent deletion of the trust is
-		// noticed.
+		// The row is written so that a concurrent deletion of the trust is noticed.
 		if err := d.store.TouchTrust(ctx, t.ID, d.now()); err != nil {
 			return err
 		}

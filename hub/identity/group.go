@@ -94,8 +94,7 @@ func (d *Directory) DeleteGroup(ctx context.Context, by, name string) error {
 	})
 }
 
-// AddMember puts a user or service account into a group by hand. It may be
-// repeated.
+// AddMember puts a user or service account into a group by hand. It may be repeated.
 func (d *Directory) AddMember(ctx context.Context, by, group, user string) error {
 	return d.changeMember(ctx, by, group, user, "group.member_added", d.store.PutMember)
 }

@@ -129,8 +129,7 @@ func (d *Directory) turn(ctx context.Context, swept *int64) error {
 		d.tokens.sweep(now)
 		*swept = now
 	}
-	// A successful read proves that revocations would arrive; no token has this
-	// hash.
+	// A successful read proves that revocations would arrive; no token has this hash.
 	if _, err := d.store.TokenByHash(ctx, nil); err != nil && !errcode.Is(err, errcode.NotFound) {
 		return err
 	}

@@ -161,7 +161,6 @@ type DeviceStore interface {
 	DeleteDevice(ctx context.Context, hash []byte) error
 	// CountDevices counts those that have not expired, and those of a source.
 	CountDevices(ctx context.Context, source string, now int64) (all, ofSource int, err error)
-	// DropBusiestDevice removes the oldest device of the source that has the
-	// most.
+	// DropBusiestDevice removes the oldest device of the source that has the most.
 	DropBusiestDevice(ctx context.Context, now int64) error
 }

@@ -12,17 +12,14 @@ import (
 )
 
 const (
-	// proofLifetime is how long a proof counts, such as a password or a
-	// passkey.
+	// proofLifetime is how long a proof counts, such as a password or a passkey.
 	proofLifetime = 10 * time.Minute
-	// maxDescent limits the length of a chain of tokens that created each
-	// other.
+	// maxDescent limits the length of a chain of tokens that created each other.
 	maxDescent = 8
 )
 
-// ErrProve is returned to a session that asks for something lasting when its
-// person gave no proof within proofLifetime: a copied cookie must not be enough
-// for that.
+// ErrProve is returned to a session that asks for something lasting when its person
+// gave no proof within proofLifetime: a copied cookie must not be enough for that.
 var ErrProve = errcode.New(errcode.Forbidden, "this needs your password or passkey again, from the last %d minutes: open /login/again in the browser, then repeat it", int(proofLifetime.Minutes()))
 
 // Origin records what a token was created with, for people and to limit what
@@ -72,8 +69,7 @@ func (d *Directory) descend(ctx context.Context, by Principal, t *Token, l lifet
 	if err != nil {
 		return 0, err
 	}
-	// A transaction that ends the creator does not see what is not committed
-	// yet.
+	// A transaction that ends the creator does not see what is not committed yet.
 	if err := event.Rely(ctx, change(maker)); err != nil {
 		return 0, err
 	}
@@ -117,8 +113,7 @@ func endWith(t *Token, maker Token, length time.Duration, now int64, wanted time
 }
 
 // stands returns nil when the tokens that a token ends with are valid. Usually
-// they are known here; one that another replica created a moment ago is looked
-// up.
+// they are known here; one that another replica created a moment ago is looked up.
 func (d *Directory) stands(ctx context.Context, t Token, now int64) error {
 	for range maxDescent + 1 {
 		if !t.descends() {

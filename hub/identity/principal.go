@@ -22,8 +22,7 @@ const (
 // KindGroup is a subject of bindings that never calls by itself.
 const KindGroup Kind = "group"
 
-// AdminsGroup is a group that every administrator is in, besides the hub's
-// groups.
+// AdminsGroup is a group that every administrator is in, besides the hub's groups.
 const AdminsGroup = "axle:admins"
 
 // The scopes of API tokens; each includes those before it.

@@ -22,8 +22,7 @@ type Provider struct {
 	// Name is in URLs, Title on the button.
 	Name  string
 	Title string
-	// Issuer is the URL that discovery starts from; it must equal the iss of
-	// tokens.
+	// Issuer is the URL that discovery starts from; it must equal the iss of tokens.
 	Issuer   string
 	ClientID string
 	// Scopes are requested beside openid.
@@ -47,8 +46,7 @@ type Provider struct {
 // Each provider has its own, so that one cannot answer for another.
 func (p Provider) CallbackPath() string { return "/login/callback/" + p.Name }
 
-// Claims are a provider's claims about an account, from a token that was
-// verified.
+// Claims are a provider's claims about an account, from a token that was verified.
 type Claims struct {
 	Subject       string
 	Email         string
@@ -259,8 +257,7 @@ func (d *Directory) Providers(ctx context.Context) ([]Provider, error) {
 	return all, nil
 }
 
-// ProviderByName returns a provider with the hub's client secret, only for
-// hub/login.
+// ProviderByName returns a provider with the hub's client secret, only for hub/login.
 func (d *Directory) ProviderByName(ctx context.Context, name string) (p Provider, secret string, err error) {
 	stored, err := d.store.ProviderByName(ctx, cut(name, maxName))
 	if err != nil {

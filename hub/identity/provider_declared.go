@@ -8,18 +8,16 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// CheckProvider returns what is wrong with a provider before it is stored.
-// Invalid.
+// CheckProvider returns what is wrong with a provider before it is stored. Invalid.
 func CheckProvider(p Provider) error {
 	_, err := p.checked()
 	return err
 }
 
 // DeclareProvider makes a provider equal to its declaration, with its secret,
-// and creates the groups that it maps to where they are missing: a group
-// without bindings gives no rights. It reports whether anything changed.
-// Invalid; Conflict when another replica was faster, which the next call
-// resolves.
+// and creates the groups that it maps to where they are missing: a group without
+// bindings gives no rights. It reports whether anything changed. Invalid;
+// Conflict when another replica was faster, which the next call resolves.
 func (d *Directory) DeclareProvider(ctx context.Context, by Principal, p Provider, secret string) (changed bool, err error) {
 	if p, err = p.checked(); err != nil {
 		return false, err

@@ -79,8 +79,7 @@ func (d *Directory) tokensOfSubject(ctx context.Context, p Provider, l Logout) (
 		if row.ProviderID != p.ID {
 			continue
 		}
-		// A session that does not record its session at the provider may be the
-		// one.
+		// A session that does not record its session at the provider may be the one.
 		if sid := d.sessionAtProvider(row); l.Session == "" || sid == "" || sid == l.Session {
 			over[row.TokenID] = true
 		}

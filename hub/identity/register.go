@@ -173,9 +173,8 @@ func (d *Directory) enrollAgain(ctx context.Context, token Token, known AgentKey
 	})
 }
 
-// releaseKey deletes the key of a fixed cluster to allow a new one: the same
-// cluster may come back with a new key, for example when its agent's namespace
-// was deleted.
+// releaseKey deletes the key of a fixed cluster to allow a new one: the same cluster
+// may come back with a new key, for example when its agent's namespace was deleted.
 func (d *Directory) releaseKey(ctx context.Context, token Token, r Registration) error {
 	known, err := d.store.AgentKey(ctx, token.ClusterID)
 	if errcode.Is(err, errcode.NotFound) {
@@ -204,8 +203,7 @@ func (d *Directory) releaseKey(ctx context.Context, token Token, r Registration)
 	return d.store.DeleteTokens(ctx, ids)
 }
 
-// maxDeployTokens limits the deploy tokens of one cluster whose answers were
-// lost.
+// maxDeployTokens limits the deploy tokens of one cluster whose answers were lost.
 const maxDeployTokens = 8
 
 // mintDeploy creates a deploy token. Its predecessors stay valid until it is

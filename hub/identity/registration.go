@@ -25,9 +25,8 @@ type Registered struct {
 	// DeployToken is shown once.
 	DeployToken          string
 	DeployTokenExpiresAt int64
-	// SigningKeys are all keys in force. Signature and More sign their
-	// KeysPayload, as in Renewed: a bootstrap token may name a key that was
-	// retired since.
+	// SigningKeys are all keys in force. Signature and More sign their KeysPayload,
+	// as in Renewed: a bootstrap token may name a key that was retired since.
 	SigningKeys []SigningKey
 	Signature   Signature
 	More        []Signature
@@ -56,8 +55,7 @@ type Renewed struct {
 	// SigningKeys are all keys in force; Signature signs their KeysPayload.
 	SigningKeys []SigningKey
 	Signature   Signature
-	// More are signatures of the same payload by other keys that an agent may
-	// know.
+	// More are signatures of the same payload by other keys that an agent may know.
 	More []Signature
 }
 

@@ -12,11 +12,10 @@ import (
 var errReset = errcode.New(errcode.Unauthorized, "this link to choose a password is not known, was used, or is older than an hour; make another on the hub's machine with: axle-hub admin reset EMAIL")
 
 // PrepareReset creates a token with which a person chooses a new password, once
-// and within the hour. It ends everything that they have: sessions, command
-// lines, API and bootstrap tokens, and earlier reset tokens, because somebody
-// else who knew the password may have created them. dropFactors removes second
-// factors as well. It returns how many tokens ended. NotFound, Invalid for a
-// service account.
+// and within the hour. It ends everything that they have: sessions, command lines,
+// API and bootstrap tokens, and earlier reset tokens, because somebody else who
+// knew the password may have created them. dropFactors removes second factors as
+// well. It returns how many tokens ended. NotFound, Invalid for a service account.
 func (d *Directory) PrepareReset(ctx context.Context, by Principal, email string, dropFactors bool) (made CreatedToken, ended int, err error) {
 	user, err := d.UserByName(ctx, email)
 	if err != nil {
@@ -73,8 +72,7 @@ func (d *Directory) dropFactors(ctx context.Context, userID string) error {
 	return d.store.PutPassword(ctx, p)
 }
 
-// CheckReset returns the user whose password a reset token may set.
-// Unauthorized.
+// CheckReset returns the user whose password a reset token may set. Unauthorized.
 func (d *Directory) CheckReset(ctx context.Context, bearer string) (User, error) {
 	_, user, err := d.resetToken(ctx, bearer)
 	return user, err

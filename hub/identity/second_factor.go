@@ -155,8 +155,7 @@ func (d *Directory) AddPasskey(ctx context.Context, by Principal, k Passkey) err
 	})
 }
 
-// UsedPasskey records that a passkey was used; its counter is in the
-// credential.
+// UsedPasskey records that a passkey was used; its counter is in the credential.
 func (d *Directory) UsedPasskey(ctx context.Context, k Passkey) error {
 	k.LastUsedAt = d.now()
 	return d.writer.Write(ctx, func(ctx context.Context) error { return d.store.UpdatePasskey(ctx, k) })

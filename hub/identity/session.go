@@ -198,8 +198,7 @@ func (d *Directory) LogoutHint(ctx context.Context, tokenID string) (providerID,
 }
 
 // EndSession ends one session or command line token: the caller's own, or
-// anybody's for an administrator. NotFound. Other replicas refuse it within 5
-// s.
+// anybody's for an administrator. NotFound. Other replicas refuse it within 5 s.
 func (d *Directory) EndSession(ctx context.Context, by Principal, id string) error {
 	var t Token
 	err := d.writer.Write(ctx, func(ctx context.Context) (err error) {
@@ -254,8 +253,7 @@ func (d *Directory) endOf(ctx context.Context, by Principal, userID string, ever
 	return all, d.endTokens(ctx, all, by, "session.all_ended")
 }
 
-// endTokens deletes tokens in the transaction of the context and records an
-// event.
+// endTokens deletes tokens in the transaction of the context and records an event.
 func (d *Directory) endTokens(ctx context.Context, tokens []Token, by Principal, kind string) error {
 	if len(tokens) == 0 {
 		return nil

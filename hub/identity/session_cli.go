@@ -19,8 +19,7 @@ const (
 	// cliLifetime is the default life of a command line's token: a working day.
 	// With a browser that is still logged in, the next login is one click.
 	cliLifetime = 12 * time.Hour
-	// maxCLILifetime is the longest that may be requested, as long as a
-	// session.
+	// maxCLILifetime is the longest that may be requested, as long as a session.
 	maxCLILifetime = sessionLifetime
 	// codeLifetime is how long a command line has to trade its code.
 	codeLifetime = 2 * time.Minute

@@ -18,9 +18,8 @@ const (
 	// that comes sooner adds as much again, up to deviceSlowest.
 	deviceInterval = 5 * time.Second
 	deviceSlowest  = time.Minute
-	// devicesPerSource and maxDevices limit what unauthenticated clients can
-	// make the hub store. Beyond the second, the source with the most loses its
-	// oldest.
+	// devicesPerSource and maxDevices limit what unauthenticated clients can make
+	// the hub store. Beyond the second, the source with the most loses its oldest.
 	devicesPerSource = 20
 	maxDevices       = 2000
 	// codeLetters are letters that are not easily confused and spell no word.

@@ -28,8 +28,7 @@ const (
 	handOverFor = 365 * 24 * time.Hour
 )
 
-// SigningKey is the public half of a key that signs what the hub sends to
-// clusters.
+// SigningKey is the public half of a key that signs what the hub sends to clusters.
 type SigningKey struct {
 	ID string
 	// PublicKey is Ed25519, 32 bytes.
@@ -103,10 +102,9 @@ func (k openKey) public() SigningKey {
 	return SigningKey{ID: k.ID, PublicKey: k.PublicKey, SignsFrom: k.SignsFrom}
 }
 
-// vouch returns the keys in force, with signatures of that set by each of them
-// and by each key that was retired within a year: an agent that was off during
-// rotations finds one that it knows. The first signature is by the key that
-// signs lists.
+// vouch returns the keys in force, with signatures of that set by each of them and
+// by each key that was retired within a year: an agent that was off during rotations
+// finds one that it knows. The first signature is by the key that signs lists.
 func (d *Directory) vouch(ctx context.Context) ([]SigningKey, []Signature, error) {
 	keys, err := d.SigningKeys(ctx)
 	if err != nil {

@@ -113,8 +113,7 @@ type TokenStore interface {
 type AgentKeyStore interface {
 	// AgentKey returns a cluster's key, or NotFound.
 	AgentKey(ctx context.Context, clusterID string) (AgentKey, error)
-	// AgentKeyByPublicKey returns the cluster's key by its public half, or
-	// NotFound.
+	// AgentKeyByPublicKey returns the cluster's key by its public half, or NotFound.
 	AgentKeyByPublicKey(ctx context.Context, publicKey []byte) (AgentKey, error)
 	// PutAgentKey writes a cluster's key, new or changed.
 	PutAgentKey(ctx context.Context, k AgentKey) error

@@ -11,8 +11,7 @@ type tokenIndex struct {
 	mu     sync.RWMutex
 	byHash map[[sha256.Size]byte]Token
 	byID   map[string][sha256.Size]byte
-	// loaded is set once Rebuild has run; goodAt is when the database last
-	// answered.
+	// loaded is set once Rebuild has run; goodAt is when the database last answered.
 	loaded bool
 	goodAt int64
 }
@@ -41,8 +40,7 @@ func (x *tokenIndex) putLocked(t Token) {
 		t.LastUsedAt = known.LastUsedAt
 	}
 	if old, ok := x.byID[t.ID]; ok && old != hash {
-		// The session got another cookie value; the old one must not work any
-		// more.
+		// The session got another cookie value; the old one must not work any more.
 		delete(x.byHash, old)
 	}
 	x.byHash[hash], x.byID[t.ID] = t, hash

@@ -43,8 +43,7 @@ func checkUserName(kind Kind, name string) (string, error) {
 	return address.Address, nil
 }
 
-// CreateUser adds a user, or a service account when kind says so. Invalid,
-// Conflict.
+// CreateUser adds a user, or a service account when kind says so. Invalid, Conflict.
 func (d *Directory) CreateUser(ctx context.Context, by string, kind Kind, name string, admin bool) (User, error) {
 	var u User
 	err := d.changeAccess(ctx, func(ctx context.Context) (changed, error) {
@@ -106,8 +105,7 @@ func (d *Directory) People(ctx context.Context) ([]Person, map[string]string, er
 	return people, names, nil
 }
 
-// SetAdmin makes a user an administrator, or revokes that. Conflict for the
-// last one.
+// SetAdmin makes a user an administrator, or revokes that. Conflict for the last one.
 func (d *Directory) SetAdmin(ctx context.Context, by, name string, admin bool) (User, error) {
 	var u User
 	err := d.changeAccess(ctx, func(ctx context.Context) (changed, error) {

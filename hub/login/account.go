@@ -135,9 +135,8 @@ func (s *account) changed(w http.ResponseWriter, r *http.Request, p identity.Pri
 	return s.done(w, r, err)
 }
 
-// changePassword requires the current password: an open browser must not be
-// enough to take over an account. Every session ends, and this browser gets a
-// new one.
+// changePassword requires the current password: an open browser must not be enough
+// to take over an account. Every session ends, and this browser gets a new one.
 func (s *account) changePassword(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {

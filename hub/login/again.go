@@ -156,8 +156,7 @@ func (s *again) fromProvider(w http.ResponseWriter, r *http.Request, asked flow,
 	return nil
 }
 
-// proved records the proof, and gives the browser the session's new cookie
-// value.
+// proved records the proof, and gives the browser the session's new cookie value.
 func (s *again) proved(w http.ResponseWriter, r *http.Request, p identity.Principal, method string, at int64) error {
 	made, err := s.identity.Prove(r.Context(), p, at)
 	if err != nil {

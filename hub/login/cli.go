@@ -82,8 +82,7 @@ func (s *Server) showCLI(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// answerCLI redirects the browser to the command line, with a code or a
-// refusal.
+// answerCLI redirects the browser to the command line, with a code or a refusal.
 func (s *Server) answerCLI(w http.ResponseWriter, r *http.Request) error {
 	asked, err := askedCLI(r.PostForm)
 	if err != nil {
@@ -125,8 +124,7 @@ func (s *Server) showDevice(w http.ResponseWriter, r *http.Request) error {
 	return s.devicePage(w, r, p, typed)
 }
 
-// devicePage shows the login that waits for a code. Wrong guesses count per
-// session.
+// devicePage shows the login that waits for a code. Wrong guesses count per session.
 func (s *Server) devicePage(w http.ResponseWriter, r *http.Request, p identity.Principal, typed string) error {
 	if wait := s.limits.take("device "+p.ID, tryRate); wait > 0 {
 		return tooMany(wait)

@@ -98,8 +98,7 @@ func (l *limiter) giveBack(key string, r rate) {
 	}
 }
 
-// counter returns a key's counter, creates a missing one, and moves it to the
-// front.
+// counter returns a key's counter, creates a missing one, and moves it to the front.
 func (l *limiter) counter(key string) *counter {
 	if e, ok := l.counters[key]; ok {
 		l.order.MoveToFront(e)

@@ -28,8 +28,7 @@ func (s *Server) showReset(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// reset sets the new password. It logs nobody in: a second factor is still
-// required.
+// reset sets the new password. It logs nobody in: a second factor is still required.
 func (s *Server) reset(w http.ResponseWriter, r *http.Request) error {
 	if err := s.try(r); err != nil {
 		return err

@@ -30,8 +30,7 @@ type Audit interface {
 // instead of the system's; empty trusts the system's.
 type Transport func(caPEM string) (http.RoundTripper, error)
 
-// Config configures a Server. Identity, Sealer, Transport and Origin are
-// required.
+// Config configures a Server. Identity, Sealer, Transport and Origin are required.
 type Config struct {
 	Identity *identity.Directory
 	// Sealer encrypts the content of cookies.

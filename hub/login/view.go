@@ -62,8 +62,7 @@ type view struct {
 // button is the login through one provider.
 type button struct {
 	Name, Title, URL string
-	// Down says why the provider does not work now; empty when no problem is
-	// known.
+	// Down says why the provider does not work now; empty when no problem is known.
 	Down string
 }
 

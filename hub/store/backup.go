@@ -43,8 +43,7 @@ type backupHeader struct {
 	Version int    `json:"version"`
 	// Minor is the version of the schema.
 	Minor int `json:"minor"`
-	// Database is the database it came from; it may be restored into the other
-	// kind.
+	// Database is the database it came from; it may be restored into the other kind.
 	Database    string `json:"database"`
 	CreatedAt   int64  `json:"createdAt"`
 	Incarnation string `json:"incarnation"`

@@ -146,11 +146,10 @@ func (s *Store) ConfirmIncarnation(ctx context.Context) (present event.Incarnati
 	return present, err
 }
 
-// Mend begins a new incarnation when the database no longer has seen, a
-// position that this hub issued: after a fail-over that lost its last seconds,
-// or after a restore of a copy. Normally it does nothing. witness is the
-// cluster that showed the proof of seen, empty when this replica knows it by
-// itself.
+// Mend begins a new incarnation when the database no longer has seen, a position
+// that this hub issued: after a fail-over that lost its last seconds, or after a
+// restore of a copy. Normally it does nothing. witness is the cluster that
+// showed the proof of seen, empty when this replica knows it by itself.
 func (s *Store) Mend(ctx context.Context, seen event.Position, witness string) error {
 	h, err := s.readHead(ctx, s.read)
 	if err != nil || !(event.Position{Incarnation: h.incarnation, Sequence: h.sequence}).Before(seen) {

@@ -39,8 +39,7 @@ func (s *Store) openPostgres(ctx context.Context, _ Config) error {
 	return s.holdAlive(ctx)
 }
 
-// connectPostgres creates the pools; connections are opened when they are
-// needed.
+// connectPostgres creates the pools; connections are opened when they are needed.
 func (s *Store) connectPostgres() error {
 	s.dialect = postgresDialect
 	config, err := pgx.ParseConfig(s.url)

@@ -9,9 +9,8 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 )
 
-// within returns the condition that a cluster c, and unless the service is
-// empty a service s of that name, is within reach, with its arguments after
-// args.
+// within returns the condition that a cluster c, and unless the service is empty
+// a service s of that name, is within reach, with its arguments after args.
 func within(r identity.Reach, cluster, service string, args []any) (string, []any) {
 	project := []string{cluster + ".project_id"}
 	if service != "" {

@@ -62,8 +62,7 @@ func (s *Store) Prune(ctx context.Context) error {
 	return nil
 }
 
-// prunePages continues where it stopped the last time, and starts again at the
-// end.
+// prunePages continues where it stopped the last time, and starts again at the end.
 func (s *Store) prunePages(ctx context.Context, at *string, drop func(ctx context.Context, after string) (last string, err error)) error {
 	for range retentionPages {
 		var last string
@@ -80,8 +79,7 @@ func (s *Store) prunePages(ctx context.Context, at *string, drop func(ctx contex
 
 func (s *Store) pruneFeed(ctx context.Context, before int64) (n int64, err error) {
 	err = s.Write(ctx, func(ctx context.Context) (err error) {
-		// The oldest come first, so rows after a page of younger ones are not
-		// read.
+		// The oldest come first, so rows after a page of younger ones are not read.
 		n, err = s.exec(ctx, `DELETE FROM outbox WHERE (incarnation, sequence) IN (
 			SELECT incarnation, sequence FROM (SELECT o.incarnation, o.sequence, o.committed_at FROM outbox o
 				WHERE o.sequence < (SELECT max(l.sequence) FROM outbox l WHERE l.incarnation = o.incarnation)

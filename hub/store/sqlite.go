@@ -69,10 +69,9 @@ func (s *Store) takeFolder(dir, file string) (err error) {
 	return keepPrivate(file)
 }
 
-// keepPrivate lets only this user read the database, whatever the folder's
-// mode: it holds hashes of tokens and sealed secrets. A new file is created
-// here, since SQLite would use the umask; its log and index get the file's
-// mode.
+// keepPrivate lets only this user read the database, whatever the folder's mode:
+// it holds hashes of tokens and sealed secrets. A new file is created here,
+// since SQLite would use the umask; its log and index get the file's mode.
 func keepPrivate(file string) error {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err == nil {

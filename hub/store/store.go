@@ -72,8 +72,7 @@ type Store struct {
 	awayAt time.Time
 
 	batch batcher
-	// pruned is the progress of retention in the tables that it checks in
-	// pages.
+	// pruned is the progress of retention in the tables that it checks in pages.
 	pruned   struct{ artifact, content, source string }
 	announce chan struct{}
 	// trace is called for each statement; only tests set it.
@@ -199,9 +198,8 @@ func (s *Store) Database() string { return s.dialect.name }
 // Ping returns an error when the database does not answer.
 func (s *Store) Ping(ctx context.Context) error { return s.coded(s.read.PingContext(ctx)) }
 
-// Run drops old rows and, on Postgres, exchanges announcements of commits with
-// other replicas. Without it everything works, a second later. It ends with the
-// context.
+// Run drops old rows and, on Postgres, exchanges announcements of commits with other
+// replicas. Without it everything works, a second later. It ends with the context.
 func (s *Store) Run(ctx context.Context) error {
 	parts := []lifecycle.Part{{Name: "retention", Run: s.retain}}
 	if s.dialect.name == "postgres" {

@@ -19,10 +19,9 @@ const (
 	writeTries = 12
 )
 
-// Write runs fn in a transaction that its context carries, and commits it with
-// the events and changes that fn appended. Inside another Write it joins that
-// one. When the database requires a retry, fn runs again, so fn must change
-// nothing but rows.
+// Write runs fn in a transaction that its context carries, and commits it with the
+// events and changes that fn appended. Inside another Write it joins that one. When
+// the database requires a retry, fn runs again, so fn must change nothing but rows.
 func (s *Store) Write(ctx context.Context, fn func(ctx context.Context) error) error {
 	if transaction(ctx) != nil {
 		return fn(ctx)

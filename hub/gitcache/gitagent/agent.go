@@ -68,8 +68,7 @@ func New(c Config) *Agent {
 		evaluated: map[string]look{}, heads: map[string]record.Head{}, idTried: map[string]time.Time{}}
 }
 
-// Kick requests a pass soon. It returns at once; several kicks are merged into
-// one.
+// Kick requests a pass soon. It returns at once; several kicks are merged into one.
 func (a *Agent) Kick() { a.pacer.Kick() }
 
 // SourcesChanged tells the agent that the set of sources in use, or the
@@ -94,17 +93,15 @@ func (a *Agent) has(ctx context.Context, commit string) bool {
 	return err == nil && len(missing) == 0
 }
 
-// copy returns the mirror with its reader and refs as last read; nil before
-// that.
+// copy returns the mirror with its reader and refs as last read; nil before that.
 func (a *Agent) copy() (*upstream.Mirror, *upstream.Reader, *upstream.Table) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.mirror, a.reader, a.table
 }
 
-// Run follows the repository until ctx ends, which signals the end of the
-// lease. It returns early when the store reports that another replica has the
-// lease.
+// Run follows the repository until ctx ends, which signals the end of the lease.
+// It returns early when the store reports that another replica has the lease.
 func (a *Agent) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer a.close()

@@ -63,8 +63,7 @@ type Config struct {
 const (
 	// DefaultPollInterval is a rate that operators of upstreams accept.
 	DefaultPollInterval = 2 * time.Minute
-	// fullEvery is how often all refs are listed and fetched, not only those in
-	// use.
+	// fullEvery is how often all refs are listed and fetched, not only those in use.
 	fullEvery = 24 * time.Hour
 	// repackEvery is how often a mirror is repacked completely.
 	repackEvery = 7 * 24 * time.Hour

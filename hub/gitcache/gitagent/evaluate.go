@@ -215,8 +215,7 @@ func (e *evaluation) run(ctx context.Context, tasks []task) error {
 	return w.flush(ctx)
 }
 
-// maxWorkers limits how many sources of one repository are evaluated
-// concurrently.
+// maxWorkers limits how many sources of one repository are evaluated concurrently.
 const maxWorkers = 8
 
 func (e *evaluation) take(ctx context.Context, w *headWriter, o outcome) error {

@@ -25,9 +25,8 @@ const (
 	maxGathering = 4
 )
 
-// gatherer fetches content of other repositories in parallel to the passes: a
-// slow or silent server of a submodule must not delay the repository that uses
-// it.
+// gatherer fetches content of other repositories in parallel to the passes: a slow
+// or silent server of a submodule must not delay the repository that uses it.
 type gatherer struct {
 	mu    sync.Mutex
 	jobs  map[string]*job // by the content's key

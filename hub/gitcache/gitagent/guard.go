@@ -74,9 +74,8 @@ func (g Guard) Run(ctx context.Context, c upstream.Command) error {
 	return upstream.FinishWith(ctx, cmd, c.Args, func() error { stop(); return nil })
 }
 
-// line returns the two ends of the socket between a hub and its guard. It
-// carries a byte for each heartbeat, and copies of connections that end with
-// git.
+// line returns the two ends of the socket between a hub and its guard. It carries
+// a byte for each heartbeat, and copies of connections that end with git.
 func line() (hear *os.File, beat *net.UnixConn, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

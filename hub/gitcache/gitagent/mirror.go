@@ -15,9 +15,8 @@ import (
 // format: rollbacks still need its commits.
 func (a *Agent) formerDir() string { return a.config.Dir + ".former" }
 
-// openMirror opens what an earlier run left. A mirror that was set aside is
-// read until a new one is complete; one that cannot be read at all is set
-// aside.
+// openMirror opens what an earlier run left. A mirror that was set aside is read
+// until a new one is complete; one that cannot be read at all is set aside.
 func (a *Agent) openMirror(ctx context.Context, format string) error {
 	dir := a.config.Dir
 	if damaged := upstream.FormatOf(upstream.AsideOf(dir)); damaged != "" {

@@ -23,8 +23,7 @@ type Wanted struct {
 	URL  string
 	// Ref is a tag or full commit id, or a chart's version or range.
 	Ref string
-	// Folder is a folder in a Git repository, or the chart in a Helm
-	// repository.
+	// Folder is a folder in a Git repository, or the chart in a Helm repository.
 	Folder  string
 	Options record.SourceOptions
 }

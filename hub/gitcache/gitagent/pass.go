@@ -130,8 +130,7 @@ func (a *Agent) start(ctx context.Context) error {
 	}
 }
 
-// recordHealth writes upstream's health, for people and for the repository's
-// status.
+// recordHealth writes upstream's health, for people and for the repository's status.
 func (a *Agent) recordHealth(ctx context.Context, err error) error {
 	now := a.config.Clock.Now()
 	h := a.health

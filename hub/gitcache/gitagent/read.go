@@ -45,8 +45,7 @@ func (a *Agent) read(ctx context.Context, sources []record.Source) (fetched bool
 		table = ask.table
 	}
 	if ask.all && listing.Count == 0 && table.Len() > 0 {
-		// This is more likely a broken server than a repository that lost
-		// everything.
+		// This is more likely a broken server than a repository that lost everything.
 		return false, errcode.New(errcode.Unavailable, "%s lists no branches and no tags any more; what was fetched stays in use", a.server.Location())
 	}
 	return a.settle(ctx, sources, m, table, diff, listing, ask.all)

@@ -45,8 +45,7 @@ func (a *Agent) Rebuild(ctx context.Context, r record.Recipe, w io.Writer) (d di
 		return "", err
 	}
 	if r.Options.LFS {
-		// A new disk may have the mirror from another replica, but not these
-		// files.
+		// A new disk may have the mirror from another replica, but not these files.
 		if err := a.try(content.Key, func() error { return a.fetchLFS(ctx, reader, content) }); err != nil {
 			return "", err
 		}

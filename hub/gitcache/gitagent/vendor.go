@@ -188,8 +188,7 @@ func (v *vendoring) problem(n mention.Need) error {
 	return errcode.New(errcode.Unprocessable, "%s: %s %q %s", v.place(n), what, n.Text, n.Problem)
 }
 
-// chartWanted says where a chart is: an OCI registry has one repository per
-// chart.
+// chartWanted says where a chart is: an OCI registry has one repository per chart.
 func chartWanted(n mention.Need) Wanted {
 	if rest, ok := strings.CutPrefix(n.URL, "oci://"); ok {
 		return Wanted{Kind: record.OCI, URL: "oci://" + strings.Trim(rest, "/") + "/" + n.Name, Ref: n.Version}

@@ -47,8 +47,7 @@ type Content struct {
 	// Needs is content of other servers that files of this one refer to; File
 	// is the path from Root.
 	Needs []mention.Need
-	// Links are the submodules, by their paths from Root, if they were
-	// requested.
+	// Links are the submodules, by their paths from Root, if they were requested.
 	Links []Link
 
 	included map[string]treeEntry // by path from the repository's root

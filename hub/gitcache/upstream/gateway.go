@@ -118,8 +118,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.forward.ServeHTTP(w, r)
 }
 
-// asGit returns a URL as git has it, because git uses plain HTTP to the
-// gateway.
+// asGit returns a URL as git has it, because git uses plain HTTP to the gateway.
 func (s *Server) asGit(path string) string { return "http://" + s.loc.Address() + path }
 
 // rewrite converts git's request into one to the server.

@@ -29,8 +29,7 @@ type Config struct {
 	// FetchTimeout limits one fetch, including the first of a big repository.
 	// Default 30 min.
 	FetchTimeout time.Duration
-	// StallTimeout ends a fetch that received nothing for so long. Default 1
-	// min.
+	// StallTimeout ends a fetch that received nothing for so long. Default 1 min.
 	StallTimeout time.Duration
 }
 

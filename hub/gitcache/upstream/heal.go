@@ -42,8 +42,7 @@ func (m *Mirror) Doubt(why error) {
 	m.suspect = why
 }
 
-// Suspect returns why the mirror may be damaged, nil when there is no
-// suspicion.
+// Suspect returns why the mirror may be damaged, nil when there is no suspicion.
 func (m *Mirror) Suspect() error {
 	m.doubt.Lock()
 	defer m.doubt.Unlock()
@@ -89,8 +88,7 @@ func (m *Mirror) check(ctx context.Context, in string, args ...string) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, clip(git.Words, 300))
 }
 
-// AsideOf returns where the damaged mirror of dir is kept until a new one
-// exists.
+// AsideOf returns where the damaged mirror of dir is kept until a new one exists.
 func AsideOf(dir string) string { return dir + ".damaged" }
 
 // SetAside moves a mirror away to make room for a new one. It can still be

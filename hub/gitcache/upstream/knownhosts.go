@@ -41,8 +41,7 @@ func parseKnownHosts(text string) (*hostKeys, error) {
 }
 
 // algorithms returns the algorithms of a server's known keys. A server with
-// several keys shows the one that the client requests, which must be a known
-// one.
+// several keys shows the one that the client requests, which must be a known one.
 func (h *hostKeys) algorithms(address string, remote net.Addr) []string {
 	if h.authorities {
 		return nil

@@ -79,8 +79,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 // more than writing the packed list once.
 const manyRefs = 200
 
-// SetRefs sets the mirror's refs to those of a listing. Their objects must
-// exist.
+// SetRefs sets the mirror's refs to those of a listing. Their objects must exist.
 func (m *Mirror) SetRefs(ctx context.Context, d *Diff) error {
 	if d.Empty() {
 		return nil

@@ -250,9 +250,8 @@ func (m *Mirror) Object(ctx context.Context, id, kind string) (raw []byte, err e
 	return buf, gitobject.Compare(id, h)
 }
 
-// window is how many blobs are requested ahead of the one being read. The
-// requests of a window fit into a pipe, so writing them never blocks on reading
-// answers.
+// window is how many blobs are requested ahead of the one being read. The requests
+// of a window fit into a pipe, so writing them never blocks on reading answers.
 const window = 256
 
 // Blobs reads blobs one after the other and passes each to use with its size;

@@ -38,8 +38,7 @@ func (o *outbound) held(c *Conns) *outbound {
 	return &noted
 }
 
-// dial connects, with the Dialer's rules or without, and records the
-// connection.
+// dial connects, with the Dialer's rules or without, and records the connection.
 func (o *outbound) dial(ctx context.Context, network, addr string, free bool) (net.Conn, error) {
 	dial := o.dialer.DialContext
 	if free {

@@ -106,8 +106,7 @@ type gathering struct {
 // source may have: trees that share trees multiply it.
 const maxNeeds = 1000
 
-// need adds one need; one need of a base represents all others of the same
-// base.
+// need adds one need; one need of a base represents all others of the same base.
 func (g *gathering) need(n mention.Need) {
 	switch {
 	case n.Kind == mention.Base && g.bases[n.Text], len(g.needs) > maxNeeds:

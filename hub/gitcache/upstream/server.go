@@ -25,8 +25,7 @@ type Access struct {
 	CA         string // PEM; empty is the system's
 	App        *App   // instead of Username and Password
 
-	// ClientCertificate and ClientKey are sent to servers that request them;
-	// PEM.
+	// ClientCertificate and ClientKey are sent to servers that request them; PEM.
 	ClientCertificate string
 	ClientKey         string
 
@@ -139,8 +138,7 @@ func (s *Server) redirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// login returns the current user and password; both are empty without
-// credentials.
+// login returns the current user and password; both are empty without credentials.
 func (s *Server) login(ctx context.Context) (username, password string, err error) {
 	if s.app == nil {
 		return s.access.Username, s.access.Password, nil

@@ -219,9 +219,8 @@ func (s *Server) fetchSSH(ctx context.Context, c Command) error {
 	return err
 }
 
-// socketPair returns the two ends of a socket. A pair of pipes would not do:
-// git holds its end open in two processes, and a shutdown of a socket affects
-// both.
+// socketPair returns the two ends of a socket. A pair of pipes would not do: git
+// holds its end open in two processes, and a shutdown of a socket affects both.
 func socketPair() (theirs *os.File, ours *net.UnixConn, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

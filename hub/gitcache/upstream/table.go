@@ -105,9 +105,8 @@ func (t *Table) Raw(name string) string {
 
 // Full returns the full name that a source's ref means, empty for a full object
 // id, which the caller must look up. HEAD is upstream's default branch. A name
-// that is both branch and tag is refused unless it is written in full:
-// otherwise anybody who may push tags could decide what a branch's followers
-// run.
+// that is both branch and tag is refused unless it is written in full: otherwise
+// anybody who may push tags could decide what a branch's followers run.
 func (t *Table) Full(ref string) (string, error) {
 	if ref == "HEAD" && t.def != "" {
 		ref = t.def

@@ -143,8 +143,7 @@ func (m *Mirror) clean(age time.Duration) error {
 // unfinished are the packs of running and killed fetches.
 var unfinished = []string{"objects/pack/tmp_pack_*", "objects/tmp_objdir-*/pack/tmp_pack_*", "objects/incoming-*/pack/tmp_pack_*"}
 
-// dropUnfinished removes what a failed fetch left: the next one needs the
-// space.
+// dropUnfinished removes what a failed fetch left: the next one needs the space.
 func (m *Mirror) dropUnfinished() {
 	for _, p := range unfinished {
 		found, _ := filepath.Glob(filepath.Join(m.Dir(), p))
