@@ -46,8 +46,8 @@ const declaredYAML = `providers:
   emailDomains: [example.com]
 `
 
-// TestDeclaredProvidersLetPeopleIn: a hub that nobody has touched comes up
-// with the way in that its file says, and follows the file.
+// TestDeclaredProvidersLetPeopleIn checks that a new hub starts with the login
+// providers in its file, and follows the file.
 func TestDeclaredProvidersLetPeopleIn(t *testing.T) {
 	ann := oidcserver.User{Subject: "s-ann", Name: "ann", Password: "anns password", Email: "ann@example.com", Groups: []string{"eng"}}
 	p := oidcserver.New(t, ann)
@@ -68,7 +68,7 @@ func TestDeclaredProvidersLetPeopleIn(t *testing.T) {
 	if err != nil || len(groups) != 1 || groups[0].Name != "platform" {
 		t.Errorf("groups %v, %v", groups, err)
 	}
-	// The file changes, and so does its secret; nobody restarts anything.
+	// The file changes, and so does its secret, without a restart.
 	d.write("secret", "hush\n")
 	d.write("providers.yaml", fmt.Sprintf(declaredYAML, "The company", p.URL))
 	eventually.For(t, limit, "the provider follows its file", func() error {

@@ -34,7 +34,7 @@ func (w Wait) String() string {
 	const confirm = "; run `axle hub confirm-restore` if it should"
 	switch w {
 	case WaitReport:
-		return restored + "the cluster says first what it has"
+		return restored + "the cluster must first report what it has"
 	case WaitFetch:
 		return restored + "other content is delivered once its source was read again"
 	case WaitFailover:

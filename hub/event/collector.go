@@ -160,11 +160,11 @@ func Record(ctx context.Context, entry Entry) error {
 	return nil
 }
 
-// Rely says that what the transaction of ctx does is right only while nobody
-// else changes these between its view of the database and its commit, such as
-// the head that a new service begins with: whoever changes the head looks for
-// services to tell, and cannot see one that is not committed. The store runs
-// the transaction again when that happened. An empty Key is anything of the
+// Rely declares that the transaction of ctx is only correct if nobody else
+// changes these between its snapshot and its commit. An example is the head
+// with which a new service begins: the transaction that changes the head looks
+// for services to update, and cannot see one that is not committed. The store
+// retries the transaction when that happened. An empty Key is anything of the
 // Kind, of one Cluster when that is set.
 func Rely(ctx context.Context, on ...Change) error {
 	c, ok := ctx.Value(collectorKey{}).(*Collector)
@@ -177,7 +177,7 @@ func Rely(ctx context.Context, on ...Change) error {
 	return nil
 }
 
-// Relied returns what Rely was told.
+// Relied returns the changes that were passed to Rely.
 func (c *Collector) Relied() []Change {
 	c.mu.Lock()
 	defer c.mu.Unlock()

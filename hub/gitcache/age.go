@@ -10,7 +10,7 @@ import (
 )
 
 var ownedByHealth = prometheus.NewDesc("axle_gitcache_repositories",
-	"Repositories that this replica fetches, by whether the last look at upstream went well: pullable or failed.", []string{"health"}, nil)
+	"Repositories that this replica fetches, by whether the last read of upstream succeeded: pullable or failed.", []string{"health"}, nil)
 
 // ages records when each upstream that this replica follows was last read, and
 // whether the last read failed.

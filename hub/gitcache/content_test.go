@@ -87,9 +87,9 @@ func (w *world) forget() {
 	w.start(gitcache.ShortenGap)
 }
 
-// TestSubmodules holds that submodules come in their places at the commits that
-// are pinned, nested ones too, only when they are asked for, and that what
-// cannot be had leaves the old content.
+// TestSubmodules checks that submodules, including nested ones, are placed at
+// their pinned commits, only when they are requested, and that a missing one
+// keeps the old content.
 func TestSubmodules(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)
@@ -136,7 +136,7 @@ func TestSubmodules(t *testing.T) {
 			t.Errorf("repository %+v is not marked", r)
 		}
 	}
-	// A commit that nobody has is an error of the source, and heals.
+	// A commit that does not exist is an error of the source, and heals.
 	w.link(repoName, "main", "a/lib", strings.Repeat("ab", 20), nil)
 	w.mustRefresh()
 	if broken := w.head(s, saying(`submodule "a/lib"`)); broken.Digest != h.Digest {
@@ -199,7 +199,7 @@ func TestLFS(t *testing.T) {
 	if n := w.git.Count(repoName, gitserver.LFS); n != 2 {
 		t.Errorf("%d LFS requests, want a batch and an object", n)
 	}
-	// Upstream is away, the tarball is lost: the files are here.
+	// Upstream is down and the tarball is lost: the files are still here.
 	if err := w.git.Down(); err != nil {
 		t.Fatal(err)
 	}
@@ -225,8 +225,8 @@ func TestLFS(t *testing.T) {
 	}
 }
 
-// TestLFSFaults holds what a bad LFS server leads to: a clear error, the old
-// content, and nothing kept that is not what the pointer says.
+// TestLFSFaults checks that a bad LFS server gives a clear error, keeps the old
+// content, and stores nothing that does not match the pointer.
 func TestLFSFaults(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -299,8 +299,8 @@ func TestVendoredBases(t *testing.T) {
 	if text := w.content(h, ".axle/vendor.yaml"); !strings.Contains(text, base) {
 		t.Errorf("the map is %s", text)
 	}
-	// The same again after everything but the mirrors is lost, and nothing
-	// upstream is asked.
+	// The result is the same after everything but the mirrors is lost, without
+	// any request to upstream.
 	if err := w.git.Down(); err != nil {
 		t.Fatal(err)
 	}
@@ -311,8 +311,8 @@ func TestVendoredBases(t *testing.T) {
 	}
 }
 
-// TestUnpinned holds that what moves by itself, or cannot be had, is an error
-// with file and line.
+// TestUnpinned checks that a reference which can move by itself, or cannot be
+// fetched, is an error with file and line.
 func TestUnpinned(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"x": "x"}, gitcache.ShortenGap)

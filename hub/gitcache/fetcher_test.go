@@ -17,7 +17,7 @@ import (
 	"github.com/axle-cd/axle/test/gitserver"
 )
 
-// noise is text that does not compress, so that a slow server takes time.
+// noise is text that does not compress, so that a slow server needs time.
 func noise(bytes int) string {
 	var b strings.Builder
 	for b.Len() < bytes {
@@ -178,7 +178,7 @@ func TestConcurrentRefreshesAreOne(t *testing.T) {
 	if n := w.git.Count(repoName, gitserver.LsRefs) - before; n < 1 || n > 2 {
 		t.Errorf("40 refreshes at once listed refs %d times", n)
 	}
-	// A commit that is here already asks for nothing.
+	// A commit that is already here needs no request.
 	id, err := w.git.Resolve(t.Context(), repoName, "main")
 	if err != nil {
 		t.Fatal(err)

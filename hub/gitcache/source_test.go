@@ -24,8 +24,9 @@ func saying(words string) func(gitcache.Head) error {
 	}
 }
 
-// TestTagNamedMainIsRefused holds that whoever may push tags does not decide
-// what the followers of a branch run, which git's own lookup would let them.
+// TestTagNamedMainIsRefused checks that somebody who may push tags cannot
+// decide what the followers of a branch run, which git's own lookup would
+// allow.
 func TestTagNamedMainIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "good"}, gitcache.ShortenGap)
@@ -122,8 +123,8 @@ func TestRelativeBaseOutsideFolder(t *testing.T) {
 	}
 	w.head(w.track("main", "escape"), saying("outside the repository"))
 
-	// A change in the base changes the overlay; one beside it does not. The
-	// second is what happens to a cache that looks at the folder alone.
+	// A change in the base changes the overlay; one beside it does not. A cache
+	// that only checked the folder would miss the first.
 	overlay := w.track("main", "deploy/overlays/dev")
 	before := w.head(overlay, good)
 	w.commit("main", map[string]gitserver.Content{"deploy/components/unused/x": "1", "files/unused.conf": "2"})
@@ -154,8 +155,8 @@ func list(t *testing.T, dir string) []string {
 	return out
 }
 
-// TestUnrelatedCommitCostsNothing holds that a commit which leaves a folder
-// alone writes no head, announces nothing and builds nothing.
+// TestUnrelatedCommitCostsNothing checks that a commit which does not touch a
+// folder writes no head, announces nothing and builds nothing.
 func TestUnrelatedCommitCostsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1", "b/cm.yaml": "1", "typo/cm.yaml": "1"}, gitcache.ShortenGap)
@@ -306,7 +307,7 @@ func TestForcePushKeepsTheOldCommit(t *testing.T) {
 	}
 	w.start(gitcache.ShortenGap)
 	w.mustRefresh()
-	// The first who asks has the mirror looked at.
+	// The first request triggers a check of the mirror.
 	eventually.For(t, patience, "the words for what is nowhere", func() error {
 		if _, err := w.cache.Fetch(context.WithoutCancel(t.Context()), old.Digest); !errcode.Is(err, errcode.Unprocessable) {
 			return fmt.Errorf("after the ref is gone: %w", err)

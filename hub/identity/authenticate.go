@@ -28,7 +28,7 @@ var (
 	errAlien    = errcode.New(errcode.Unauthorized, "the bearer token is not a token of an Axle hub, which begins with %s; log in again", bearertoken.Prefix)
 	errUnknown  = errcode.New(errcode.Unauthorized, "the token is not known, has expired, or was revoked, itself or with the token that created it; log in again")
 	errLoading  = errcode.New(errcode.Unavailable, "the hub is loading its tokens; try again in a second").After(time.Second)
-	errUnasked  = errcode.New(errcode.Unavailable, "this hub has not heard of the token yet, and its database does not answer; try again in a second").After(time.Second)
+	errUnasked  = errcode.New(errcode.Unavailable, "this hub does not know the token yet, and its database does not answer; try again in a second").After(time.Second)
 	errBlind    = errcode.New(errcode.Unavailable, "the hub has not reached its database for an hour and cannot tell whether the token was revoked").After(30 * time.Second)
 )
 

@@ -159,7 +159,7 @@ func (d *Directory) enroll(ctx context.Context, token Token, r Registration) (En
 func (d *Directory) enrollAgain(ctx context.Context, token Token, known AgentKey, r Registration) (Enrolled, error) {
 	if known.ClusterUID != r.ClusterUID {
 		return Enrolled{}, &problem{known.ClusterID, "two clusters use one agent key: the key of cluster " + known.ClusterName +
-			" was seen in another cluster; delete the agent's identity Secret there and register it anew"}
+			" was seen in another cluster; delete the agent's identity Secret there and register it again"}
 	}
 	if known.TokenID != token.ID && (token.Bootstrap.UsesLeft <= 0 || (token.ClusterID != "" && token.ClusterID != known.ClusterID)) {
 		return Enrolled{}, errcode.New(errcode.Conflict, "this agent is registered as cluster %s already", known.ClusterName)

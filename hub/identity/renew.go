@@ -95,7 +95,7 @@ func (r Renewal) check(key AgentKey, now int64) error {
 	}
 	if r.ClusterUID != key.ClusterUID {
 		return &problem{key.ClusterID, "two clusters use one agent key: the key of cluster " + key.ClusterName +
-			" was seen in another cluster; delete the agent's identity Secret there and register it anew"}
+			" was seen in another cluster; delete the agent's identity Secret there and register it again"}
 	}
 	return nil
 }

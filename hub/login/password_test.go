@@ -54,8 +54,8 @@ func TestSetupWorksOnceAndExpires(t *testing.T) {
 	late.wants(http.StatusUnauthorized, "set up already")
 }
 
-// Whoever guesses from elsewhere, as often as he likes and from many places,
-// uses up his own attempts: the owner gets in at once.
+// Guesses from elsewhere, however many and from however many places, use only
+// their own attempts: the owner can log in at once.
 func TestGuessesFromElsewhereDoNotLockTheOwner(t *testing.T) {
 	b, _ := newBed(t)
 	attacker := b.visitor("203.0.113.1")

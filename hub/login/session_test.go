@@ -35,7 +35,8 @@ func TestFormsNeedTheirToken(t *testing.T) {
 	if who := v.who(); who != owner {
 		t.Fatalf("logged out by a form of somebody: %q", who)
 	}
-	// Logging in is a write, too: nobody may log somebody else in as himself.
+	// Logging in is a write too: nobody may log another browser in as
+	// themselves.
 	w := b.visitor("198.51.100.30")
 	w.send("/login", url.Values{"email": {owner}, "password": {password}}, nil)
 	w.wants(http.StatusForbidden, "not one of this hub")
@@ -67,7 +68,7 @@ func TestCookiesAreOfThisHostAlone(t *testing.T) {
 	}
 }
 
-// A login does not go on in a session that somebody put into the browser.
+// A login does not continue a session that somebody put into the browser.
 func TestLoginMakesANewSession(t *testing.T) {
 	b, attacker := newBed(t)
 	p := b.provider("idp", nil, bob)
@@ -135,7 +136,7 @@ func TestNextStaysHere(t *testing.T) {
 	}
 }
 
-// The API takes a session's cookie only from pages of this origin.
+// The API accepts a session's cookie only from pages of this origin.
 func TestAPITakesACookieWithItsHeader(t *testing.T) {
 	_, v := newBed(t)
 	v.get("/login/session")
@@ -298,7 +299,7 @@ func TestDeviceLogin(t *testing.T) {
 	v.get("/device?code=" + s.UserCode)
 	v.post("/device", url.Values{"code": {s.UserCode}, "answer": {"deny"}})
 	v.wants(http.StatusOK, "was refused")
-	// What was answered is not answered again, by nobody.
+	// An answered request cannot be answered again, by anybody.
 	v.get("/device")
 	v.post("/device", url.Values{"code": {s.UserCode}, "answer": {"allow"}})
 	v.wants(http.StatusNotFound, "no login is waiting for this code")

@@ -25,8 +25,8 @@ func (y *yard) healEvents() (all []string) {
 	return all
 }
 
-// What an agent puts back is an event with the service's name, the field and
-// who had written it; once, however often the report is sent.
+// What an agent healed is an event with the service's name, the field and who
+// had written it; only once, however often the report is sent.
 func TestHealsAreEventsOfTheirServices(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		y := newYard(t, p)

@@ -60,7 +60,7 @@ func (s *Store) SetLeaving(ctx context.Context, name string, leaving bool) error
 		}
 		found, err := s.execOne(ctx, "UPDATE replicas SET leaving = $2 WHERE name = $1", name, flag)
 		if err == nil && !found {
-			err = errcode.New(errcode.NotFound, "there is no replica %q; axle hub status lists them", name)
+			err = errcode.New(errcode.NotFound, "replica %q does not exist; axle hub status lists all", name)
 		}
 		return err
 	})

@@ -130,7 +130,7 @@ func TestPollsNeedNoToken(t *testing.T) {
 	}
 }
 
-// TestWaitersHearOfALaterPass holds that a pass which had begun before the
+// TestWaitersHearOfALaterPass checks that a pass which had begun before the
 // call does not answer it.
 func TestWaitersHearOfALaterPass(t *testing.T) {
 	t.Parallel()

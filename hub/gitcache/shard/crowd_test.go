@@ -12,7 +12,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache/shard"
 )
 
-// slow is leases of a database that takes a second for each call.
+// slow is a lease database that takes a second for each call.
 type slow struct {
 	*table
 	acquires, releases atomic.Int64

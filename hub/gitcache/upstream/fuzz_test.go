@@ -21,8 +21,8 @@ func FuzzTree(f *testing.F) {
 	})
 }
 
-// FuzzListing holds that whatever a server says, only usable names of full ids
-// come out of it, and that they fit a table.
+// FuzzListing checks that whatever a server sends, only valid names with full
+// ids come out of it, and that they fit into a table.
 func FuzzListing(f *testing.F) {
 	id := strings.Repeat("ab", 20)
 	f.Add([]byte("003d" + id + " refs/heads/main\n0000"))
