@@ -272,7 +272,7 @@ func connectMessage(err error) string {
 
 type object struct{ kind, cluster, name string }
 
-// fullName is CLUSTER/NAME for what lies on a cluster.
+// fullName returns CLUSTER/NAME for objects on a cluster.
 func (o object) fullName() string {
 	if o.kind != "cluster" && o.cluster != "" && o.name != "" {
 		return o.cluster + "/" + o.name

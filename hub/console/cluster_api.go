@@ -36,7 +36,7 @@ type ClusterQuery struct {
 	Source string
 	// Handle names the cluster, Path is path and query.
 	Handle, Path string
-	// Table asks for a Table instead of objects.
+	// Table requests a Table instead of objects.
 	Table bool
 }
 

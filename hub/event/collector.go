@@ -184,8 +184,7 @@ func (c *Collector) Relied() []Change {
 	return append([]Change(nil), c.relied...)
 }
 
-// Matches reports whether a change is one of those that c, given to Rely,
-// stands for.
+// Matches reports whether a change is covered by c, an argument of Rely.
 func (c Change) Matches(other Change) bool {
 	return c.Kind == other.Kind && (c.Key == "" || c.Key == other.Key) && (c.Cluster == "" || c.Cluster == other.Cluster)
 }

@@ -207,7 +207,7 @@ func (s StoredStatus) kept() reported.Status {
 	return reported.StatusOf(s.Hash, reported.State{Sync: string(s.Sync), Health: string(s.Health)})
 }
 
-// StatusStore keeps what agents report.
+// StatusStore stores what agents report.
 type StatusStore interface {
 	// PutStatuses stores statuses of a cluster, and the cluster's new sum.
 	PutStatuses(ctx context.Context, clusterID string, all []StoredStatus, sum reported.Sum) error

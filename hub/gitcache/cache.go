@@ -75,7 +75,8 @@ type agent interface {
 	// error of a pass that began after the call.
 	Kick()
 	KickAndWait(ctx context.Context, revision string) error
-	// SourcesChanged says that the set of sources in use may have changed.
+	// SourcesChanged tells the agent that the set of sources in use may have
+	// changed.
 	SourcesChanged()
 	// Resolve evaluates a source without following it, as upstream was last
 	// read.

@@ -147,7 +147,7 @@ func TestSubmodules(t *testing.T) {
 	w.head(s, good)
 }
 
-// TestSubmodulesRefused holds the rules for URLs that a tree names.
+// TestSubmodulesRefused checks the rules for URLs in a tree.
 func TestSubmodulesRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)
@@ -173,8 +173,8 @@ func TestSubmodulesRefused(t *testing.T) {
 	}
 }
 
-// TestLFS holds that pointers are replaced by checked files, by the attributes
-// on the way, and that files survive the absence of upstream.
+// TestLFS checks that pointers are replaced with verified files, according to
+// the attributes on the way, and that files survive an outage of upstream.
 func TestLFS(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)
@@ -266,8 +266,8 @@ func TestLFSFaults(t *testing.T) {
 	}
 }
 
-// TestVendoredBases holds that pinned remote bases come beside the content, with
-// a map, and what they need themselves, loops included.
+// TestVendoredBases checks that pinned remote bases come beside the content,
+// with a map, and with what they need themselves, loops included.
 func TestVendoredBases(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)
@@ -343,8 +343,8 @@ func TestUnpinned(t *testing.T) {
 	}
 }
 
-// TestResolveCanBeServed holds that what was resolved without being followed is
-// served, also after it was evicted.
+// TestResolveCanBeServed checks that what was resolved without being followed
+// is served, even after it was evicted.
 func TestResolveCanBeServed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)
@@ -368,8 +368,8 @@ func TestResolveCanBeServed(t *testing.T) {
 	}
 }
 
-// TestCredentialsOfParts holds that a repository's credentials are used for
-// what it names on the same server, and never for another.
+// TestCredentialsOfParts checks that a repository's credentials are used for
+// references to the same server, and never for another server.
 func TestCredentialsOfParts(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, git: newGit(t, gitserver.Config{Password: "secret"}), store: newStore(), dir: t.TempDir()}

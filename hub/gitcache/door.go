@@ -53,7 +53,7 @@ const (
 func (c *Cache) Fetch(ctx context.Context, d digest.Digest) (*Tarball, error) {
 	ctx, span := tracing.Start(ctx, "gitcache fetch")
 	from := fromDisk
-	// 1. The files on this replica's disk; everything else goes through them.
+	// 1. The files on this replica's disk; all other levels fill them.
 	f, err := c.node.Get(ctx, d, func(ctx context.Context, w io.Writer) (got digest.Digest, err error) {
 		got, from, err = c.fill(ctx, d, w)
 		return got, err

@@ -54,8 +54,8 @@ func (w rawWorld) nest(leaf string, width, depth int) string {
 	return leaf
 }
 
-// TestHostileContent holds that whatever a tenant commits, the error is theirs
-// and clear, nothing half-written stays, and others are served.
+// TestHostileContent checks that whatever a tenant commits, the tenant gets a
+// clear error, nothing incomplete stays on disk, and others are served.
 func TestHostileContent(t *testing.T) {
 	t.Parallel()
 	w := rawWorld{world: newWorld(t, map[string]gitserver.Content{"good/cm.yaml": "1"}, gitcache.ShortenGap, func(c *gitcache.Config) { c.Limits.Bytes = 1 << 20 })}

@@ -130,7 +130,7 @@ func TestHTTPSWithCredentialsAndCA(t *testing.T) {
 	}
 }
 
-// TestInternalAddressIsRefused holds that no tenant reaches into the hub's own
+// TestInternalAddressIsRefused checks that no tenant reaches the hub's own
 // network, by address or by name.
 func TestInternalAddressIsRefused(t *testing.T) {
 	t.Parallel()
@@ -154,7 +154,7 @@ func TestInternalAddressIsRefused(t *testing.T) {
 	}
 }
 
-// TestRedirectElsewhereIsRefused holds that credentials stay with their host.
+// TestRedirectElsewhereIsRefused checks that credentials stay with their host.
 func TestRedirectElsewhereIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)

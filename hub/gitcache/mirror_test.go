@@ -34,7 +34,7 @@ func TestAttributesAreNotApplied(t *testing.T) {
 	}
 }
 
-// TestPacksAreJoined holds that a mirror does not gather packs.
+// TestPacksAreJoined checks that a mirror does not accumulate packs.
 func TestPacksAreJoined(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "0"}, gitcache.ShortenGap)
@@ -65,8 +65,8 @@ func TestPacksAreJoined(t *testing.T) {
 	}
 }
 
-// TestOversizedFetchIsCut holds the limit of what one fetch may bring, which
-// git has none for.
+// TestOversizedFetchIsCut checks the size limit of one fetch; git itself has
+// none.
 func TestOversizedFetchIsCut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap, gitcache.SmallFetches)

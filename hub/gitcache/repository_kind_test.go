@@ -9,8 +9,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// TestRepositoriesOfEachKind holds what is refused before it is stored, and
-// what is stored of what is not.
+// TestRepositoriesOfEachKind checks what is refused before it is stored, and
+// how the rest is stored.
 func TestRepositoriesOfEachKind(t *testing.T) {
 	t.Parallel()
 	const helm, oci, bucket = gitcache.KindHelm, gitcache.KindOCI, gitcache.KindBucket

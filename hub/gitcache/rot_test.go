@@ -19,9 +19,9 @@ import (
 	"github.com/axle-cd/axle/test/gitserver"
 )
 
-// TestAFlippedByteInAPartIsMadeGood holds that a stored tarball which the disk
-// spoils after it was read once does not keep what it is a part of from being
-// made: it is dropped and built again.
+// TestAFlippedByteInAPartIsMadeGood checks that a stored tarball which was
+// corrupted on disk after it was verified does not prevent others that include
+// it from being made: it is dropped and rebuilt.
 func TestAFlippedByteInAPartIsMadeGood(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)

@@ -61,8 +61,8 @@ func TestTagNamedMainIsRefused(t *testing.T) {
 	}
 }
 
-// TestRelativeBaseOutsideFolder holds that a folder brings what it refers to,
-// and only that.
+// TestRelativeBaseOutsideFolder checks that a folder's content includes what it
+// refers to, and only that.
 func TestRelativeBaseOutsideFolder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{
@@ -261,9 +261,9 @@ func TestSourceErrors(t *testing.T) {
 	}
 }
 
-// TestForcePushKeepsTheOldCommit holds that a rollback finds its bytes although
-// upstream has forgotten the commit, the tarball was evicted and the mirror was
-// collected.
+// TestForcePushKeepsTheOldCommit checks that a rollback finds its bytes
+// although upstream has dropped the commit, the tarball was evicted and the
+// mirror was garbage collected.
 func TestForcePushKeepsTheOldCommit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "old"}, gitcache.ShortenGap)

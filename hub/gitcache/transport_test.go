@@ -90,8 +90,8 @@ func TestSHA256Repository(t *testing.T) {
 	}
 }
 
-// TestCutAndGarbledFetches holds that a fetch which broke in the middle
-// changes nothing and that the next one makes up for it.
+// TestCutAndGarbledFetches checks that an interrupted fetch changes nothing and
+// that the next one completes it.
 func TestCutAndGarbledFetches(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)

@@ -353,7 +353,7 @@ func TestDiskBudget(t *testing.T) {
 	}
 }
 
-// TestPackBomb holds that a pack without end is cut by its size.
+// TestPackBomb checks that an endless pack is cut off by its size.
 func TestPackBomb(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap, func(c *gitcache.Config) { c.MirrorBytes = 8 << 20 })

@@ -107,7 +107,7 @@ func (d *Directory) mint(t Token, lifetime time.Duration) CreatedToken {
 }
 
 // Tokens lists API and bootstrap tokens, newest first: all for an
-// administrator, else the caller's own.
+// administrator, otherwise the caller's own.
 func (d *Directory) Tokens(ctx context.Context, by Principal) ([]Token, error) {
 	owner := by.ID
 	if by.Admin && by.HasScope(ScopeAdmin) {

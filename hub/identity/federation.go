@@ -276,7 +276,7 @@ func checkScopes(by Principal, scopes []string) error {
 	return nil
 }
 
-// Principal is the caller that the token was made for.
+// Principal returns the caller that the token was created for.
 func (t CreatedToken) Principal() Principal {
 	return Principal{Kind: t.OwnerKind, ID: t.OwnerID, Name: t.OwnerName, Admin: t.OwnerAdmin, Scopes: t.Scopes, TokenID: t.ID, TokenExpiresAt: t.ExpiresAt}
 }

@@ -108,7 +108,7 @@ type ProviderStore interface {
 	DeleteSubjects(ctx context.Context, userID string) error
 }
 
-// PasswordStore keeps passwords and second factors.
+// PasswordStore stores passwords and second factors.
 type PasswordStore interface {
 	// Password returns a user's, or NotFound.
 	Password(ctx context.Context, userID string) (StoredPassword, error)
@@ -147,7 +147,7 @@ type SessionStore interface {
 	UseOnce(ctx context.Context, key string, expires int64) error
 }
 
-// DeviceStore keeps device logins.
+// DeviceStore stores device logins.
 type DeviceStore interface {
 	// InsertDevice adds one; Conflict when the user code is taken.
 	InsertDevice(ctx context.Context, d Device) error

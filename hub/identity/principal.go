@@ -48,7 +48,7 @@ type Principal struct {
 	TokenID string
 	// TokenExpiresAt is microseconds since 1970 UTC; 0 means never.
 	TokenExpiresAt int64
-	// Session says that the token is a browser's session.
+	// Session is set when the token is a browser's session.
 	Session bool
 	// Project limits the caller to one project by id; empty is no limit.
 	Project string
@@ -81,7 +81,7 @@ func WithPrincipal(ctx context.Context, p Principal) context.Context {
 	return context.WithValue(ctx, principalKey{}, p)
 }
 
-// FromContext returns the caller that WithPrincipal put there.
+// FromContext returns the caller that WithPrincipal stored.
 func FromContext(ctx context.Context) (Principal, bool) {
 	p, ok := ctx.Value(principalKey{}).(Principal)
 	return p, ok

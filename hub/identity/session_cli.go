@@ -23,7 +23,7 @@ const (
 	maxCLILifetime = sessionLifetime
 	// codeLifetime is how long a command line has to trade its code.
 	codeLifetime = 2 * time.Minute
-	// purposeCode binds a sealed code to what it is.
+	// purposeCode binds a sealed code to its purpose.
 	purposeCode = "code of a command line's login"
 )
 

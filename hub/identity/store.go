@@ -81,7 +81,7 @@ type Store interface {
 	RetireSigningKey(ctx context.Context, id string, at int64) error
 }
 
-// TokenStore keeps tokens by hash.
+// TokenStore stores tokens by hash.
 type TokenStore interface {
 	// InsertToken adds a token.
 	InsertToken(ctx context.Context, t Token) error
@@ -109,7 +109,7 @@ type TokenStore interface {
 	TouchTokens(ctx context.Context, at map[string]int64) error
 }
 
-// AgentKeyStore keeps the identities of agents.
+// AgentKeyStore stores the identities of agents.
 type AgentKeyStore interface {
 	// AgentKey returns a cluster's key, or NotFound.
 	AgentKey(ctx context.Context, clusterID string) (AgentKey, error)

@@ -101,7 +101,7 @@ type CreatedToken struct {
 	Secret string
 }
 
-// TokenRequest asks for an API token.
+// TokenRequest describes a wanted API token.
 type TokenRequest struct {
 	Name string
 	// Scopes default to the caller's own and cannot exceed them.
@@ -111,7 +111,7 @@ type TokenRequest struct {
 	Lifetime time.Duration
 }
 
-// BootstrapRequest asks for a bootstrap token.
+// BootstrapRequest describes a wanted bootstrap token.
 type BootstrapRequest struct {
 	// ProjectID and Project are the project of the clusters.
 	ProjectID, Project string
@@ -121,7 +121,7 @@ type BootstrapRequest struct {
 	MaxUses int
 	// Lifetime defaults to 24 h, 1 h with ClusterID.
 	Lifetime time.Duration
-	// Approved says that clusters need no approval although the token may be
+	// Approved means that clusters need no approval although the token may be
 	// used more than once.
 	Approved bool
 	// ClusterID and ClusterName fix the token to a cluster that exists.

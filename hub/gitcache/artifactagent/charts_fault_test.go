@@ -297,8 +297,8 @@ func TestADeprecatedChartSaysSo(t *testing.T) {
 	})
 }
 
-// TestCredentialsStayWithTheirHost holds that an index which names another
-// host does not make us log in there.
+// TestCredentialsStayWithTheirHost checks that the hub sends no credentials to
+// another host that an index names.
 func TestCredentialsStayWithTheirHost(t *testing.T) {
 	t.Parallel()
 	for name, pass := range map[string]bool{"kept": false, "passed on": true} {

@@ -171,7 +171,7 @@ func (a *Agent) build(ctx context.Context, t *target) (b built, err error) {
 // download fetches a target into a kept file.
 func (a *Agent) download(ctx context.Context, t *target) (kept, error) {
 	if n := a.keep.size(); n > a.config.MaxKept {
-		return kept{}, errcode.New(errcode.Exhausted, "the repository keeps %d bytes on the hub's disk already, more than its %d; delete services that use old versions or raise the bound", n, a.config.MaxKept)
+		return kept{}, errcode.New(errcode.Exhausted, "the repository already has %d bytes on the hub's disk, more than its limit of %d; delete services that use old versions or raise the limit", n, a.config.MaxKept)
 	}
 	dir, end, err := a.keep.folder()
 	if err != nil {
@@ -185,8 +185,8 @@ func (a *Agent) download(ctx context.Context, t *target) (kept, error) {
 	return file, refused(err)
 }
 
-// fetch gets a target's content, unless that failed a short while ago, through
-// the gate of the host that has it.
+// fetch gets a target's content through the gate of its host, unless that
+// failed a short while ago.
 func (a *Agent) fetch(ctx context.Context, t *target, dir string) error {
 	if err := a.retries.Blocked(t.Key); err != nil {
 		return err
@@ -209,7 +209,7 @@ func (a *Agent) fetch(ctx context.Context, t *target, dir string) error {
 	return err
 }
 
-// refused gives a code to what the user's content is refused for.
+// refused adds a code to the error of content that is not accepted.
 func refused(err error) error {
 	var path *digest.PathError
 	var limit *tarball.LimitError

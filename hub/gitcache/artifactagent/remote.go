@@ -40,7 +40,7 @@ type target struct {
 	Message   string
 	Author    string
 	CreatedAt time.Time
-	// Entry is the folder inside the content where the source lies.
+	// Entry is the source's folder inside the content.
 	Entry string
 	// Commit and Folder are stored in the recipe, with the key.
 	Commit, Folder string

@@ -71,8 +71,8 @@ func bundle(t *testing.T, key *ecdsa.PrivateKey, digest, predicate string) regis
 		Layers: []registryserver.Layer{{Type: "application/vnd.dev.sigstore.bundle.v0.3+json", Data: raw}}}
 }
 
-// TestCosign holds that a head moves only to what a trusted key signed, by any
-// of the ways that signatures are stored.
+// TestCosign checks that a head moves only to what a trusted key signed, for
+// every way in which signatures are stored.
 func TestCosign(t *testing.T) {
 	t.Parallel()
 	key, public := newKey(t)

@@ -169,8 +169,8 @@ func startOwner(t *testing.T, dir string) *exec.Cmd {
 	return cmd
 }
 
-// TestGuardsOfOneMirrorWait holds that a second fetch of a mirror does not
-// begin while anything of the first lives.
+// TestGuardsOfOneMirrorWait checks that a second fetch of a mirror does not
+// begin while any process of the first lives.
 func TestGuardsOfOneMirrorWait(t *testing.T) {
 	dir := bare(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -9,11 +9,11 @@
 // MiB are skipped.
 package mention
 
-// maxText bounds what is parsed: a kustomization of a megabyte is an attack or
+// maxText limits what is parsed: a kustomization of a megabyte is an attack or
 // a mistake.
 const maxText = 1 << 20
 
-// Kind says what sort of foreign content a file needs.
+// Kind is the kind of foreign content that a file needs.
 type Kind string
 
 // The kinds.
@@ -26,28 +26,30 @@ const (
 	Inflated Kind = "chart"
 )
 
-// Need is content of another server that a file names. What of the fields is
-// set depends on the kind.
+// Need is content of another server that a file refers to. Which fields are set
+// depends on the kind.
 type Need struct {
 	Kind Kind
-	// File and Line say where, File by its path from where the reader began.
+	// File and Line are the place of the reference; File is relative to where
+	// the reader began.
 	File string
 	Line int
 	// Text is the reference as it is written.
 	Text string
-	// URL is the repository's.
+	// URL is the repository's URL.
 	URL string
-	// Ref and Folder of a Base. Submodules is false when it asks for none.
+	// Ref and Folder are set for a Base. Submodules is false when it requests
+	// none.
 	Ref        string
 	Folder     string
 	Submodules bool
-	// Name and Version of a chart; Version may be a range, or empty for the
-	// newest.
+	// Name and Version are set for a chart; Version may be a range, or empty
+	// for the newest.
 	Name    string
 	Version string
-	// Home is where a kustomization looks for an inflated chart first, from
-	// its own folder.
+	// Home is where a kustomization first searches for an inflated chart,
+	// relative to its own folder.
 	Home string
-	// Problem says why it can never be had, for its author.
+	// Problem says, for the file's author, why the need can never be met.
 	Problem string
 }

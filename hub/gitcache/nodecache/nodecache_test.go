@@ -133,8 +133,8 @@ func TestDamagedFileIsNotServedAndBuiltAgain(t *testing.T) {
 	}
 }
 
-// TestDamageIsSeenByWhoReads holds that a file that was right once and then
-// damaged is given out once at most.
+// TestDamageIsSeenByWhoReads checks that a file that was damaged after it was
+// verified is served at most once.
 func TestDamageIsSeenByWhoReads(t *testing.T) {
 	for what, damage := range map[string]func(path string) error{
 		"flipped": func(p string) error { return os.WriteFile(p, bytes.Repeat([]byte("b"), 1000), 0o644) },

@@ -247,7 +247,7 @@ func TestOneBrokenRepositoryClosesNoHost(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeHadIsAskedForLess holds the waits of Retries, and its bound.
+// TestWhatCannotBeHadIsAskedForLess checks the waits of Retries, and its limit.
 func TestWhatCannotBeHadIsAskedForLess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRetries(clock.Real{})

@@ -71,8 +71,8 @@ type Lease interface {
 	RequestKick(ctx context.Context, repositoryID string) error
 }
 
-// AcquireOne takes the lease of one repository. errcode.Conflict when someone
-// else holds it, or there is no such repository.
+// AcquireOne acquires the lease of one repository. errcode.Conflict when
+// another replica holds it, or there is no such repository.
 func AcquireOne(ctx context.Context, l Lease, repositoryID string, h Holder, ttl, grace time.Duration) (epoch int64, err error) {
 	epochs, err := l.Acquire(ctx, []string{repositoryID}, h, ttl, grace)
 	if err == nil && epochs[repositoryID] == 0 {
@@ -81,7 +81,7 @@ func AcquireOne(ctx context.Context, l Lease, repositoryID string, h Holder, ttl
 	return epochs[repositoryID], err
 }
 
-// ReleaseOne gives one lease back.
+// ReleaseOne releases one lease.
 func ReleaseOne(ctx context.Context, l Lease, repositoryID string, h Holder, epoch int64) error {
 	return l.Release(ctx, map[string]int64{repositoryID: epoch}, h)
 }

@@ -280,7 +280,7 @@ func TestKeysThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// FuzzVerify holds that no bytes pass for signed ones.
+// FuzzVerify checks that no unsigned bytes pass as signed.
 func FuzzVerify(f *testing.F) {
 	public, err := ssh.NewPublicKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)).Public())
 	if err != nil {

@@ -382,8 +382,8 @@ func (l *looking) Run(ctx context.Context, c upstream.Command) error {
 	return upstream.Direct{}.Run(ctx, c)
 }
 
-// TestSecretsStayHere holds that git gets none of the repository's secrets: not
-// in arguments, not in its environment, not in files.
+// TestSecretsStayHere checks that git gets none of the repository's secrets:
+// not in arguments, not in its environment, not in files.
 func TestSecretsStayHere(t *testing.T) {
 	t.Parallel()
 	const password = "s3cr3t-of-mine"

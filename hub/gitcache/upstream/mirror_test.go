@@ -194,8 +194,8 @@ func biggestPack(t *testing.T, m *upstream.Mirror) string {
 	return slices.MaxFunc(packs(t, m), func(a, b string) int { return int(size(a) - size(b)) })
 }
 
-// TestDamageIsSeen holds that a broken pack makes its mirror suspect when it
-// is read, that Verify finds it, and that what is whole can be rescued.
+// TestDamageIsSeen checks that a broken pack makes its mirror suspect when it
+// is read, that Verify finds it, and that intact objects can be rescued.
 func TestDamageIsSeen(t *testing.T) {
 	t.Parallel()
 	s := newGit(t, gitserver.Config{})

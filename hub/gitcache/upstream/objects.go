@@ -41,7 +41,7 @@ type objects struct {
 // pipeBytes is how far git may be ahead of its reader.
 const pipeBytes = 1 << 20
 
-// errMissing says that the mirror does not have an object.
+// errMissing means that the mirror does not have an object.
 var errMissing = errors.New("object is missing")
 
 // reader is one process. One caller at a time uses it.

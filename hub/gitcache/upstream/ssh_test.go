@@ -138,8 +138,8 @@ func TestSSHRefusals(t *testing.T) {
 	}
 }
 
-// TestSSHFaults holds that a session which breaks, hangs or lies ends, and
-// leaves the mirror as it was.
+// TestSSHFaults checks that a session which breaks, hangs or sends wrong data
+// ends, and does not change the mirror.
 func TestSSHFaults(t *testing.T) {
 	t.Parallel()
 	private, authorized := sshKey(t, "ed25519", "")

@@ -18,7 +18,7 @@ import (
 	"github.com/axle-cd/axle/internal/tarball"
 )
 
-var errStopped = errors.New("nobody wants more")
+var errStopped = errors.New("the reader stopped")
 
 var kinds = map[mode]digest.Type{modeFile: digest.File, modeExec: digest.Executable, modeLink: digest.Link}
 
