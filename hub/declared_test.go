@@ -140,7 +140,7 @@ func TestDeclaredProvidersThatAreRefused(t *testing.T) {
 		"secret is empty":   {"providers: [{" + good + ", clientSecretFile: empty}]", "is empty"},
 		"secret is large":   {"providers: [{" + good + ", clientSecretFile: large}]", "larger than"},
 		"no certificate":    {"providers: [{" + good + ", caFile: providers.yaml}]", "PEM"},
-		"unclaimed groups":  {"providers: [{" + good + ", groups: {a: b}}]", "no claim"},
+		"unclaimed groups":  {"providers: [{" + good + ", groups: {a: b}}]", "no groups claim"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := d.write("providers.yaml", tc.text)

@@ -237,10 +237,10 @@ func TestLFSFaults(t *testing.T) {
 		"other bytes": {func(w *world) { _ = w.git.DamageLFS(repoName) }, 10, "sends bytes that do not match"},
 		"missing":     {func(w *world) { _ = os.RemoveAll(filepath.Join(w.git.Path(repoName), "lfs")) }, 10, "object does not exist"},
 		"refused":     {func(w *world) { w.git.SetFault(repoName, gitserver.Fault{Only: gitserver.LFS, Status: 403}) }, 10, "credentials are refused"},
-		"not there":   {func(w *world) { w.git.SetFault(repoName, gitserver.Fault{Only: gitserver.LFS, Status: 404}) }, 10, "there is none"},
+		"not there":   {func(w *world) { w.git.SetFault(repoName, gitserver.Fault{Only: gitserver.LFS, Status: 404}) }, 10, "not found"},
 		"garbage": {func(w *world) {
 			w.git.SetFault(repoName, gitserver.Fault{Only: gitserver.LFS, Status: 200, Body: "<html>"})
-		}, 10, "no JSON"},
+		}, 10, "did not answer with JSON"},
 		"to inside": {func(w *world) { w.git.SetLFSBase("http://169.254.169.254/") }, 10, "is internal"},
 		"a bomb":    {func(*world) {}, 3 << 20, "more than 2097152 bytes"},
 	} {

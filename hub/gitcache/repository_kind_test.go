@@ -44,7 +44,7 @@ func TestRepositoriesOfEachKind(t *testing.T) {
 		"cosign for helm":    {r: gitcache.Repository{Kind: helm, URL: "https://charts.example.com", Options: verify("cosign", "x")}, err: "use provenance"},
 		"verified bucket":    {r: gitcache.Repository{Kind: bucket, URL: "s3://acme", Options: verify("cosign", "x")}, err: "cannot be verified"},
 		"cosign, no key":     {r: gitcache.Repository{Kind: oci, URL: "oci://ghcr.io/acme", Options: verify("cosign")}, err: "needs trusted public keys"},
-		"cosign, no PEM":     {r: gitcache.Repository{Kind: oci, URL: "oci://ghcr.io/acme", Options: verify("cosign", "hello")}, err: "no PEM"},
+		"cosign, no PEM":     {r: gitcache.Repository{Kind: oci, URL: "oci://ghcr.io/acme", Options: verify("cosign", "hello")}, err: "not PEM"},
 		"proxy with a user":  {r: gitcache.Repository{Kind: helm, URL: "https://charts.example.com", Options: gitcache.Options{Proxy: "http://u:p@proxy:1"}}, err: "proxy's URL holds a user"},
 		"authority":          {r: gitcache.Repository{Kind: helm, URL: "https://charts.example.com"}, creds: gitcache.Credentials{CA: "none"}, err: "no PEM certificate"},
 		"endpoint":           {r: gitcache.Repository{Kind: bucket, URL: "s3://acme", Options: gitcache.Options{Endpoint: "s3.example.com"}}, err: "endpoint is not a URL"},

@@ -207,7 +207,7 @@ func TestLogoutTokensThatAreNotBelieved(t *testing.T) {
 		"made never":              {claim("iat", nil), "in the future"},
 		"made long ago":           {claim("iat", at(-16*time.Minute)), "too long ago"},
 		"expired":                 {claim("exp", at(-6*time.Minute)), "expired"},
-		"not good yet":            {claim("nbf", at(6*time.Minute)), "not good yet"},
+		"not valid yet":           {claim("nbf", at(6*time.Minute)), "not valid yet"},
 		"an access token":         {func(k *oidcserver.Token) { k.Type = "at+jwt" }, "it is not a logout token"},
 		"too long":                {claim("padding", strings.Repeat("x", 20<<10)), "it is not a logout token"},
 	} {

@@ -39,7 +39,7 @@ func TestFormsNeedTheirToken(t *testing.T) {
 	// themselves.
 	w := b.visitor("198.51.100.30")
 	w.send("/login", url.Values{"email": {owner}, "password": {password}}, nil)
-	w.wants(http.StatusForbidden, "not one of this hub")
+	w.wants(http.StatusForbidden, "does not come from this hub")
 }
 
 func TestCookiesAreOfThisHostAlone(t *testing.T) {

@@ -259,7 +259,7 @@ func TestExpiredCertificate(t *testing.T) {
 	g := newUpstream(t, upstream.Config{})
 	s.Expire(true)
 	_, _, err := list(t.Context(), server(t, g, upstream.Access{URL: s.URL(repo), CA: s.CA()}))
-	if !errcode.Is(err, errcode.Unavailable) || !strings.Contains(err.Error(), "only; renew it there") {
+	if !errcode.Is(err, errcode.Unavailable) || !strings.Contains(err.Error(), "; renew it there") {
 		t.Errorf("expired: %v", err)
 	}
 	s.Expire(false)

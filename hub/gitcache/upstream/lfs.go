@@ -270,7 +270,7 @@ func (s *Server) lfsRefused(resp *http.Response, what string) error {
 		words = strings.TrimSpace("the credentials are refused; " + words)
 	case http.StatusNotFound:
 		code = errcode.Unprocessable
-		words = strings.TrimSpace("there is none; " + words)
+		words = strings.TrimSpace("not found; " + words)
 	}
-	return errcode.New(code, "the LFS server of %s answers%s with %d%s", s.loc, what, resp.StatusCode, httpwords.Clause(words))
+	return errcode.New(code, "the LFS server of %s answered%s with %d%s", s.loc, what, resp.StatusCode, httpwords.Clause(words))
 }
