@@ -50,7 +50,7 @@ type Config struct {
 	// ConfigBackends is a file that declares backends for values; empty uses
 	// only the built-in one.
 	ConfigBackends string
-	// LoginProviders is a file that declares login providers; empty is none.
+	// LoginProviders is a file that declares login providers; empty for none.
 	LoginProviders string
 	// K8sOrigin is the only origin that serves clusters' APIs; empty is the
 	// hub's own.
@@ -84,7 +84,7 @@ type Config struct {
 	// default.
 	CacheBytes int64
 	// MirrorBytes limits the mirror of one Git repository on disk, and
-	// MirrorsBytes all of them together; zero is no limit.
+	// MirrorsBytes all of them together; zero means no limit.
 	MirrorBytes, MirrorsBytes int64
 	// CompressionLevel of tarballs is default, fastest or better; empty is
 	// default. Digests do not depend on it.
@@ -97,7 +97,7 @@ type Config struct {
 	// AuditRetention is how long the audit log is kept; zero is 30 days.
 	AuditRetention time.Duration
 	// AuditExport is the target for copies of the audit log as JSON lines: a
-	// file's path, or an https:// URL; empty is none. AuditExportToken is a
+	// file's path, or an https:// URL; empty for none. AuditExportToken is a
 	// file with the bearer token for the URL.
 	AuditExport, AuditExportToken string
 

@@ -90,7 +90,7 @@ func TestDeclaredProvidersLetPeopleIn(t *testing.T) {
 	}
 	page = pageOf(t, browser, http.MethodPost, p.URL+"/signin", url.Values{"id": {m[1]}, "name": {ann.Name}, "password": {ann.Password}})
 	if !strings.Contains(page, ann.Email) || !strings.Contains(page, "platform") {
-		t.Errorf("she is not logged in: %s", page)
+		t.Errorf("the user is not logged in: %s", page)
 	}
 	// A file that became wrong changes nothing.
 	d.write("providers.yaml", "providers: [{name: corp, titel: x}]")

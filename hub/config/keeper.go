@@ -96,7 +96,7 @@ var _ fleet.Configuration = (*Keeper)(nil)
 // New checks the names. It calls no backend.
 func New(c Config) (*Keeper, error) {
 	if c.Store == nil || c.Tells == nil || c.Writer == nil || c.Sealer == nil {
-		return nil, errors.New("config: a store, what was told, a writer and a sealer are needed")
+		return nil, errors.New("config: Store, Tells, Writer and Sealer must be set")
 	}
 	if c.Default == "" {
 		c.Default = BuiltIn

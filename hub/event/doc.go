@@ -16,13 +16,13 @@
 //	                                  |
 //	                 Wake, here and by a notice elsewhere; else a poll, 1 s or 3 s
 //	                                  v
-//	Feed: read rows after P -> every Subscriber.Apply -> P moves -> waiters go on
+//	Feed: read rows after P -> every Subscriber.Apply -> P moves -> waiters continue
 //
 // A third call, Rely, names what nobody else may have changed since the
 // transaction took its snapshot; the store compares it with the feed rows
 // written since then.
 //
-// It stores nothing itself and knows no table; hub/store implements Store.
+// It stores nothing itself and names no table; hub/store implements Store.
 // Invariants: rows are applied once and in order within an incarnation; a
 // waiter waits at most 2 s; a replica whose next row was dropped by retention
 // (24 h) rebuilds its indexes completely and logs that.

@@ -125,7 +125,7 @@ func (f *Fleet) Apply(ctx context.Context, rows []event.Row) error {
 	for _, row := range rows {
 		switch row.Kind {
 		case event.KindCluster:
-			clusters[row.Key], reports[row.Key] = true, true // a deleted cluster reports no more
+			clusters[row.Key], reports[row.Key] = true, true // a deleted cluster has no reports any more
 		case event.KindReport:
 			reports[row.Cluster] = true
 		}

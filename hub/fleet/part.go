@@ -39,7 +39,7 @@ func (s Service) Follows() []Place {
 	return []Place{{SourceID: s.SourceID, RepositoryID: s.RepositoryID}}
 }
 
-// contents returns the parts of the current revision; none while there is none.
+// contents returns the parts of the current revision; nil while it has none.
 func (s Service) contents() []Part {
 	if len(s.Parts) > 0 || s.Desired.Digest == "" {
 		return s.Parts

@@ -45,7 +45,7 @@ type Config struct {
 	CacheBytes int64
 	// MirrorBytes limits the mirror of one Git repository on disk, and
 	// MirrorsBytes all of them together; a repository's own MaxBytes overrides
-	// the first. Zero is no limit.
+	// the first. Zero means no limit.
 	MirrorBytes, MirrorsBytes int64
 	// Limits apply to each tarball.
 	Limits tarball.Limits

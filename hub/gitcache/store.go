@@ -60,7 +60,7 @@ type Store interface {
 	// UpdateRepository replaces Name, ProjectID, URL, Auth and Options of the
 	// repository with r's ID, and its credentials unless c is nil, and
 	// announces it. Generation grows when URL, Auth or Options differ or c is
-	// given; Health stays. With another URL it starts anew, in the same
+	// given; Health stays. With another URL it starts over, in the same
 	// transaction: Moves grows, its heads and its Health are deleted, and its
 	// lease is free under the next epoch. errcode.NotFound, errcode.Conflict
 	UpdateRepository(ctx context.Context, r Repository, c *Credentials) (Repository, error)

@@ -25,7 +25,7 @@ type object struct {
 
 // accessIndex holds who may do what, so that a decision reads only memory:
 // people with their groups, and the bindings of each subject. Its zero value
-// holds nobody. It costs about 1 KB per person with a few bindings.
+// is empty. It costs about 1 KB per person with a few bindings.
 type accessIndex struct {
 	// loading is held from a read of the database until its result is stored:
 	// of two concurrent reads the later result must win.

@@ -59,7 +59,7 @@ type Directory struct {
 	passwords *passhash.Hasher
 }
 
-// New returns a Directory that knows no token before Rebuild.
+// New returns a Directory, which knows tokens only after Rebuild.
 func New(c Config) (*Directory, error) {
 	if c.Store == nil || c.Writer == nil || c.Clusters == nil || c.Sealer == nil {
 		return nil, errors.New("identity: a directory needs a store, a writer, clusters and a sealer")

@@ -50,7 +50,7 @@ type Principal struct {
 	TokenExpiresAt int64
 	// Session is set when the token is a browser's session.
 	Session bool
-	// Project limits the caller to one project by id; empty is no limit.
+	// Project limits the caller to one project by id; empty means no limit.
 	Project string
 }
 

@@ -13,7 +13,7 @@ type Reach struct {
 	Projects   []string
 	Clusters   []string
 	Services   []string
-	// Only limits the reach to one project; empty is no limit.
+	// Only limits the reach to one project; empty means no limit.
 	Only string
 }
 

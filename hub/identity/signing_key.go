@@ -24,7 +24,7 @@ const (
 	// rotateAfter is the age at which a key is replaced automatically.
 	rotateAfter = 90 * 24 * time.Hour
 	// handOverFor is how long a retired key may still sign the keys in force,
-	// for an agent that was off meanwhile. It signs no more lists.
+	// for an agent that was off meanwhile. It signs no lists any more.
 	handOverFor = 365 * 24 * time.Hour
 )
 

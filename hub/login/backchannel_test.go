@@ -217,7 +217,7 @@ func TestLogoutTokensThatAreNotBelieved(t *testing.T) {
 				t.Errorf("%d, want %q in %s", told.status, tc.says, told.page)
 			}
 			if v.who() != bob.Email {
-				t.Fatal("he is logged out")
+				t.Fatal("the user is logged out")
 			}
 		})
 	}
@@ -289,7 +289,7 @@ func TestLogoutTokensAfterAKeyChange(t *testing.T) {
 	v.through("idp", p, bob)
 	p.RotateKey()
 	if told := b.tell("198.51.100.55", "idp", p, logoutClaims(p, bob.Subject, ""), nil); told.status != http.StatusOK || v.who() != "" {
-		t.Errorf("%d %s, and he is %q", told.status, told.page, v.who())
+		t.Errorf("%d %s, and the user is %q", told.status, told.page, v.who())
 	}
 }
 

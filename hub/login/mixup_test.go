@@ -110,7 +110,7 @@ func TestUnverifiedProviderTakesNobodysAccount(t *testing.T) {
 	w := b.visitor("198.51.100.64")
 	w.through("idp", p, bob)
 	if who := w.who(); who != bob.Email {
-		t.Errorf("an account of his own: %q", who)
+		t.Errorf("the login created a separate account: %q", who)
 	}
 }
 

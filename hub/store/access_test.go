@@ -142,7 +142,7 @@ func TestADeletedUserIsOutEverywhere(t *testing.T) {
 		}
 		_, err := g.Authenticate(t.Context(), secret)
 		wantCode(t, err, errcode.Unauthorized)
-		eventually.For(t, time.Minute, "the other replica refuses him", func() error {
+		eventually.For(t, time.Minute, "the other replica refuses them", func() error {
 			if _, err := other.Authenticate(t.Context(), secret); !errcode.Is(err, errcode.Unauthorized) {
 				return fmt.Errorf("err = %w", err)
 			}

@@ -180,7 +180,7 @@ func (s *Store) CreateRepository(ctx context.Context, r gitcache.Repository, c g
 }
 
 // UpdateRepository replaces name, project, URL, auth and options, and the
-// credentials unless c is nil. With another URL the repository starts anew.
+// credentials unless c is nil. With another URL the repository starts over.
 // errcode.NotFound, errcode.Conflict when the name is taken, errcode.Invalid
 // when stored credentials would be sent elsewhere.
 func (s *Store) UpdateRepository(ctx context.Context, r gitcache.Repository, c *gitcache.Credentials) (updated gitcache.Repository, err error) {

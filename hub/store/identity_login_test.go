@@ -244,7 +244,7 @@ func TestPasswordsAndPasskeysAreKept(t *testing.T) {
 				t.Errorf("somebody else's: %v %v", ok, err)
 			}
 			if ok, err := s.DeletePasskey(ctx, "usr_x", "k1"); !ok || err != nil {
-				t.Errorf("his own: %v %v", ok, err)
+				t.Errorf("their own: %v %v", ok, err)
 			}
 			return nil
 		})

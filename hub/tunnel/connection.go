@@ -139,5 +139,5 @@ func (c *connection) say(ctx context.Context, within time.Duration, m *agentv1.C
 
 func (c *connection) close() { _ = c.cc.Close() }
 
-// gone reports whether it accepts no more streams.
+// gone reports whether the connection accepts no further streams.
 func (c *connection) gone() bool { return c.cc.Err() != nil }

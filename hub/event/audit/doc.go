@@ -14,7 +14,7 @@
 // caller masks them first, and the Log only limits the size.
 //
 // It stores nothing itself (hub/store implements Store), signs nothing itself
-// (hub/identity does), and knows no RPC protocol.
+// (hub/identity does), and depends on no RPC protocol.
 //
 // Invariants: at most 4,096 records or 16 MiB wait, those of Add for 100 ms;
 // records that did not fit are counted, and a separate record states how many;

@@ -236,7 +236,7 @@ func (v *verification) beyond(ctx context.Context) error {
 	return nil
 }
 
-// kept reads this replica's own record of the chain; zero is none.
+// kept reads this replica's own record of the chain; zero when it has none.
 func (l *Log) kept() (c hashchain.Checkpoint, err error) {
 	if l.Kept == "" {
 		return c, nil

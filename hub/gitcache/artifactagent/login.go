@@ -15,7 +15,7 @@ func unknownAuth(r record.Repository) error {
 }
 
 // httpAuth returns the authentication of requests to a chart repository or a
-// bucket; nil is none.
+// bucket; nil for none.
 func (c *Config) httpAuth(r record.Repository, creds record.Credentials, client *wire.Client) (wire.Auth, error) {
 	switch r.Auth {
 	case record.AuthNone:

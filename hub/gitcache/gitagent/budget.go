@@ -8,7 +8,7 @@ import (
 // Budget limits the disk space of mirrors, each and all together. All agents of
 // a replica share one. The nil Budget has no limits.
 type Budget struct {
-	// Each limits one mirror and Total all of them; zero is no limit.
+	// Each limits one mirror and Total all of them; zero means no limit.
 	Each, Total int64
 
 	mu   sync.Mutex

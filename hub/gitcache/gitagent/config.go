@@ -45,7 +45,7 @@ type Config struct {
 	Level  tarball.Level
 	// MaxPackBytes limits the bytes of one fetch; default 5 GiB.
 	MaxPackBytes int64
-	// Budget limits the disk space of mirrors; nil is no limit.
+	// Budget limits the disk space of mirrors; nil means no limit.
 	Budget *Budget
 	// Gates limit the requests of all agents of this replica to a host; nil
 	// limits nothing.

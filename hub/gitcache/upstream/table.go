@@ -21,7 +21,7 @@ type Table struct {
 	// An annotated tag points at an object that is not a commit: these fields
 	// hold the commit that it leads to, or nothing when there is none.
 	tags   []uint32 // indexes into refs, sorted
-	peeled []byte   // as many ids; all zero is no commit
+	peeled []byte   // as many ids; all zero means that the ref has no commit
 }
 
 // line adds one line of for-each-ref; lines come sorted by name.

@@ -88,7 +88,7 @@ func Packs(dir string) ([]string, error) {
 	return found, err
 }
 
-// Exclusive runs do, which deletes packs, while nobody reads objects.
+// Exclusive runs do, which deletes packs, while no other call reads objects.
 func (m *Mirror) Exclusive(do func() error) error {
 	m.packs.Lock()
 	defer m.packs.Unlock()

@@ -293,7 +293,7 @@ func (p *Proxy) join(ctx context.Context, conn net.Conn, from io.Reader, stream 
 			left.Store(ctx.Err() == nil)
 			stream.Close()
 		}
-		// A cluster that reads no more may still send.
+		// A cluster that has stopped reading may still send.
 	}()
 	n, err := relay.Copy(meter{conn, l, &p.streams.now}, to, nil)
 	t.down.Add(n)

@@ -156,7 +156,7 @@ func (e Environment) mayLeave(given bool, way *wire.Client, to *url.URL, service
 	case e.Own != nil && e.Own(host):
 		return nil
 	case to.Scheme != "https" || to.Port() != "" && to.Port() != "443" || !service(host):
-		return errcode.New(errcode.Forbidden, "the hub's own identity is not given to %s, which is no host of this service of the cloud; give the repository credentials of its own", to.Host)
+		return errcode.New(errcode.Forbidden, "the hub's own identity is not given to %s, which is not a host of this cloud service; give the repository credentials of its own", to.Host)
 	}
 	return nil
 }

@@ -5,7 +5,7 @@
 // once a week, and before it declares a mirror full.
 //
 //	Begin: refs and packs of now, by hard links, in a folder of the mirror
-//	  -> a goroutine packs there; fetches go on
+//	  -> a goroutine packs there; fetches continue
 //	Tidy, between two fetches: a pack of what was fetched since for the new
 //	  refs, the new packs into the mirror, the old ones away
 //

@@ -5,7 +5,7 @@
 // credentials to another host, limits on size and idle time, and errors that
 // say what to do.
 //
-// It knows no protocol above HTTP and keeps no state but connections. The
+// It implements nothing above HTTP, and its only state is connections. The
 // packages beside it call it, and the agent of artifact repositories makes one
 // Client per repository.
 //
