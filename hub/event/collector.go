@@ -160,12 +160,12 @@ func Record(ctx context.Context, entry Entry) error {
 	return nil
 }
 
-// Rely declares that the transaction of ctx is only correct if nobody else
-// changes these between its snapshot and its commit. An example is the head
-// with which a new service begins: the transaction that changes the head looks
-// for services to update, and cannot see one that is not committed. The store
-// retries the transaction when that happened. An empty Key is anything of the
-// Kind, of one Cluster when that is set.
+// Rely declares that the transaction of ctx is only correct if no other one
+// changes what is named here between its snapshot and its commit. An example is
+// the head with which a new service begins: the transaction that changes the
+// head looks for services to update, and cannot see one that is not committed.
+// The store retries the transaction when that happened. An empty Key is
+// anything of the Kind, of one Cluster when that is set.
 func Rely(ctx context.Context, on ...Change) error {
 	c, ok := ctx.Value(collectorKey{}).(*Collector)
 	if !ok {

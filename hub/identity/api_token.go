@@ -118,7 +118,7 @@ func (d *Directory) Tokens(ctx context.Context, by Principal) ([]Token, error) {
 }
 
 // RevokeToken ends a token and those that it created. It returns NotFound also
-// when the token is not the caller's own and the caller is no administrator.
+// when the token is not the caller's own and the caller is not an administrator.
 func (d *Directory) RevokeToken(ctx context.Context, by Principal, id string) error {
 	err := d.writer.Write(ctx, func(ctx context.Context) error {
 		t, err := d.store.Token(ctx, id)

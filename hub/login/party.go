@@ -59,7 +59,7 @@ func newParties(d *identity.Directory, transport Transport, c clock.Clock) *part
 	return &parties{identity: d, transport: transport, clock: c, known: map[string]*party{}}
 }
 
-// all lists the providers, at most listKept old: the login page costs no query.
+// all returns the providers, at most listKept old, so the login page needs no query.
 func (ps *parties) all(ctx context.Context) ([]identity.Provider, error) {
 	ps.mu.Lock()
 	list, fresh := ps.list, ps.clock.Now().Sub(ps.listAt) < listKept && !ps.listAt.IsZero()

@@ -12,8 +12,8 @@ import (
 // errOvertaken makes Write retry a transaction.
 var errOvertaken = errors.New("another transaction changed what this one relies on")
 
-// lockUnchanged is lockHead for a transaction that relies on some things. It
-// returns errOvertaken when the feed shows that one of them was changed since
+// lockUnchanged is lockHead for a transaction that called event.Rely. It
+// returns errOvertaken when the feed shows a change to what it named since
 // the transaction took its snapshot.
 //
 // Postgres detects two transactions that write one row, but not two of which

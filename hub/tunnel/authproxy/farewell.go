@@ -45,7 +45,7 @@ type farewell interface {
 	came(p []byte)
 	// say returns what to send so that the client ends with the error; nil when
 	// nothing can be sent now, for example in the middle of a frame. It is
-	// called after the last came.
+	// called after the last call of came.
 	say(err error) []byte
 }
 
