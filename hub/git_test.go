@@ -10,8 +10,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// TestAHubNeedsGit holds that a hub which could follow no repository does not
-// start, and says what it misses.
+// TestAHubNeedsGit checks that a hub without git does not start, and says that
+// git is missing.
 func TestAHubNeedsGit(t *testing.T) {
 	for name, tt := range map[string]struct{ git, says string }{
 		"none":      {"", "finds no git"},

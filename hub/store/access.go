@@ -8,8 +8,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// ofIDs runs a query of its own text, " WHERE column IN (…)" and its order: once
-// for nil, which is all, else in parts.
+// ofIDs runs a query with " WHERE column IN (…)" and its order: once for nil,
+// which means all rows, otherwise in batches of ids.
 func ofIDs[T any](ctx context.Context, s *Store, take func(scan) (T, error), query, column, order string, ids []string) (all []T, err error) {
 	if ids == nil {
 		return rowsOf(ctx, s, take, query+order)
@@ -22,7 +22,7 @@ func ofIDs[T any](ctx context.Context, s *Store, take func(scan) (T, error), que
 	return all, err
 }
 
-// People is identity.Store.
+// People implements identity.Store.
 func (s *Store) People(ctx context.Context, ids []string) ([]identity.Person, error) {
 	users, err := ofIDs(ctx, s, scanUser, userColumns, "id", " ORDER BY name", ids)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Store) People(ctx context.Context, ids []string) ([]identity.Person, er
 	return people, nil
 }
 
-// UpdateUser is identity.Store.
+// UpdateUser implements identity.Store.
 func (s *Store) UpdateUser(ctx context.Context, u identity.User) error {
 	changed, err := s.execOne(ctx, "UPDATE users SET admin = $1 WHERE id = $2", u.Admin, u.ID)
 	if err == nil && !changed {
@@ -54,7 +54,7 @@ func (s *Store) UpdateUser(ctx context.Context, u identity.User) error {
 	return err
 }
 
-// DeleteUser is identity.Store.
+// DeleteUser implements identity.Store.
 func (s *Store) DeleteUser(ctx context.Context, id string) error {
 	for _, statement := range []string{
 		"DELETE FROM group_members WHERE user_id = $1",
@@ -72,12 +72,12 @@ func (s *Store) DeleteUser(ctx context.Context, id string) error {
 	return nil
 }
 
-// OwnedTokens is identity.Store.
+// OwnedTokens implements identity.Store.
 func (s *Store) OwnedTokens(ctx context.Context, ownerID string) ([]identity.Token, error) {
 	return rowsOf(ctx, s, scanToken, tokenColumns+"WHERE t.owner_id = $1 AND t.owner_id <> ''", ownerID)
 }
 
-// CountAdmins is identity.Store.
+// CountAdmins implements identity.Store.
 func (s *Store) CountAdmins(ctx context.Context) (int, error) {
 	n, _, err := rowOf(ctx, s, value[int], "SELECT count(*) FROM users WHERE admin <> 0 AND kind = $1", identity.KindUser)
 	return n, err
@@ -91,21 +91,21 @@ func scanGroup(row scan) (g identity.Group, err error) {
 	return g, err
 }
 
-// Groups is identity.Store.
+// Groups implements identity.Store.
 func (s *Store) Groups(ctx context.Context, ids []string) ([]identity.Group, error) {
 	return ofIDs(ctx, s, scanGroup, groupColumns, "id", " ORDER BY name", ids)
 }
 
-// GroupByName is identity.Store.
+// GroupByName implements identity.Store.
 func (s *Store) GroupByName(ctx context.Context, name string) (identity.Group, error) {
 	g, found, err := rowOf(ctx, s, scanGroup, groupColumns+"WHERE name = $1", name)
 	if err == nil && !found {
-		return g, errcode.New(errcode.NotFound, "group %.80q does not exist; axle groups list shows those that do", name)
+		return g, errcode.New(errcode.NotFound, "group %.80q does not exist; axle groups list shows the existing ones", name)
 	}
 	return g, err
 }
 
-// InsertGroup is identity.Store.
+// InsertGroup implements identity.Store.
 func (s *Store) InsertGroup(ctx context.Context, g identity.Group) error {
 	inserted, err := s.execOne(ctx, `INSERT INTO user_groups (id, name, description, created_at)
 		VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`, g.ID, g.Name, g.Description, g.CreatedAt)
@@ -115,7 +115,7 @@ func (s *Store) InsertGroup(ctx context.Context, g identity.Group) error {
 	return err
 }
 
-// DeleteGroup is identity.Store.
+// DeleteGroup implements identity.Store.
 func (s *Store) DeleteGroup(ctx context.Context, id string) error {
 	for _, statement := range []string{
 		"DELETE FROM group_members WHERE group_id = $1",
@@ -136,23 +136,23 @@ func scanMember(row scan) (m identity.Member, err error) {
 	return m, err
 }
 
-// Members is identity.Store.
+// Members implements identity.Store.
 func (s *Store) Members(ctx context.Context, groupID string) ([]identity.Member, error) {
 	return rowsOf(ctx, s, scanMember, memberColumns+"WHERE group_id = $1 ORDER BY user_id, source", groupID)
 }
 
-// MembershipsOf is identity.Store.
+// MembershipsOf implements identity.Store.
 func (s *Store) MembershipsOf(ctx context.Context, userID, source string) ([]identity.Member, error) {
 	return rowsOf(ctx, s, scanMember, memberColumns+"WHERE user_id = $1 AND source = $2 ORDER BY group_id", userID, source)
 }
 
-// PutMember is identity.Store.
+// PutMember implements identity.Store.
 func (s *Store) PutMember(ctx context.Context, m identity.Member) (bool, error) {
 	return s.execOne(ctx, `INSERT INTO group_members (group_id, user_id, source) VALUES ($1, $2, $3)
 		ON CONFLICT DO NOTHING`, m.GroupID, m.UserID, m.Source)
 }
 
-// DeleteMember is identity.Store.
+// DeleteMember implements identity.Store.
 func (s *Store) DeleteMember(ctx context.Context, m identity.Member) (bool, error) {
 	return s.execOne(ctx, "DELETE FROM group_members WHERE group_id = $1 AND user_id = $2 AND source = $3", m.GroupID, m.UserID, m.Source)
 }
@@ -170,7 +170,7 @@ func scanBinding(row scan) (b identity.Binding, err error) {
 	return b, err
 }
 
-// Bindings is identity.Store.
+// Bindings implements identity.Store.
 func (s *Store) Bindings(ctx context.Context, subjectIDs []string) ([]identity.Binding, error) {
 	all, err := ofIDs(ctx, s, scanBinding, bindingColumns, "b.subject_id", " ORDER BY b.created_at, b.id", subjectIDs)
 	if err != nil {
@@ -180,20 +180,20 @@ func (s *Store) Bindings(ctx context.Context, subjectIDs []string) ([]identity.B
 	return all, nil
 }
 
-// InsertBinding is identity.Store.
+// InsertBinding implements identity.Store.
 func (s *Store) InsertBinding(ctx context.Context, b identity.Binding) (bool, error) {
 	return s.execOne(ctx, `INSERT INTO bindings (id, subject_kind, subject_id, action, level, object_id, created_at, created_by)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
 		b.ID, b.SubjectKind, b.SubjectID, b.Action, b.Level, b.ObjectID, b.CreatedAt, b.CreatedBy)
 }
 
-// DeleteBinding is identity.Store.
+// DeleteBinding implements identity.Store.
 func (s *Store) DeleteBinding(ctx context.Context, id string) error {
 	_, err := s.exec(ctx, "DELETE FROM bindings WHERE id = $1", id)
 	return err
 }
 
-// StaleBindings is identity.Store.
+// StaleBindings implements identity.Store.
 func (s *Store) StaleBindings(ctx context.Context, limit int) ([]identity.Binding, error) {
 	return rowsOf(ctx, s, scanBinding, bindingColumns+`WHERE COALESCE(u.name, g.name, '') = ''
 		OR b.level = 'project' AND p.id IS NULL OR b.level = 'cluster' AND c.id IS NULL OR b.level = 'service' AND s.id IS NULL

@@ -21,7 +21,7 @@ const (
 	auditColumns = 11
 )
 
-// AppendAudit is audit.Store.
+// AppendAudit implements audit.Store.
 func (s *Store) AppendAudit(ctx context.Context, extend func(end hashchain.End) ([]audit.Row, error)) error {
 	if transaction(ctx) != nil {
 		return errcode.New(errcode.Internal, "audit records were written inside another transaction")
@@ -29,7 +29,7 @@ func (s *Store) AppendAudit(ctx context.Context, extend func(end hashchain.End) 
 	var end hashchain.End
 	err := s.Write(ctx, func(ctx context.Context) error {
 		if s.dialect.name == "sqlite" {
-			// For each statement of a context that may end the driver starts a
+			// For each statement of a cancelable context the driver starts a
 			// goroutine, which costs more than the statement.
 			ctx = context.WithoutCancel(ctx)
 		}
@@ -54,9 +54,9 @@ func (s *Store) AppendAudit(ctx context.Context, extend func(end hashchain.End) 
 	return err
 }
 
-// advanceAudit moves the head behind the rows that it returns. Where this
-// replica was the last that wrote, it knows the head; the statement that moves
-// it says whether that is so, or it is asked.
+// advanceAudit moves the head past the rows that it returns. When this replica
+// was the last writer, it knows the head, and the statement that moves it
+// verifies that; otherwise the head is read first.
 func (s *Store) advanceAudit(ctx context.Context, extend func(end hashchain.End) ([]audit.Row, error)) ([]audit.Row, error) {
 	if known := s.auditEnd.Load(); known != nil {
 		if rows, moved, err := s.moveAudit(ctx, *known, extend); err != nil || moved {
@@ -74,7 +74,7 @@ func (s *Store) advanceAudit(ctx context.Context, extend func(end hashchain.End)
 	return rows, err
 }
 
-// moveAudit moves the head from one end, unless it is elsewhere.
+// moveAudit moves the head from one end, unless it is somewhere else.
 func (s *Store) moveAudit(ctx context.Context, from hashchain.End, extend func(end hashchain.End) ([]audit.Row, error)) (rows []audit.Row, moved bool, err error) {
 	if rows, err = extend(from); err != nil || len(rows) == 0 {
 		return nil, true, err
@@ -84,10 +84,10 @@ func (s *Store) moveAudit(ctx context.Context, from hashchain.End, extend func(e
 	return rows, moved, err
 }
 
-// lockAudit lets one replica at a time add rows. Postgres takes the view of a
-// transaction at its first query, and a lock of the table is none: whoever
-// waits for it then sees what the one before wrote. A row's lock would make
-// him begin again.
+// lockAudit lets one replica at a time add rows. On Postgres a transaction
+// takes its snapshot at its first query, and a table lock is not a query: a
+// waiting transaction then sees what the previous one wrote. A row lock would
+// make it start again.
 func (s *Store) lockAudit(ctx context.Context) error {
 	if s.dialect.name != "postgres" {
 		return nil
@@ -107,9 +107,9 @@ func (s *Store) insertAudit(ctx context.Context, rows []audit.Row) error {
 	return err
 }
 
-// auditValues are the places of the values of some rows. Those of SQLite have
-// no numbers: a number is a name there, and each is looked for from the first
-// on whenever a row is bound.
+// auditValues returns the placeholders for some rows. On SQLite they have no
+// numbers: a number is a name there, and binding searches the names from the
+// first on for each.
 func (d dialect) auditValues(rows int) string {
 	if d.name == "sqlite" {
 		return strings.Repeat(", (?"+strings.Repeat(", ?", auditColumns-1)+")", rows)[len(", "):]
@@ -121,12 +121,13 @@ func (d dialect) auditValues(rows int) string {
 	return strings.Join(values, ", ")
 }
 
-// AuditEnd is audit.Store.
+// AuditEnd implements audit.Store.
 func (s *Store) AuditEnd(ctx context.Context) (hashchain.End, error) {
 	end, found, err := rowOf(ctx, s, func(row scan) (e hashchain.End, err error) {
 		err = row(&e.Sequence, &e.Hash)
 		return e, err
-		// The argument makes it a statement that SQLite's connections keep compiled.
+		// With the argument it is a statement that SQLite's connections keep
+		// compiled.
 	}, "SELECT seq, hash FROM audit_head WHERE id = $1", 1)
 	if err == nil && !found {
 		return end, errcode.New(errcode.Internal, "the head of the audit log is gone from the database; restore a backup")
@@ -134,7 +135,7 @@ func (s *Store) AuditEnd(ctx context.Context) (hashchain.End, error) {
 	return end, err
 }
 
-// AuditRows is audit.Store.
+// AuditRows implements audit.Store.
 func (s *Store) AuditRows(ctx context.Context, q audit.Query) ([]audit.Row, error) {
 	if q.Limit <= 0 {
 		q.Limit = 100
@@ -175,14 +176,14 @@ func auditRow(row scan) (r audit.Row, err error) {
 	return r, err
 }
 
-// AuditCheckpoints is audit.Store.
+// AuditCheckpoints implements audit.Store.
 func (s *Store) AuditCheckpoints(ctx context.Context) ([]hashchain.Checkpoint, error) {
 	return rowsOf(ctx, s, func(row scan) (c hashchain.Checkpoint, err error) {
 		var signature string
 		if err := row(&c.Sequence, &c.Kind, &c.Hash, &c.At, &c.Newest, &c.KeyID, &signature); err != nil {
 			return c, err
 		}
-		// What is no signature any more is found by whoever checks it.
+		// The verifier finds a damaged signature.
 		c.Signature, err = hex.DecodeString(signature)
 		if err != nil {
 			c.Signature = nil
@@ -191,7 +192,7 @@ func (s *Store) AuditCheckpoints(ctx context.Context) ([]hashchain.Checkpoint, e
 	}, "SELECT seq, kind, hash, at, newest, key_id, signature FROM audit_checkpoints ORDER BY seq, kind")
 }
 
-// PutAuditCheckpoint is audit.Store.
+// PutAuditCheckpoint implements audit.Store.
 func (s *Store) PutAuditCheckpoint(ctx context.Context, c hashchain.Checkpoint) error {
 	return s.Write(ctx, func(ctx context.Context) error { return s.insertCheckpoint(ctx, c) })
 }
@@ -202,7 +203,7 @@ func (s *Store) insertCheckpoint(ctx context.Context, c hashchain.Checkpoint) er
 	return err
 }
 
-// CutAudit is audit.Store.
+// CutAudit implements audit.Store.
 func (s *Store) CutAudit(ctx context.Context, c hashchain.Checkpoint) error {
 	return s.Write(ctx, func(ctx context.Context) error {
 		further, found, err := rowOf(ctx, s, value[int64], "SELECT seq FROM audit_checkpoints WHERE kind = $1 AND seq >= $2", hashchain.KindCut, c.Sequence)
@@ -219,13 +220,13 @@ func (s *Store) CutAudit(ctx context.Context, c hashchain.Checkpoint) error {
 	})
 }
 
-// AuditCursor is audit.Store.
+// AuditCursor implements audit.Store.
 func (s *Store) AuditCursor(ctx context.Context, sink string) (int64, error) {
 	n, _, err := rowOf(ctx, s, value[int64], "SELECT seq FROM audit_cursors WHERE sink = $1", sink)
 	return n, err
 }
 
-// PutAuditCursor is audit.Store.
+// PutAuditCursor implements audit.Store.
 func (s *Store) PutAuditCursor(ctx context.Context, sink string, sequence int64) error {
 	return s.Write(ctx, func(ctx context.Context) error {
 		_, err := s.exec(ctx, `INSERT INTO audit_cursors (sink, seq) VALUES ($1, $2)

@@ -19,14 +19,14 @@ func scanDocument(row scan) (d config.Document, err error) {
 	return d, err
 }
 
-// InsertDocument is config.Store.
+// InsertDocument implements config.Store.
 func (s *Store) InsertDocument(ctx context.Context, d config.Document) error {
 	_, err := s.exec(ctx, `INSERT INTO config_documents (id, backend, parts, shared, ready, copied_to, copied_parts, stale_in, stale_parts, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, d.ID, d.Backend, d.Parts, d.Shared, d.Ready, d.CopiedTo, d.CopiedParts, d.StaleIn, d.StaleParts, d.CreatedAt)
 	return err
 }
 
-// UpdateDocument is config.Store.
+// UpdateDocument implements config.Store.
 func (s *Store) UpdateDocument(ctx context.Context, d config.Document) error {
 	changed, err := s.execOne(ctx, `UPDATE config_documents SET backend = $2, parts = $3, shared = $4, ready = $5, copied_to = $6,
 		copied_parts = $7, stale_in = $8, stale_parts = $9 WHERE id = $1`,
@@ -37,13 +37,13 @@ func (s *Store) UpdateDocument(ctx context.Context, d config.Document) error {
 	return err
 }
 
-// DeleteDocument is config.Store.
+// DeleteDocument implements config.Store.
 func (s *Store) DeleteDocument(ctx context.Context, id string) error {
 	_, err := s.exec(ctx, "DELETE FROM config_documents WHERE id = $1", id)
 	return err
 }
 
-// DocumentsByID is config.Store.
+// DocumentsByID implements config.Store.
 func (s *Store) DocumentsByID(ctx context.Context, ids []string) (all []config.Document, err error) {
 	err = chunks(ids, func(args []any) error {
 		part, err := rowsOf(ctx, s, scanDocument, selectDocument+"WHERE id IN ("+placeholders(1, len(args))+")", args...)
@@ -53,7 +53,7 @@ func (s *Store) DocumentsByID(ctx context.Context, ids []string) (all []config.D
 	return all, err
 }
 
-// DocumentsIn is config.Store.
+// DocumentsIn implements config.Store.
 func (s *Store) DocumentsIn(ctx context.Context, backend string, stale bool, after string, limit int) ([]config.Document, error) {
 	column := "backend"
 	if stale {
@@ -62,7 +62,7 @@ func (s *Store) DocumentsIn(ctx context.Context, backend string, stale bool, aft
 	return rowsOf(ctx, s, scanDocument, selectDocument+"WHERE "+column+" = $1 AND id > $2 ORDER BY id LIMIT $3", backend, after, limit)
 }
 
-// CountDocuments is config.Store.
+// CountDocuments implements config.Store.
 func (s *Store) CountDocuments(ctx context.Context) (map[string]int64, error) {
 	counts := map[string]int64{}
 	err := s.each(ctx, "SELECT backend, COUNT(*) FROM config_documents GROUP BY backend", nil, func(row scan) error {
@@ -77,7 +77,7 @@ func (s *Store) CountDocuments(ctx context.Context) (map[string]int64, error) {
 	return counts, err
 }
 
-// UnusedDocuments is config.Store.
+// UnusedDocuments implements config.Store.
 func (s *Store) UnusedDocuments(ctx context.Context, after string, before int64, limit int) (unused []config.Document, last string, err error) {
 	ids, err := rowsOf(ctx, s, value[string], "SELECT id FROM config_documents WHERE id > $1 ORDER BY id LIMIT $2", after, limit)
 	if err != nil || len(ids) == 0 {
@@ -93,7 +93,7 @@ func (s *Store) UnusedDocuments(ctx context.Context, after string, before int64,
 	return unused, last, err
 }
 
-// PutValue is config.Store.
+// PutValue implements config.Store.
 func (s *Store) PutValue(ctx context.Context, path, sealed string) error {
 	_, err := s.exec(ctx, `INSERT INTO config_values (path, body) VALUES ($1, $2)
 		ON CONFLICT (path) DO UPDATE SET body = excluded.body`, path, sealed)
@@ -112,7 +112,7 @@ func (s *Store) valuesOf(ctx context.Context, into map[string]string, query stri
 	})
 }
 
-// Values is config.Store.
+// Values implements config.Store.
 func (s *Store) Values(ctx context.Context, paths []string) (map[string]string, error) {
 	all := map[string]string{}
 	err := chunks(paths, func(args []any) error {
@@ -121,13 +121,13 @@ func (s *Store) Values(ctx context.Context, paths []string) (map[string]string, 
 	return all, err
 }
 
-// DeleteValue is config.Store.
+// DeleteValue implements config.Store.
 func (s *Store) DeleteValue(ctx context.Context, path string) error {
 	_, err := s.exec(ctx, "DELETE FROM config_values WHERE path = $1", path)
 	return err
 }
 
-// ValuesNotUnder is config.Store.
+// ValuesNotUnder implements config.Store.
 func (s *Store) ValuesNotUnder(ctx context.Context, prefix, after string, limit int) (map[string]string, error) {
 	all := map[string]string{}
 	err := s.valuesOf(ctx, all, `SELECT path, body FROM config_values WHERE path > $1 AND substr(body, 1, $2) <> $3
@@ -143,7 +143,7 @@ func scanBag(row scan) (b config.BagRow, err error) {
 	return b, err
 }
 
-// PutBag is config.Store.
+// PutBag implements config.Store.
 func (s *Store) PutBag(ctx context.Context, b config.BagRow) error {
 	_, err := s.exec(ctx, `INSERT INTO bags (kind, name, project_id, document, version, updated_at, updated_by)
 		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (kind, name) DO UPDATE SET project_id = excluded.project_id,
@@ -152,7 +152,7 @@ func (s *Store) PutBag(ctx context.Context, b config.BagRow) error {
 	return err
 }
 
-// BagByName is config.Store.
+// BagByName implements config.Store.
 func (s *Store) BagByName(ctx context.Context, kind, name string) (config.BagRow, error) {
 	b, found, err := rowOf(ctx, s, scanBag, selectBag+"WHERE b.kind = $1 AND b.name = $2", kind, name)
 	if err == nil && !found {
@@ -161,29 +161,29 @@ func (s *Store) BagByName(ctx context.Context, kind, name string) (config.BagRow
 	return b, err
 }
 
-// Bags is config.Store.
+// Bags implements config.Store.
 func (s *Store) Bags(ctx context.Context, kind string) ([]config.BagRow, error) {
 	return rowsOf(ctx, s, scanBag, selectBag+"WHERE b.kind = $1 ORDER BY b.name", kind)
 }
 
-// UntoldBags is config.TellStore.
+// UntoldBags implements config.TellStore.
 func (s *Store) UntoldBags(ctx context.Context) ([]config.BagRow, error) {
 	return rowsOf(ctx, s, scanBag, selectBag+"WHERE b.told <> b.version ORDER BY b.kind, b.name")
 }
 
-// ToldBag is config.TellStore.
+// ToldBag implements config.TellStore.
 func (s *Store) ToldBag(ctx context.Context, kind, name string, version int64) error {
 	_, err := s.exec(ctx, "UPDATE bags SET told = $3 WHERE kind = $1 AND name = $2", kind, name, version)
 	return err
 }
 
-// DeleteBag is config.Store.
+// DeleteBag implements config.Store.
 func (s *Store) DeleteBag(ctx context.Context, kind, name string) error {
 	_, err := s.exec(ctx, "DELETE FROM bags WHERE kind = $1 AND name = $2", kind, name)
 	return err
 }
 
-// PutUses is config.Store.
+// PutUses implements config.Store.
 func (s *Store) PutUses(ctx context.Context, serviceID string, uses []fleet.Use) error {
 	if _, err := s.exec(ctx, "DELETE FROM config_uses WHERE service_id = $1", serviceID); err != nil {
 		return err
@@ -196,14 +196,14 @@ func (s *Store) PutUses(ctx context.Context, serviceID string, uses []fleet.Use)
 	return nil
 }
 
-// UsedBy is config.Store.
+// UsedBy implements config.Store.
 func (s *Store) UsedBy(ctx context.Context, use fleet.Use) ([]string, error) {
 	return rowsOf(ctx, s, value[string], "SELECT service_id FROM config_uses WHERE kind = $1 AND name = $2 ORDER BY service_id", use.Kind, use.Name)
 }
 
-// UsedNames is config.Store.
+// UsedNames implements config.Store.
 func (s *Store) UsedNames(ctx context.Context, kind string) ([]string, error) {
-	// One look at an index for each name, however many services use it.
+	// One index look-up for each name, however many services use it.
 	return rowsOf(ctx, s, value[string], `WITH RECURSIVE used(name) AS (SELECT min(name) FROM config_uses WHERE kind = $1
 		UNION ALL SELECT (SELECT min(u.name) FROM config_uses u WHERE u.kind = $1 AND u.name > used.name) FROM used WHERE used.name IS NOT NULL)
 		SELECT name FROM used WHERE name IS NOT NULL`, kind)

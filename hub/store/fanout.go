@@ -23,7 +23,7 @@ func scanRollout(row scan) (r fanout.Rollout, err error) {
 	return r, fromJSON(plan, &r.Plan)
 }
 
-// InsertRollout is fanout.Store.
+// InsertRollout implements fanout.Store.
 func (s *Store) InsertRollout(ctx context.Context, r fanout.Rollout) error {
 	plan, err := jsonText(r.Plan)
 	if err != nil {
@@ -36,12 +36,12 @@ func (s *Store) InsertRollout(ctx context.Context, r fanout.Rollout) error {
 		r.ID, r.Subject, r.Version, r.Payload, r.Previous, r.PreviousPayload, plan,
 		r.Phase, r.Wave, r.WaveAt, r.Accepted, r.Message, r.By, r.CreatedAt, r.UpdatedAt)
 	if err == nil && !inserted {
-		return errcode.New(errcode.Conflict, "a rollout of %s is under way; wait for its end or abort it", r.Subject)
+		return errcode.New(errcode.Conflict, "a rollout of %s is running; wait for its end or abort it", r.Subject)
 	}
 	return err
 }
 
-// UpdateRollout is fanout.Store.
+// UpdateRollout implements fanout.Store.
 func (s *Store) UpdateRollout(ctx context.Context, r fanout.Rollout) error {
 	changed, err := s.execOne(ctx, `UPDATE rollouts SET phase = $2, wave = $3, wave_at = $4, accepted = $5, message = $6,
 		updated_at = $7 WHERE id = $1`, r.ID, r.Phase, r.Wave, r.WaveAt, r.Accepted, r.Message, r.UpdatedAt)
@@ -51,7 +51,7 @@ func (s *Store) UpdateRollout(ctx context.Context, r fanout.Rollout) error {
 	return err
 }
 
-// LatestRollout is fanout.Store.
+// LatestRollout implements fanout.Store.
 func (s *Store) LatestRollout(ctx context.Context, subject string) (fanout.Rollout, error) {
 	r, found, err := rowOf(ctx, s, scanRollout, rolloutColumns+"WHERE subject = $1 ORDER BY created_at DESC, id DESC LIMIT 1", subject)
 	if err == nil && !found {
@@ -60,7 +60,7 @@ func (s *Store) LatestRollout(ctx context.Context, subject string) (fanout.Rollo
 	return r, err
 }
 
-// RolloutTargets is fanout.Store.
+// RolloutTargets implements fanout.Store.
 func (s *Store) RolloutTargets(ctx context.Context, rolloutID string, clusterIDs []string) (all []fanout.Target, err error) {
 	read := func(where string, args ...any) error {
 		return s.each(ctx, `SELECT rollout_id, cluster_id, wave, state, placed_at, good_since, message FROM rollout_targets
@@ -79,10 +79,10 @@ func (s *Store) RolloutTargets(ctx context.Context, rolloutID string, clusterIDs
 	})
 }
 
-// PutRolloutTargets is fanout.Store.
+// PutRolloutTargets implements fanout.Store.
 func (s *Store) PutRolloutTargets(ctx context.Context, targets []fanout.Target) error {
 	var rows query.Values
-	at := map[string]int{} // of several of one cluster the last counts
+	at := map[string]int{} // of several for one cluster, the last one wins
 	for i, t := range targets {
 		at[t.ClusterID] = i
 	}
@@ -99,7 +99,7 @@ func (s *Store) PutRolloutTargets(ctx context.Context, targets []fanout.Target) 
 	})
 }
 
-// DeleteRolloutTargets is fanout.Store.
+// DeleteRolloutTargets implements fanout.Store.
 func (s *Store) DeleteRolloutTargets(ctx context.Context, rolloutID string, clusterIDs []string) error {
 	return chunks(clusterIDs, func(args []any) error {
 		_, err := s.exec(ctx, "DELETE FROM rollout_targets WHERE rollout_id = $1 AND cluster_id IN ("+placeholders(2, len(args))+")",

@@ -7,7 +7,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// InsertTrust is identity.FederationStore.
+// InsertTrust implements identity.FederationStore.
 func (s *Store) InsertTrust(ctx context.Context, t identity.Trust) error {
 	inserted, err := s.execOne(ctx, `INSERT INTO trusts (id, name, issuer, audience, claims, account_id, scopes, lifetime, ca_pem,
 		created_at, created_by, last_used_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING`,
@@ -18,13 +18,13 @@ func (s *Store) InsertTrust(ctx context.Context, t identity.Trust) error {
 	return err
 }
 
-// DeleteTrust is identity.FederationStore.
+// DeleteTrust implements identity.FederationStore.
 func (s *Store) DeleteTrust(ctx context.Context, id string) error {
 	_, err := s.exec(ctx, "DELETE FROM trusts WHERE id = $1", id)
 	return err
 }
 
-// Trusts is identity.FederationStore.
+// Trusts implements identity.FederationStore.
 func (s *Store) Trusts(ctx context.Context, issuer string) ([]identity.Trust, error) {
 	return rowsOf(ctx, s, func(row scan) (t identity.Trust, err error) {
 		err = row(&t.ID, &t.Name, &t.Issuer, &t.Audience, asJSON{&t.Claims}, &t.AccountID, &t.Account, asJSON{&t.Scopes}, &t.Lifetime, &t.CAPEM, &t.CreatedAt, &t.CreatedBy, &t.LastUsedAt)
@@ -34,7 +34,7 @@ func (s *Store) Trusts(ctx context.Context, issuer string) ([]identity.Trust, er
 		WHERE $1 = '' OR t.issuer = $1 ORDER BY t.name`, issuer)
 }
 
-// TouchTrust is identity.FederationStore.
+// TouchTrust implements identity.FederationStore.
 func (s *Store) TouchTrust(ctx context.Context, id string, at int64) error {
 	known, err := s.execOne(ctx, "UPDATE trusts SET last_used_at = $2 WHERE id = $1", id, at)
 	if err == nil && !known {

@@ -9,14 +9,14 @@ import (
 
 var _ fleet.Store = (*Store)(nil)
 
-// Others read these rows too: the git cache's sources are those that
-// services.source_id names, and its pins are the contents of revisions.
+// Other stores read these rows too: the git cache's sources in use are those in
+// services.source_id, and its pins are the contents of revisions.
 
 const projectColumns = `SELECT p.id, p.name, p.description, p.created_at, p.limits, p.delivered,
 	(SELECT count(*) FROM clusters c WHERE c.project_id = p.id),
 	(SELECT count(*) FROM services s WHERE s.project_id = p.id) FROM projects p `
 
-// projectRow is without the counts.
+// projectRow selects a project without the counts.
 const projectRow = "SELECT p.id, p.name, p.description, p.created_at, p.limits, p.delivered, 0, 0 FROM projects p "
 
 func scanProject(row scan) (p fleet.Project, err error) {
@@ -30,7 +30,7 @@ func scanProject(row scan) (p fleet.Project, err error) {
 	return p, fromJSON(delivered, &p.Delivered)
 }
 
-// InsertProject is fleet.Store.
+// InsertProject implements fleet.Store.
 func (s *Store) InsertProject(ctx context.Context, p fleet.Project) error {
 	limits, err := limitsText(p.Limits)
 	if err != nil {
@@ -48,13 +48,13 @@ func (s *Store) InsertProject(ctx context.Context, p fleet.Project) error {
 	return err
 }
 
-// DeleteProject is fleet.Store.
+// DeleteProject implements fleet.Store.
 func (s *Store) DeleteProject(ctx context.Context, id string) error {
 	_, err := s.exec(ctx, "DELETE FROM projects WHERE id = $1", id)
 	return err
 }
 
-// ProjectByName is fleet.Store.
+// ProjectByName implements fleet.Store.
 func (s *Store) ProjectByName(ctx context.Context, name string, counted bool) (fleet.Project, error) {
 	columns := projectRow
 	if counted {
@@ -67,7 +67,7 @@ func (s *Store) ProjectByName(ctx context.Context, name string, counted bool) (f
 	return p, err
 }
 
-// Projects is fleet.Store.
+// Projects implements fleet.Store.
 func (s *Store) Projects(ctx context.Context) ([]fleet.Project, error) {
 	return rowsOf(ctx, s, scanProject, projectColumns+"ORDER BY p.name")
 }

@@ -28,7 +28,7 @@ func scanCluster(row scan) (c fleet.Cluster, err error) {
 	return c, fromJSON(tags, &c.Tags)
 }
 
-// installationText is empty for none.
+// installationText encodes an installation; empty for none.
 func installationText(i fleet.Installation) (string, error) {
 	if !i.Known() {
 		return "", nil
@@ -36,7 +36,7 @@ func installationText(i fleet.Installation) (string, error) {
 	return jsonText(i)
 }
 
-// InsertCluster is fleet.Store.
+// InsertCluster implements fleet.Store.
 func (s *Store) InsertCluster(ctx context.Context, c fleet.Cluster) error {
 	tags, err := jsonText(c.Tags)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Store) InsertCluster(ctx context.Context, c fleet.Cluster) error {
 	return err
 }
 
-// UpdateCluster is fleet.Store.
+// UpdateCluster implements fleet.Store.
 func (s *Store) UpdateCluster(ctx context.Context, c fleet.Cluster) error {
 	tags, err := jsonText(c.Tags)
 	if err != nil {
@@ -86,13 +86,13 @@ func noCluster(name string) error {
 	return errcode.New(errcode.NotFound, "cluster %.80s does not exist", name)
 }
 
-// TouchCluster is fleet.Store.
+// TouchCluster implements fleet.Store.
 func (s *Store) TouchCluster(ctx context.Context, id string, at int64) error {
 	_, err := s.exec(ctx, "UPDATE clusters SET pinged_at = $1 WHERE id = $2", at, id)
 	return err
 }
 
-// DeleteCluster is fleet.Store.
+// DeleteCluster implements fleet.Store.
 func (s *Store) DeleteCluster(ctx context.Context, id string) error {
 	if err := endRegistration(ctx, s, id); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (s *Store) DeleteCluster(ctx context.Context, id string) error {
 	return err
 }
 
-// ClusterByID is fleet.Store.
+// ClusterByID implements fleet.Store.
 func (s *Store) ClusterByID(ctx context.Context, id string) (fleet.Cluster, error) {
 	c, found, err := rowOf(ctx, s, scanCluster, clusterColumns+"WHERE c.id = $1", id)
 	if err == nil && !found {
@@ -113,7 +113,7 @@ func (s *Store) ClusterByID(ctx context.Context, id string) (fleet.Cluster, erro
 	return c, err
 }
 
-// ClusterByHandle is fleet.Store.
+// ClusterByHandle implements fleet.Store.
 func (s *Store) ClusterByHandle(ctx context.Context, handle string) (fleet.Cluster, error) {
 	c, found, err := rowOf(ctx, s, scanCluster, clusterColumns+"WHERE c.handle = $1", handle)
 	if err == nil && !found {
@@ -122,7 +122,7 @@ func (s *Store) ClusterByHandle(ctx context.Context, handle string) (fleet.Clust
 	return c, err
 }
 
-// ClusterByName is fleet.Store.
+// ClusterByName implements fleet.Store.
 func (s *Store) ClusterByName(ctx context.Context, name string) (fleet.Cluster, error) {
 	c, found, err := rowOf(ctx, s, scanCluster, clusterColumns+"WHERE c.name = $1", name)
 	if err == nil && !found {
@@ -131,7 +131,7 @@ func (s *Store) ClusterByName(ctx context.Context, name string) (fleet.Cluster, 
 	return c, err
 }
 
-// ClustersByID is fleet.Store.
+// ClustersByID implements fleet.Store.
 func (s *Store) ClustersByID(ctx context.Context, ids []string) (all []fleet.Cluster, err error) {
 	err = chunks(ids, func(args []any) error {
 		part, err := rowsOf(ctx, s, scanCluster, clusterColumns+"WHERE c.id IN ("+placeholders(1, len(args))+")", args...)
@@ -141,7 +141,7 @@ func (s *Store) ClustersByID(ctx context.Context, ids []string) (all []fleet.Clu
 	return all, err
 }
 
-// PollIntervals is fleet.Store.
+// PollIntervals implements fleet.Store.
 func (s *Store) PollIntervals(ctx context.Context, ids []string) (map[string]int64, error) {
 	intervals := map[string]int64{}
 	read := func(where string, args []any) error {
@@ -161,7 +161,7 @@ func (s *Store) PollIntervals(ctx context.Context, ids []string) (map[string]int
 	})
 }
 
-// Clusters is fleet.Store.
+// Clusters implements fleet.Store.
 func (s *Store) Clusters(ctx context.Context, projectID string) ([]fleet.Cluster, error) {
 	if projectID == "" {
 		return rowsOf(ctx, s, scanCluster, clusterColumns+"ORDER BY c.name")
@@ -169,7 +169,7 @@ func (s *Store) Clusters(ctx context.Context, projectID string) ([]fleet.Cluster
 	return rowsOf(ctx, s, scanCluster, clusterColumns+"WHERE c.project_id = $1 ORDER BY c.name", projectID)
 }
 
-// ClusterTallies is fleet.Store.
+// ClusterTallies implements fleet.Store.
 func (s *Store) ClusterTallies(ctx context.Context, clusterID string) (map[string]fleet.Tally, error) {
 	query := `SELECT s.cluster_id, count(*),
 		COALESCE(SUM(CASE WHEN t.sync = 'Synced' AND t.health = 'Healthy' AND t.tarball_digest = o.digest
@@ -193,7 +193,7 @@ func (s *Store) ClusterTallies(ctx context.Context, clusterID string) (map[strin
 	return tallies, err
 }
 
-// EachClusterRow is fleet.Store.
+// EachClusterRow implements fleet.Store.
 func (s *Store) EachClusterRow(ctx context.Context, fn func(fleet.ClusterRow) error) error {
 	return s.each(ctx, "SELECT id, name, pending FROM clusters", nil, func(row scan) error {
 		var c fleet.ClusterRow

@@ -44,8 +44,8 @@ func scanService(row scan) (v fleet.StoredService, err error) {
 	return v, query.FromList(parts, &v.Parts)
 }
 
-// serviceArgs are the columns that both INSERT and UPDATE write, $1 to $23. The
-// content is that of the present revision, which was stored before.
+// serviceArgs returns the columns that both INSERT and UPDATE write, $1 to $23.
+// The content is that of the current revision, which was stored before.
 func (s *Store) serviceArgs(ctx context.Context, v fleet.StoredService) ([]any, error) {
 	version, err := s.PutSpec(ctx, v.ID, v.Spec, v.Secrets)
 	if err != nil {
@@ -70,10 +70,10 @@ func (s *Store) serviceArgs(ctx context.Context, v fleet.StoredService) ([]any, 
 	}, nil
 }
 
-// presentContent is the content of a service's revision.
+// presentContent selects the content of a service's current revision.
 const presentContent = "COALESCE((SELECT r.content_id FROM revisions r WHERE r.service_id = $1 AND r.number = $7), '')"
 
-// InsertService is fleet.Store.
+// InsertService implements fleet.Store.
 func (s *Store) InsertService(ctx context.Context, v fleet.StoredService) error {
 	args, err := s.serviceArgs(ctx, v)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *Store) InsertService(ctx context.Context, v fleet.StoredService) error 
 	return s.putSources(ctx, v.Service, false)
 }
 
-// UpdateService is fleet.Store.
+// UpdateService implements fleet.Store.
 func (s *Store) UpdateService(ctx context.Context, v fleet.StoredService) error {
 	args, err := s.serviceArgs(ctx, v)
 	if err != nil {
@@ -113,8 +113,8 @@ func (s *Store) UpdateService(ctx context.Context, v fleet.StoredService) error 
 	return s.putSources(ctx, v.Service, true)
 }
 
-// putSources makes the rows by which a service is found by its sources but the
-// first, which stands in its own row.
+// putSources writes the rows for finding a service by its sources, except for
+// the first source, which is in the service's row.
 func (s *Store) putSources(ctx context.Context, v fleet.Service, replace bool) error {
 	if replace {
 		if _, err := s.exec(ctx, "DELETE FROM service_sources WHERE service_id = $1", v.ID); err != nil {
@@ -135,7 +135,7 @@ func noService(name string) error {
 	return errcode.New(errcode.NotFound, "service %.150s does not exist", name)
 }
 
-// DeleteService is fleet.Store.
+// DeleteService implements fleet.Store.
 func (s *Store) DeleteService(ctx context.Context, id string) error {
 	for _, statement := range []string{
 		"DELETE FROM statuses WHERE service_id = $1",
@@ -152,7 +152,7 @@ func (s *Store) DeleteService(ctx context.Context, id string) error {
 	return s.Forget(ctx, id)
 }
 
-// ServiceByID is fleet.Store.
+// ServiceByID implements fleet.Store.
 func (s *Store) ServiceByID(ctx context.Context, id string) (fleet.StoredService, error) {
 	v, found, err := rowOf(ctx, s, scanService, serviceColumns+"WHERE s.id = $1", id)
 	if err == nil && !found {
@@ -161,12 +161,12 @@ func (s *Store) ServiceByID(ctx context.Context, id string) (fleet.StoredService
 	return v, err
 }
 
-// ofRef finds a service by its cluster's name and its own. Said as a join, a
-// database that has not counted its rows yet goes through the services of that
-// name on all clusters, which are as many as a template reaches.
+// ofRef finds a service by its cluster's name and its own. As a join, a
+// database without statistics would read the services of that name on all
+// clusters, and a template may create one on each.
 const ofRef = "WHERE s.cluster_id = (SELECT id FROM clusters WHERE name = $1) AND s.name = $2"
 
-// ServiceByRef is fleet.Store.
+// ServiceByRef implements fleet.Store.
 func (s *Store) ServiceByRef(ctx context.Context, ref fleet.Ref) (fleet.StoredService, error) {
 	v, found, err := rowOf(ctx, s, scanService, serviceColumns+ofRef, ref.Cluster, ref.Name)
 	if err == nil && !found {
@@ -175,7 +175,7 @@ func (s *Store) ServiceByRef(ctx context.Context, ref fleet.Ref) (fleet.StoredSe
 	return v, err
 }
 
-// ServicesByID is fleet.Store.
+// ServicesByID implements fleet.Store.
 func (s *Store) ServicesByID(ctx context.Context, ids []string) (all []fleet.StoredService, err error) {
 	err = chunks(ids, func(args []any) error {
 		part, err := rowsOf(ctx, s, scanService, serviceColumns+"WHERE s.id IN ("+placeholders(1, len(args))+") ORDER BY s.id", args...)
@@ -185,7 +185,7 @@ func (s *Store) ServicesByID(ctx context.Context, ids []string) (all []fleet.Sto
 	return all, err
 }
 
-// ServicesOfCluster is fleet.Store.
+// ServicesOfCluster implements fleet.Store.
 func (s *Store) ServicesOfCluster(ctx context.Context, clusterID string, tombstones []string) (all []fleet.StoredService, err error) {
 	if tombstones != nil {
 		err = chunks(tombstones, func(args []any) error {
@@ -199,7 +199,7 @@ func (s *Store) ServicesOfCluster(ctx context.Context, clusterID string, tombsto
 	return rowsOf(ctx, s, scanService, serviceColumns+"WHERE s.cluster_id = $1 ORDER BY s.name", clusterID)
 }
 
-// ServicesBehind is fleet.MoveStore.
+// ServicesBehind implements fleet.MoveStore.
 func (s *Store) ServicesBehind(ctx context.Context, heads []fleet.Head, after string, limit int) ([]fleet.StoredService, error) {
 	with, sources, args := revisions.Heads(heads)
 	from, most := placeholders(len(args)+1, 1), placeholders(len(args)+2, 1)
@@ -211,7 +211,7 @@ func (s *Store) ServicesBehind(ctx context.Context, heads []fleet.Head, after st
 		ORDER BY s.id LIMIT `+most, append(args, after, limit)...)
 }
 
-// ListServices is fleet.Store.
+// ListServices implements fleet.Store.
 func (s *Store) ListServices(ctx context.Context, f fleet.ServiceFilter, after fleet.Ref, limit int) ([]fleet.Service, error) {
 	where, args, order := servicesAfter(f.Cluster, after)
 	for column, wanted := range map[string]string{"p.name": f.Project, "s.name": f.Name} {
@@ -239,7 +239,7 @@ func (s *Store) ListServices(ctx context.Context, f fleet.ServiceFilter, after f
 }
 
 // servicesAfter begins a page of services, of one cluster or of all, so that it
-// reads from an index what it returns and not what came before.
+// reads from an index only what it returns.
 func servicesAfter(cluster string, after fleet.Ref) (where []string, args []any, order string) {
 	switch {
 	case cluster == "":
@@ -252,7 +252,7 @@ func servicesAfter(cluster string, after fleet.Ref) (where []string, args []any,
 	return []string{"s.cluster_id = (SELECT id FROM clusters WHERE name = $1)", "s.name > $2"}, []any{cluster, after.Name}, "s.name"
 }
 
-// ServicesNamed is fleet.Store.
+// ServicesNamed implements fleet.Store.
 func (s *Store) ServicesNamed(ctx context.Context, name string, clusterIDs []string) (all []fleet.Service, err error) {
 	read := func(where string, args ...any) error {
 		return s.each(ctx, serviceColumns+"WHERE s.name = $1"+where, append([]any{name}, args...), func(row scan) error {
@@ -285,7 +285,7 @@ func scanRow(row scan) (r fleet.Row, err error) {
 	return r, query.FromList(parts, &r.Parts)
 }
 
-// EachRow is fleet.Store.
+// EachRow implements fleet.Store.
 func (s *Store) EachRow(ctx context.Context, fn func(fleet.Row) error) error {
 	return s.each(ctx, rowColumns, nil, func(row scan) error {
 		r, err := scanRow(row)
@@ -296,7 +296,7 @@ func (s *Store) EachRow(ctx context.Context, fn func(fleet.Row) error) error {
 	})
 }
 
-// RowsByID is fleet.Store.
+// RowsByID implements fleet.Store.
 func (s *Store) RowsByID(ctx context.Context, ids []string) (all []fleet.Row, err error) {
 	err = chunks(ids, func(args []any) error {
 		part, err := rowsOf(ctx, s, scanRow, rowColumns+"WHERE s.id IN ("+placeholders(1, len(args))+")", args...)

@@ -6,7 +6,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 )
 
-// PutTestRun is fleet.TestRunStore.
+// PutTestRun implements fleet.TestRunStore.
 func (s *Store) PutTestRun(ctx context.Context, r fleet.TestRun) error {
 	tests, err := jsonText(r.Tests)
 	if err != nil {
@@ -24,13 +24,13 @@ func (s *Store) PutTestRun(ctx context.Context, r fleet.TestRun) error {
 	return err
 }
 
-// TestRunState is fleet.TestRunStore.
+// TestRunState implements fleet.TestRunStore.
 func (s *Store) TestRunState(ctx context.Context, serviceID, key string) (fleet.TestState, error) {
 	state, _, err := rowOf(ctx, s, value[fleet.TestState], "SELECT state FROM test_runs WHERE service_id = $1 AND run_key = $2", serviceID, key)
 	return state, err
 }
 
-// TestRuns is fleet.TestRunStore.
+// TestRuns implements fleet.TestRunStore.
 func (s *Store) TestRuns(ctx context.Context, serviceID string) ([]fleet.TestRun, error) {
 	return rowsOf(ctx, s, scanTestRun, `SELECT service_id, run_key, revision, source_revision, tarball_digest, spec_digest,
 		state, message, started_at, ended_at, created_at, reported_at, tests
@@ -47,7 +47,7 @@ func scanTestRun(row scan) (r fleet.TestRun, err error) {
 	return r, fromJSON(tests, &r.Tests)
 }
 
-// TrimTestRuns is fleet.TestRunStore.
+// TrimTestRuns implements fleet.TestRunStore.
 func (s *Store) TrimTestRuns(ctx context.Context, serviceID string, keep int) error {
 	_, err := s.exec(ctx, `DELETE FROM test_runs WHERE service_id = $1 AND run_key NOT IN
 		(SELECT run_key FROM test_runs WHERE service_id = $1 ORDER BY created_at DESC, revision DESC, run_key LIMIT $2)`, serviceID, keep)

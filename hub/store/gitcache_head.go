@@ -50,7 +50,7 @@ func (s *Store) HeadsOf(ctx context.Context, sourceIDs []string) (heads []gitcac
 	return heads, err
 }
 
-// EachHead streams all heads, for indexes that are built anew.
+// EachHead streams all heads, to build indexes.
 func (s *Store) EachHead(ctx context.Context, fn func(gitcache.Head) error) error {
 	return s.each(ctx, selectHeads+"ORDER BY source_id", nil, func(row scan) error {
 		h, err := scanHead(row)
@@ -85,8 +85,8 @@ func (s *Store) WriteHeads(ctx context.Context, repositoryID string, epoch int64
 	})
 }
 
-// followed returns those of the heads whose sources the repository still has,
-// of several of one source the last.
+// followed returns those heads whose sources the repository still has; of
+// several for one source, the last.
 func (s *Store) followed(ctx context.Context, repositoryID string, heads []gitcache.Head) ([]gitcache.Head, error) {
 	given, ids := map[string]gitcache.Head{}, make([]string, 0, len(heads))
 	for _, h := range heads {
@@ -105,9 +105,9 @@ func (s *Store) followed(ctx context.Context, repositoryID string, heads []gitca
 	})
 }
 
-// noteMoved remembers what heads point at until now, since agents may still ask
-// for it, and which sources have services to tell: those with other content,
-// and those that began or ceased to fail.
+// noteMoved records what heads pointed at until now, since agents may still
+// request it, and which sources have services to update: those with other
+// content, and those that began or stopped failing.
 func (s *Store) noteMoved(ctx context.Context, heads []gitcache.Head) error {
 	var rows query.Values
 	for _, h := range heads {
@@ -122,8 +122,8 @@ func (s *Store) noteMoved(ctx context.Context, heads []gitcache.Head) error {
 	if err != nil {
 		return err
 	}
-	// A row that is there is written all the same: who takes it out meanwhile
-	// looked at older heads, and looks again.
+	// Write the row even if it exists: a concurrent transaction that deletes it
+	// has read older heads, and must retry.
 	_, err = s.exec(ctx, with+`INSERT INTO moved_sources (source_id, at)
 		SELECT v.source_id, {now} FROM v WHERE NOT EXISTS (SELECT 1 FROM heads h WHERE h.source_id = v.source_id
 			AND h.digest = v.digest AND h.entry = v.entry AND (h.error = '' AND v.error = '' OR h.error <> '' AND v.error <> ''))

@@ -12,8 +12,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Acquire makes h the holder of those whose lease is free, ran out more than
-// grace ago or is of an earlier life of h, and returns their new epochs.
+// Acquire makes h the holder of those leases that are free, expired more than
+// grace ago or belong to an earlier run of h, and returns their new epochs.
 func (s *Store) Acquire(ctx context.Context, repositoryIDs []string, h gitcache.Holder, ttl, grace time.Duration) (map[string]int64, error) {
 	var epochs map[string]int64
 	err := s.Write(ctx, func(ctx context.Context) error {
@@ -36,7 +36,7 @@ func (s *Store) Acquire(ctx context.Context, repositoryIDs []string, h gitcache.
 	return epochs, err
 }
 
-// repositoryLease is what a refused statement is explained with.
+// repositoryLease is read to explain a refused statement.
 type repositoryLease struct {
 	epoch               int64
 	expires, start, now int64
@@ -53,7 +53,7 @@ func (s *Store) repositoryLease(ctx context.Context, repositoryID string) (repos
 	return l, err
 }
 
-// Renew extends all leases of h that have not run out, and returns them.
+// Renew extends all leases of h that have not expired, and returns them.
 func (s *Store) Renew(ctx context.Context, h gitcache.Holder, ttl time.Duration) (held []gitcache.Held, err error) {
 	err = s.writeOne(ctx, func(ctx context.Context) (err error) {
 		held, err = rowsOf(ctx, s, func(row scan) (one gitcache.Held, err error) {
@@ -70,9 +70,10 @@ func (s *Store) Renew(ctx context.Context, h gitcache.Holder, ttl time.Duration)
 	return held, err
 }
 
-// Release gives back, for anyone to have at once, those that h holds under their epoch.
+// Release releases those leases that h holds under the given epochs, so that
+// any replica may take them at once.
 func (s *Store) Release(ctx context.Context, epochs map[string]int64, h gitcache.Holder) error {
-	// Most are of the same few epochs.
+	// Most leases have one of a few epochs.
 	byEpoch := map[int64][]string{}
 	for _, id := range slices.Sorted(maps.Keys(epochs)) {
 		byEpoch[epochs[id]] = append(byEpoch[epochs[id]], id)
@@ -93,8 +94,8 @@ func (s *Store) Release(ctx context.Context, epochs map[string]int64, h gitcache
 }
 
 // StartFetch records that a fetch starts now. errcode.Conflict when the epoch
-// is not current or the lease ran out; errcode.Exhausted with RetryAfter when
-// the last start is not gap ago.
+// is not current or the lease expired; errcode.Exhausted with RetryAfter when
+// the last start is less than gap ago.
 func (s *Store) StartFetch(ctx context.Context, repositoryID string, epoch int64, gap time.Duration) error {
 	return s.Write(ctx, func(ctx context.Context) error {
 		started, err := s.execOne(ctx, `UPDATE repository_leases SET fetch_started_at = {now}, kick_requested_at = 0
@@ -115,7 +116,7 @@ func (s *Store) StartFetch(ctx context.Context, repositoryID string, epoch int64
 	})
 }
 
-// RequestKick leaves a wish for a fetch for whoever is, or becomes, the holder.
+// RequestKick records a request for a fetch for the current or next holder.
 func (s *Store) RequestKick(ctx context.Context, repositoryID string) error {
 	return s.Write(ctx, func(ctx context.Context) error {
 		found, err := s.execOne(ctx, "UPDATE repository_leases SET kick_requested_at = {now} WHERE repository_id = $1", repositoryID)
@@ -126,10 +127,10 @@ func (s *Store) RequestKick(ctx context.Context, repositoryID string) error {
 	})
 }
 
-// holdEpoch locks the lease and reports whether it is of this epoch. On
-// Postgres the row is only shared: renewing all leases of a replica waits for
-// whoever writes heads, and would fail if they had changed the row meanwhile.
-// While a thousand heads are written it would never succeed.
+// holdEpoch locks the lease and reports whether it has this epoch. On Postgres
+// the row lock is shared: renewing all leases of a replica waits for writers of
+// heads, and would fail if they had changed the row meanwhile. While a thousand
+// heads are written it would never succeed.
 func (s *Store) holdEpoch(ctx context.Context, repositoryID string, epoch int64) (bool, error) {
 	if s.dialect.name != "postgres" {
 		return s.execOne(ctx, "UPDATE repository_leases SET epoch = epoch WHERE repository_id = $1 AND epoch <= $2", repositoryID, epoch)
@@ -138,8 +139,8 @@ func (s *Store) holdEpoch(ctx context.Context, repositoryID string, epoch int64)
 	return current, err
 }
 
-// fence refuses writers of an epoch that is over, and keeps the lease from
-// changing hands until this transaction ends.
+// fence refuses writers of an old epoch, and keeps the lease from changing
+// hands until this transaction ends.
 func (s *Store) fence(ctx context.Context, repositoryID string, epoch int64) error {
 	current, err := s.holdEpoch(ctx, repositoryID, epoch)
 	if err != nil || current {

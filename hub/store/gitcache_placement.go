@@ -31,12 +31,13 @@ func scanPlacement(row scan) (p shard.Placement, err error) {
 	return p, err
 }
 
-// Placements returns who owns each repository and who should, in order of id.
+// Placements returns which replica owns each repository and which should, in
+// order of id.
 func (s *Store) Placements(ctx context.Context) ([]shard.Placement, error) {
 	return rowsOf(ctx, s, scanPlacement, selectPlacement+"ORDER BY l.repository_id")
 }
 
-// Placement returns one of them. errcode.NotFound.
+// Placement returns one placement. errcode.NotFound.
 func (s *Store) Placement(ctx context.Context, repositoryID string) (shard.Placement, error) {
 	p, found, err := rowOf(ctx, s, scanPlacement, selectPlacement+"WHERE l.repository_id = $1", repositoryID)
 	if err == nil && !found {
@@ -45,8 +46,8 @@ func (s *Store) Placement(ctx context.Context, repositoryID string) (shard.Place
 	return p, err
 }
 
-// Assign writes who should own and follow repositories, and announces it.
-// Repositories that are gone are left out.
+// Assign writes which replicas should own and follow repositories, and
+// announces it. Deleted repositories are left out.
 func (s *Store) Assign(ctx context.Context, all []shard.Assignment) error {
 	return s.Write(ctx, func(ctx context.Context) error {
 		for _, a := range all {
@@ -71,7 +72,7 @@ func (s *Store) Assign(ctx context.Context, all []shard.Assignment) error {
 	})
 }
 
-// Followed notes that a follower has all that the owner has now.
+// Followed records that a follower has everything that the owner has now.
 func (s *Store) Followed(ctx context.Context, repositoryID, replica string) error {
 	return s.Write(ctx, func(ctx context.Context) error {
 		_, err := s.exec(ctx, "UPDATE repository_leases SET followed_at = {now} WHERE repository_id = $1 AND follower = $2", repositoryID, replica)

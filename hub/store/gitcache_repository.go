@@ -34,7 +34,7 @@ func scanRepository(row scan) (r gitcache.Repository, err error) {
 	return r, err
 }
 
-// encodeOptions is opaque text to the database; the zero value is no text.
+// encodeOptions encodes options as text; the zero value is the empty text.
 func encodeOptions[T any](o T) (string, error) {
 	text, err := json.Marshal(o)
 	if err != nil || string(text) == "{}" {
@@ -65,8 +65,8 @@ func (s *Store) RepositoriesByID(ctx context.Context, ids []string) (all []gitca
 	return all, err
 }
 
-// RepositoriesNamed returns those that have one of the names, or one of the
-// URLs without regard to case and to slashes at the end, in order of name.
+// RepositoriesNamed returns those with one of the names, or one of the URLs
+// ignoring case and trailing slashes, in order of name.
 func (s *Store) RepositoriesNamed(ctx context.Context, names, urls []string) ([]gitcache.Repository, error) {
 	var all []gitcache.Repository
 	for i, url := range urls {
@@ -87,7 +87,7 @@ func (s *Store) RepositoriesNamed(ctx context.Context, names, urls []string) ([]
 }
 
 // FindRepository returns a repository by name or, when the name is empty, the
-// first by name of those that have the URL. errcode.NotFound.
+// first by name of those with the URL. errcode.NotFound.
 func (s *Store) FindRepository(ctx context.Context, name, url string) (gitcache.Repository, error) {
 	where, key := "WHERE name = $1", name
 	if name == "" {
@@ -117,7 +117,7 @@ func nameTaken(name string) error {
 	return errcode.New(errcode.Conflict, "a repository named %q exists already; choose another name", name)
 }
 
-// Credentials returns a repository's secrets, opened. errcode.NotFound.
+// Credentials returns a repository's decrypted secrets. errcode.NotFound.
 func (s *Store) Credentials(ctx context.Context, repositoryID string) (c gitcache.Credentials, err error) {
 	sealed, found, err := rowOf(ctx, s, value[string], "SELECT credentials FROM repositories WHERE id = $1", repositoryID)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *Store) Credentials(ctx context.Context, repositoryID string) (c gitcach
 	return c, json.Unmarshal(text, &c)
 }
 
-// credentialsOf names the place of sealed credentials.
+// credentialsOf returns the purpose under which credentials are sealed.
 func credentialsOf(repositoryID string) string { return "repository " + repositoryID }
 
 func (s *Store) sealCredentials(repositoryID string, c gitcache.Credentials) (string, error) {
@@ -179,10 +179,10 @@ func (s *Store) CreateRepository(ctx context.Context, r gitcache.Repository, c g
 	return r, err
 }
 
-// UpdateRepository replaces name, project, URL, auth and options, and the credentials
-// unless c is nil. With another URL the repository begins anew. errcode.NotFound,
-// errcode.Conflict when the name is taken, errcode.Invalid when credentials that
-// are kept would go elsewhere.
+// UpdateRepository replaces name, project, URL, auth and options, and the
+// credentials unless c is nil. With another URL the repository starts over.
+// errcode.NotFound, errcode.Conflict when the name is taken, errcode.Invalid
+// when stored credentials would be sent elsewhere.
 func (s *Store) UpdateRepository(ctx context.Context, r gitcache.Repository, c *gitcache.Credentials) (updated gitcache.Repository, err error) {
 	err = s.Write(ctx, func(ctx context.Context) error {
 		old, err := s.Repository(ctx, r.ID)
@@ -240,10 +240,11 @@ func (s *Store) UpdateRepository(ctx context.Context, r gitcache.Repository, c *
 	return updated, err
 }
 
-// forgetUpstream makes a repository what it was before its first fetch: nothing
-// that another upstream said is given as what this one says. The next epoch
-// begins with it, so that a pass which asked the old one writes nothing more.
-// Services keep their revisions, whose tarballs stay as superseded ones do.
+// forgetUpstream resets a repository to its state before the first fetch, so
+// that nothing from the previous upstream is attributed to the new one. It
+// starts the next epoch, so that a running pass for the previous upstream can
+// write nothing more. Services keep their revisions, whose tarballs are kept
+// like superseded ones.
 func forgetUpstream(ctx context.Context, s *Store, id string) error {
 	heads, err := s.Heads(ctx, id)
 	if err != nil {
@@ -292,7 +293,7 @@ func (s *Store) DeleteRepository(ctx context.Context, id string) error {
 		}
 		for _, statement := range []string{
 			"DELETE FROM artifacts WHERE repository_id = $1",
-			"DELETE FROM repositories WHERE id = $1", // and, by reference, lease, sources and heads
+			"DELETE FROM repositories WHERE id = $1", // and, by foreign keys, lease, sources and heads
 		} {
 			if _, err := s.exec(ctx, statement, id); err != nil {
 				return err
@@ -302,9 +303,8 @@ func (s *Store) DeleteRepository(ctx context.Context, id string) error {
 	})
 }
 
-// WriteHealth records what an agent learnt of its upstream; the feed hears of
-// it when state or message changed. errcode.Conflict when a later epoch took
-// the lease.
+// WriteHealth records an upstream's health, and appends to the feed when state
+// or message changed. errcode.Conflict when a later epoch took the lease.
 func (s *Store) WriteHealth(ctx context.Context, repositoryID string, epoch int64, h gitcache.Health) error {
 	return s.Write(ctx, func(ctx context.Context) error {
 		if err := s.fence(ctx, repositoryID, epoch); err != nil {

@@ -43,7 +43,7 @@ func (s *Store) WebhookSecret(ctx context.Context, id string) (w gitcache.Webhoo
 	return w, string(plain), err
 }
 
-// secretOfWebhook names the place of a sealed secret.
+// secretOfWebhook returns the purpose under which a secret is sealed.
 func secretOfWebhook(id string) string { return "webhook " + id }
 
 // CreateWebhook stores a new webhook. errcode.Conflict when the name is taken,
@@ -75,7 +75,7 @@ func (s *Store) DeleteWebhook(ctx context.Context, name string) error {
 	return s.Write(ctx, func(ctx context.Context) error {
 		gone, err := s.execOne(ctx, "DELETE FROM webhooks WHERE name = $1", name)
 		if err == nil && !gone {
-			err = errcode.New(errcode.NotFound, "there is no webhook %q; see axle webhooks list", name)
+			err = errcode.New(errcode.NotFound, "webhook %q does not exist; axle webhooks list shows all", name)
 		}
 		return err
 	})

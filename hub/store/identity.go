@@ -11,7 +11,7 @@ import (
 
 var _ identity.Store = (*Store)(nil)
 
-// InsertUser is identity.Store.
+// InsertUser implements identity.Store.
 func (s *Store) InsertUser(ctx context.Context, u identity.User) error {
 	inserted, err := s.execOne(ctx, `INSERT INTO users (id, kind, name, admin, created_at)
 		VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`, u.ID, u.Kind, u.Name, u.Admin, u.CreatedAt)
@@ -28,12 +28,12 @@ func scanUser(row scan) (u identity.User, err error) {
 	return u, err
 }
 
-// UserByName is identity.Store.
+// UserByName implements identity.Store.
 func (s *Store) UserByName(ctx context.Context, name string) (identity.User, error) {
 	return s.user(ctx, "WHERE name = $1", name)
 }
 
-// User is identity.Store.
+// User implements identity.Store.
 func (s *Store) User(ctx context.Context, id string) (identity.User, error) {
 	return s.user(ctx, "WHERE id = $1", id)
 }
@@ -46,19 +46,19 @@ func (s *Store) user(ctx context.Context, where, key string) (identity.User, err
 	return u, err
 }
 
-// CountUsers is identity.Store.
+// CountUsers implements identity.Store.
 func (s *Store) CountUsers(ctx context.Context) (int, error) {
 	n, _, err := rowOf(ctx, s, value[int], "SELECT count(*) FROM users")
 	return n, err
 }
 
-// SigningKeys is identity.Store.
+// SigningKeys implements identity.Store.
 func (s *Store) SigningKeys(ctx context.Context) ([]identity.StoredSigningKey, error) {
 	return rowsOf(ctx, s, signingKey, `SELECT id, public_key, sealed, created_at, signs_from, retired_at FROM signing_keys
 		WHERE retired_at = 0 ORDER BY signs_from, id`)
 }
 
-// RetiredSigningKeys is identity.Store.
+// RetiredSigningKeys implements identity.Store.
 func (s *Store) RetiredSigningKeys(ctx context.Context, since int64) ([]identity.StoredSigningKey, error) {
 	return rowsOf(ctx, s, signingKey, `SELECT id, public_key, sealed, created_at, signs_from, retired_at FROM signing_keys
 		WHERE retired_at > $1 AND retired_at > 0 ORDER BY signs_from, id`, since)
@@ -73,10 +73,10 @@ func signingKey(row scan) (k identity.StoredSigningKey, err error) {
 	return k, err
 }
 
-// settingLatestKey names the signing key that was made last.
+// settingLatestKey is the setting with the newest signing key.
 const settingLatestKey = "latest_signing_key"
 
-// InsertSigningKey is identity.Store.
+// InsertSigningKey implements identity.Store.
 func (s *Store) InsertSigningKey(ctx context.Context, k identity.StoredSigningKey) error {
 	_, err := s.exec(ctx, `INSERT INTO signing_keys (id, public_key, sealed, created_at, signs_from, retired_at)
 		VALUES ($1, $2, $3, $4, $5, $6)`, k.ID, hex.EncodeToString(k.PublicKey), k.Sealed, k.CreatedAt, k.SignsFrom, k.RetiredAt)
@@ -85,11 +85,11 @@ func (s *Store) InsertSigningKey(ctx context.Context, k identity.StoredSigningKe
 	}
 	// Of two replicas that each saw no key, one must see the other's: agents
 	// that registered at one would never trust the other. Both write this row,
-	// and the later transaction runs again.
+	// so the later transaction is retried.
 	return s.SetSetting(ctx, settingLatestKey, k.ID)
 }
 
-// RetireSigningKey is identity.Store.
+// RetireSigningKey implements identity.Store.
 func (s *Store) RetireSigningKey(ctx context.Context, id string, at int64) error {
 	_, err := s.exec(ctx, "UPDATE signing_keys SET retired_at = $1 WHERE id = $2", at, id)
 	return err

@@ -23,12 +23,12 @@ func scanAgentKey(row scan) (k identity.AgentKey, err error) {
 	return k, fromJSON(boots, &k.PastBoots)
 }
 
-// AgentKey is identity.Store.
+// AgentKey implements identity.Store.
 func (s *Store) AgentKey(ctx context.Context, clusterID string) (identity.AgentKey, error) {
 	return s.agentKey(ctx, "WHERE cluster_id = $1", clusterID)
 }
 
-// AgentKeyByPublicKey is identity.Store.
+// AgentKeyByPublicKey implements identity.Store.
 func (s *Store) AgentKeyByPublicKey(ctx context.Context, publicKey []byte) (identity.AgentKey, error) {
 	return s.agentKey(ctx, "WHERE public_key = $1", hex.EncodeToString(publicKey))
 }
@@ -41,7 +41,7 @@ func (s *Store) agentKey(ctx context.Context, where, key string) (identity.Agent
 	return k, err
 }
 
-// PutAgentKey is identity.Store.
+// PutAgentKey implements identity.Store.
 func (s *Store) PutAgentKey(ctx context.Context, k identity.AgentKey) error {
 	boots, err := jsonText(k.PastBoots)
 	if err != nil {
@@ -59,13 +59,13 @@ func (s *Store) PutAgentKey(ctx context.Context, k identity.AgentKey) error {
 	return err
 }
 
-// DeleteAgentKey is identity.Store.
+// DeleteAgentKey implements identity.Store.
 func (s *Store) DeleteAgentKey(ctx context.Context, clusterID string) error {
 	_, err := s.exec(ctx, "DELETE FROM agent_keys WHERE cluster_id = $1", clusterID)
 	return err
 }
 
-// UseNonce is identity.Store.
+// UseNonce implements identity.Store.
 func (s *Store) UseNonce(ctx context.Context, nonce []byte, at, forget int64) error {
 	if _, err := s.exec(ctx, "DELETE FROM renew_nonces WHERE used_at < $1", forget); err != nil {
 		return err

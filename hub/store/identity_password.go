@@ -7,7 +7,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Password is identity.PasswordStore.
+// Password implements identity.PasswordStore.
 func (s *Store) Password(ctx context.Context, userID string) (identity.StoredPassword, error) {
 	p, found, err := rowOf(ctx, s, func(row scan) (p identity.StoredPassword, err error) {
 		err = row(&p.UserID, &p.Hash, &p.ChangedAt, &p.SealedTOTP, &p.TOTPStep)
@@ -19,7 +19,7 @@ func (s *Store) Password(ctx context.Context, userID string) (identity.StoredPas
 	return p, err
 }
 
-// PutPassword is identity.PasswordStore.
+// PutPassword implements identity.PasswordStore.
 func (s *Store) PutPassword(ctx context.Context, p identity.StoredPassword) error {
 	_, err := s.exec(ctx, `INSERT INTO login_passwords (user_id, hash, changed_at, sealed_totp, totp_step) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash, changed_at = excluded.changed_at,
@@ -28,12 +28,12 @@ func (s *Store) PutPassword(ctx context.Context, p identity.StoredPassword) erro
 	return err
 }
 
-// UseTOTPStep is identity.PasswordStore.
+// UseTOTPStep implements identity.PasswordStore.
 func (s *Store) UseTOTPStep(ctx context.Context, userID string, step int64) (bool, error) {
 	return s.execOne(ctx, "UPDATE login_passwords SET totp_step = $1 WHERE user_id = $2 AND totp_step < $1", step, userID)
 }
 
-// Passkeys is identity.PasswordStore.
+// Passkeys implements identity.PasswordStore.
 func (s *Store) Passkeys(ctx context.Context, userID string) ([]identity.Passkey, error) {
 	return rowsOf(ctx, s, func(row scan) (k identity.Passkey, err error) {
 		err = row(&k.ID, &k.UserID, &k.Name, &k.Credential, &k.CreatedAt, &k.LastUsedAt)
@@ -41,7 +41,7 @@ func (s *Store) Passkeys(ctx context.Context, userID string) ([]identity.Passkey
 	}, "SELECT id, user_id, name, credential, created_at, last_used_at FROM login_passkeys WHERE user_id = $1 ORDER BY created_at, id", userID)
 }
 
-// InsertPasskey is identity.PasswordStore.
+// InsertPasskey implements identity.PasswordStore.
 func (s *Store) InsertPasskey(ctx context.Context, k identity.Passkey) error {
 	inserted, err := s.execOne(ctx, `INSERT INTO login_passkeys (id, user_id, name, credential, created_at, last_used_at)
 		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`, k.ID, k.UserID, k.Name, k.Credential, k.CreatedAt, k.LastUsedAt)
@@ -51,13 +51,13 @@ func (s *Store) InsertPasskey(ctx context.Context, k identity.Passkey) error {
 	return err
 }
 
-// UpdatePasskey is identity.PasswordStore.
+// UpdatePasskey implements identity.PasswordStore.
 func (s *Store) UpdatePasskey(ctx context.Context, k identity.Passkey) error {
 	_, err := s.exec(ctx, "UPDATE login_passkeys SET credential = $1, last_used_at = $2 WHERE id = $3", k.Credential, k.LastUsedAt, k.ID)
 	return err
 }
 
-// DeletePasskey is identity.PasswordStore.
+// DeletePasskey implements identity.PasswordStore.
 func (s *Store) DeletePasskey(ctx context.Context, userID, id string) (bool, error) {
 	return s.execOne(ctx, "DELETE FROM login_passkeys WHERE user_id = $1 AND id = $2", userID, id)
 }

@@ -26,7 +26,7 @@ func scanProvider(row scan) (p identity.StoredProvider, err error) {
 	return p, fromJSON(domains, &p.EmailDomains)
 }
 
-// providerTexts are a provider's lists as columns.
+// providerTexts encodes a provider's lists as columns.
 func providerTexts(p identity.StoredProvider) (scopes, groups, domains string, err error) {
 	if scopes, err = jsonText(p.Scopes); err != nil {
 		return "", "", "", err
@@ -38,7 +38,7 @@ func providerTexts(p identity.StoredProvider) (scopes, groups, domains string, e
 	return scopes, groups, domains, err
 }
 
-// InsertProvider is identity.ProviderStore.
+// InsertProvider implements identity.ProviderStore.
 func (s *Store) InsertProvider(ctx context.Context, p identity.StoredProvider) error {
 	scopes, groups, domains, err := providerTexts(p)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Store) InsertProvider(ctx context.Context, p identity.StoredProvider) e
 	return err
 }
 
-// UpdateProvider is identity.ProviderStore.
+// UpdateProvider implements identity.ProviderStore.
 func (s *Store) UpdateProvider(ctx context.Context, p identity.StoredProvider) error {
 	scopes, groups, domains, err := providerTexts(p)
 	if err != nil {
@@ -73,7 +73,7 @@ func noProvider(name string) error {
 	return errcode.New(errcode.NotFound, "login provider %s does not exist", name)
 }
 
-// DeleteProvider is identity.ProviderStore.
+// DeleteProvider implements identity.ProviderStore.
 func (s *Store) DeleteProvider(ctx context.Context, p identity.Provider) error {
 	for _, drop := range []struct{ query, key string }{
 		{"DELETE FROM login_subjects WHERE provider_id = $1", p.ID},
@@ -88,7 +88,7 @@ func (s *Store) DeleteProvider(ctx context.Context, p identity.Provider) error {
 	return nil
 }
 
-// ProviderByName is identity.ProviderStore.
+// ProviderByName implements identity.ProviderStore.
 func (s *Store) ProviderByName(ctx context.Context, name string) (identity.StoredProvider, error) {
 	p, found, err := rowOf(ctx, s, scanProvider, providerColumns+"WHERE name = $1", name)
 	if err == nil && !found {
@@ -97,7 +97,7 @@ func (s *Store) ProviderByName(ctx context.Context, name string) (identity.Store
 	return p, err
 }
 
-// Providers is identity.ProviderStore.
+// Providers implements identity.ProviderStore.
 func (s *Store) Providers(ctx context.Context) ([]identity.StoredProvider, error) {
 	return rowsOf(ctx, s, scanProvider, providerColumns+"ORDER BY name")
 }
@@ -109,26 +109,26 @@ func scanSubject(row scan) (x identity.Subject, err error) {
 	return x, err
 }
 
-// Subject is identity.ProviderStore.
+// Subject implements identity.ProviderStore.
 func (s *Store) Subject(ctx context.Context, providerID, subject string) (identity.Subject, error) {
 	x, found, err := rowOf(ctx, s, scanSubject, subjectColumns+"WHERE provider_id = $1 AND subject = $2", providerID, subject)
 	if err == nil && !found {
-		return x, errcode.New(errcode.NotFound, "nobody came with this subject yet")
+		return x, errcode.New(errcode.NotFound, "no user has logged in with this subject yet")
 	}
 	return x, err
 }
 
-// SubjectsOf is identity.ProviderStore.
+// SubjectsOf implements identity.ProviderStore.
 func (s *Store) SubjectsOf(ctx context.Context, userID string) ([]identity.Subject, error) {
 	return rowsOf(ctx, s, scanSubject, subjectColumns+"WHERE user_id = $1 ORDER BY provider_id, subject", userID)
 }
 
-// UsersOf is identity.ProviderStore.
+// UsersOf implements identity.ProviderStore.
 func (s *Store) UsersOf(ctx context.Context, providerID string) ([]string, error) {
 	return rowsOf(ctx, s, value[string], "SELECT DISTINCT user_id FROM login_subjects WHERE provider_id = $1 ORDER BY user_id", providerID)
 }
 
-// PutSubject is identity.ProviderStore.
+// PutSubject implements identity.ProviderStore.
 func (s *Store) PutSubject(ctx context.Context, x identity.Subject) error {
 	_, err := s.exec(ctx, `INSERT INTO login_subjects (provider_id, subject, user_id, email, last_login_at) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (provider_id, subject) DO UPDATE SET user_id = excluded.user_id, email = excluded.email, last_login_at = excluded.last_login_at`,
@@ -136,7 +136,7 @@ func (s *Store) PutSubject(ctx context.Context, x identity.Subject) error {
 	return err
 }
 
-// DeleteSubjects is identity.ProviderStore.
+// DeleteSubjects implements identity.ProviderStore.
 func (s *Store) DeleteSubjects(ctx context.Context, userID string) error {
 	_, err := s.exec(ctx, "DELETE FROM login_subjects WHERE user_id = $1", userID)
 	return err

@@ -15,7 +15,7 @@ func scanSession(row scan) (x identity.StoredSession, err error) {
 	return x, err
 }
 
-// PutSession is identity.SessionStore.
+// PutSession implements identity.SessionStore.
 func (s *Store) PutSession(ctx context.Context, x identity.StoredSession) error {
 	_, err := s.exec(ctx, `INSERT INTO login_sessions (token_id, user_id, method, provider_id, source, agent, sealed, proved_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (token_id) DO UPDATE SET proved_at = excluded.proved_at`,
@@ -23,7 +23,7 @@ func (s *Store) PutSession(ctx context.Context, x identity.StoredSession) error 
 	return err
 }
 
-// Session is identity.SessionStore.
+// Session implements identity.SessionStore.
 func (s *Store) Session(ctx context.Context, tokenID string) (identity.StoredSession, error) {
 	x, found, err := rowOf(ctx, s, scanSession, sessionColumns+"WHERE token_id = $1", tokenID)
 	if err == nil && !found {
@@ -32,7 +32,7 @@ func (s *Store) Session(ctx context.Context, tokenID string) (identity.StoredSes
 	return x, err
 }
 
-// SessionsOf is identity.SessionStore.
+// SessionsOf implements identity.SessionStore.
 func (s *Store) SessionsOf(ctx context.Context, userID, providerID string) ([]identity.StoredSession, error) {
 	if userID != "" {
 		return rowsOf(ctx, s, scanSession, sessionColumns+"WHERE user_id = $1 ORDER BY token_id", userID)
@@ -40,19 +40,19 @@ func (s *Store) SessionsOf(ctx context.Context, userID, providerID string) ([]id
 	return rowsOf(ctx, s, scanSession, sessionColumns+"WHERE provider_id = $1 AND provider_id <> '' ORDER BY token_id", providerID)
 }
 
-// LoginTokens is identity.SessionStore.
+// LoginTokens implements identity.SessionStore.
 func (s *Store) LoginTokens(ctx context.Context, userID string) ([]identity.Token, error) {
 	return rowsOf(ctx, s, scanToken, tokenColumns+"WHERE t.owner_id = $1 AND t.kind IN ('session', 'cli') ORDER BY t.created_at DESC, t.id", userID)
 }
 
-// orphans remove what belongs to tokens that are gone. They look at logins and
-// bound tokens alone: a fleet has a token for each cluster.
+// orphans delete the data of tokens that are gone. They read only logins and
+// bound tokens, because a fleet has a token for each cluster.
 var orphans = []string{
 	"DELETE FROM tokens WHERE ends_with <> '' AND kind <> 'federated' AND NOT EXISTS (SELECT 1 FROM tokens m WHERE m.id = tokens.ends_with)",
 	"DELETE FROM login_sessions WHERE NOT EXISTS (SELECT 1 FROM tokens m WHERE m.id = login_sessions.token_id)",
 }
 
-// DropSessions is identity.SessionStore.
+// DropSessions implements identity.SessionStore.
 func (s *Store) DropSessions(ctx context.Context, now int64) error {
 	for _, sweep := range orphans {
 		if _, err := s.exec(ctx, sweep); err != nil {
@@ -66,7 +66,7 @@ func (s *Store) DropSessions(ctx context.Context, now int64) error {
 	return err
 }
 
-// UseOnce is identity.SessionStore.
+// UseOnce implements identity.SessionStore.
 func (s *Store) UseOnce(ctx context.Context, name string, expires int64) error {
 	noted, err := s.execOne(ctx, "INSERT INTO login_used (name, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING", name, expires)
 	if err == nil && !noted {
@@ -91,7 +91,7 @@ func scanDevice(row scan) (d identity.Device, err error) {
 	return d, fromJSON(scopes, &d.Scopes)
 }
 
-// InsertDevice is identity.DeviceStore.
+// InsertDevice implements identity.DeviceStore.
 func (s *Store) InsertDevice(ctx context.Context, d identity.Device) error {
 	scopes, err := jsonText(d.Scopes)
 	if err != nil {
@@ -107,12 +107,12 @@ func (s *Store) InsertDevice(ctx context.Context, d identity.Device) error {
 	return err
 }
 
-// Device is identity.DeviceStore.
+// Device implements identity.DeviceStore.
 func (s *Store) Device(ctx context.Context, hash []byte) (identity.Device, error) {
 	return s.device(ctx, "WHERE hash = $1", hex.EncodeToString(hash))
 }
 
-// DeviceByUserCode is identity.DeviceStore.
+// DeviceByUserCode implements identity.DeviceStore.
 func (s *Store) DeviceByUserCode(ctx context.Context, code string) (identity.Device, error) {
 	return s.device(ctx, "WHERE user_code = $1", code)
 }
@@ -120,25 +120,25 @@ func (s *Store) DeviceByUserCode(ctx context.Context, code string) (identity.Dev
 func (s *Store) device(ctx context.Context, where, key string) (identity.Device, error) {
 	d, found, err := rowOf(ctx, s, scanDevice, deviceColumns+where, key)
 	if err == nil && !found {
-		return d, errcode.New(errcode.NotFound, "no login waits for this code")
+		return d, errcode.New(errcode.NotFound, "no login is waiting for this code")
 	}
 	return d, err
 }
 
-// UpdateDevice is identity.DeviceStore.
+// UpdateDevice implements identity.DeviceStore.
 func (s *Store) UpdateDevice(ctx context.Context, d identity.Device) error {
 	_, err := s.exec(ctx, "UPDATE login_devices SET user_id = $1, user_token = $2, denied = $3, polled_at = $4, pause = $5 WHERE hash = $6",
 		d.UserID, d.UserToken, d.Denied, d.PolledAt, d.Interval, hex.EncodeToString(d.Hash))
 	return err
 }
 
-// DeleteDevice is identity.DeviceStore.
+// DeleteDevice implements identity.DeviceStore.
 func (s *Store) DeleteDevice(ctx context.Context, hash []byte) error {
 	_, err := s.exec(ctx, "DELETE FROM login_devices WHERE hash = $1", hex.EncodeToString(hash))
 	return err
 }
 
-// CountDevices is identity.DeviceStore.
+// CountDevices implements identity.DeviceStore.
 func (s *Store) CountDevices(ctx context.Context, source string, now int64) (all, ofSource int, err error) {
 	counts, _, err := rowOf(ctx, s, func(row scan) (c [2]int, err error) {
 		err = row(&c[0], &c[1])
@@ -147,7 +147,7 @@ func (s *Store) CountDevices(ctx context.Context, source string, now int64) (all
 	return counts[0], counts[1], err
 }
 
-// DropBusiestDevice is identity.DeviceStore.
+// DropBusiestDevice implements identity.DeviceStore.
 func (s *Store) DropBusiestDevice(ctx context.Context, now int64) error {
 	if n, err := s.exec(ctx, "DELETE FROM login_devices WHERE expires_at <= $1", now); err != nil || n > 0 {
 		return err

@@ -25,7 +25,7 @@ func scanToken(row scan) (t identity.Token, err error) {
 	return t, err
 }
 
-// InsertToken is identity.Store.
+// InsertToken implements identity.Store.
 func (s *Store) InsertToken(ctx context.Context, t identity.Token) error {
 	_, err := s.exec(ctx, `INSERT INTO tokens (id, kind, hash, name, owner_id, owner_name, scopes, created_at, expires_at,
 		last_used_at, cluster_id, cluster_name, bootstrap, ends_with, origin) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
@@ -34,7 +34,7 @@ func (s *Store) InsertToken(ctx context.Context, t identity.Token) error {
 	return err
 }
 
-// UpdateToken is identity.Store.
+// UpdateToken implements identity.Store.
 func (s *Store) UpdateToken(ctx context.Context, t identity.Token) error {
 	changed, err := s.execOne(ctx, "UPDATE tokens SET hash = $1, bootstrap = $2 WHERE id = $3", hex.EncodeToString(t.Hash), asJSON{t.Bootstrap}, t.ID)
 	if err == nil && !changed {
@@ -45,7 +45,7 @@ func (s *Store) UpdateToken(ctx context.Context, t identity.Token) error {
 
 func noToken(id string) error { return errcode.New(errcode.NotFound, "token %s does not exist", id) }
 
-// DeleteTokens is identity.Store.
+// DeleteTokens implements identity.Store.
 func (s *Store) DeleteTokens(ctx context.Context, ids []string) error {
 	return chunks(ids, func(args []any) error {
 		_, err := s.exec(ctx, "DELETE FROM tokens WHERE id IN ("+placeholders(1, len(args))+")", args...)
@@ -53,13 +53,13 @@ func (s *Store) DeleteTokens(ctx context.Context, ids []string) error {
 	})
 }
 
-// DeleteExpiredTokens is identity.Store.
+// DeleteExpiredTokens implements identity.Store.
 func (s *Store) DeleteExpiredTokens(ctx context.Context, before int64) error {
 	_, err := s.exec(ctx, "DELETE FROM tokens WHERE expires_at > 0 AND expires_at < $1", before)
 	return err
 }
 
-// Token is identity.Store.
+// Token implements identity.Store.
 func (s *Store) Token(ctx context.Context, id string) (identity.Token, error) {
 	t, found, err := rowOf(ctx, s, scanToken, tokenColumns+"WHERE t.id = $1", id)
 	if err == nil && !found {
@@ -68,7 +68,7 @@ func (s *Store) Token(ctx context.Context, id string) (identity.Token, error) {
 	return t, err
 }
 
-// TokenByHash is identity.Store.
+// TokenByHash implements identity.Store.
 func (s *Store) TokenByHash(ctx context.Context, hash []byte) (identity.Token, error) {
 	t, found, err := rowOf(ctx, s, scanToken, tokenColumns+"WHERE t.hash = $1", hex.EncodeToString(hash))
 	if err == nil && !found {
@@ -77,7 +77,7 @@ func (s *Store) TokenByHash(ctx context.Context, hash []byte) (identity.Token, e
 	return t, err
 }
 
-// TokensByID is identity.Store.
+// TokensByID implements identity.Store.
 func (s *Store) TokensByID(ctx context.Context, ids []string) (all []identity.Token, err error) {
 	err = chunks(ids, func(args []any) error {
 		part, err := rowsOf(ctx, s, scanToken, tokenColumns+"WHERE t.id IN ("+placeholders(1, len(args))+")", args...)
@@ -87,13 +87,13 @@ func (s *Store) TokensByID(ctx context.Context, ids []string) (all []identity.To
 	return all, err
 }
 
-// Tokens is identity.Store.
+// Tokens implements identity.Store.
 func (s *Store) Tokens(ctx context.Context, ownerID string) ([]identity.Token, error) {
 	return rowsOf(ctx, s, scanToken, tokenColumns+`WHERE t.kind IN ('api', 'bootstrap', 'cli', 'federated') AND ($1 = '' OR t.owner_id = $1)
 		ORDER BY t.created_at DESC, t.id LIMIT 10000`, ownerID)
 }
 
-// EachToken is identity.Store.
+// EachToken implements identity.Store.
 func (s *Store) EachToken(ctx context.Context, now int64, fn func(identity.Token) error) error {
 	return s.each(ctx, tokenColumns+"WHERE t.expires_at = 0 OR t.expires_at > $1", []any{now}, func(row scan) error {
 		t, err := scanToken(row)
@@ -104,12 +104,12 @@ func (s *Store) EachToken(ctx context.Context, now int64, fn func(identity.Token
 	})
 }
 
-// ClusterTokens is identity.Store.
+// ClusterTokens implements identity.Store.
 func (s *Store) ClusterTokens(ctx context.Context, clusterID string) ([]identity.Token, error) {
 	return rowsOf(ctx, s, scanToken, tokenColumns+"WHERE t.cluster_id = $1 AND t.cluster_id <> '' ORDER BY t.created_at DESC, t.id", clusterID)
 }
 
-// TouchTokens is identity.Store.
+// TouchTokens implements identity.Store.
 func (s *Store) TouchTokens(ctx context.Context, at map[string]int64) error {
 	for id, used := range at {
 		if _, err := s.exec(ctx, "UPDATE tokens SET last_used_at = $1 WHERE id = $2 AND last_used_at < $1", used, id); err != nil {

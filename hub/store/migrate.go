@@ -19,9 +19,9 @@ import (
 )
 
 // SchemaMinor is the minor version of the product that the newest migration
-// belongs to. A migration only adds in the release that brings it; what it
-// replaces goes two releases later, so a hub can work with the schema of the
-// next minor version, and no further.
+// belongs to. A migration only adds columns and tables in the release that
+// introduces it; what it replaces is removed two releases later. A hub can
+// therefore work with the schema of the next minor version, and no later one.
 const SchemaMinor = 1
 
 //go:embed migrations/*.sql
@@ -29,13 +29,13 @@ var migrationFiles embed.FS
 
 var textColumn = regexp.MustCompile(`\bTEXT\b`)
 
-// schemaFiles are the migrations as one database wants them.
+// schemaFiles are the migrations in the dialect of one database.
 type schemaFiles struct {
 	files fs.FS
 	text  string
 }
 
-// Open opens a migration, its text columns declared as the database needs.
+// Open opens a migration with its text columns declared for the database.
 func (m schemaFiles) Open(name string) (fs.File, error) {
 	file, err := m.files.Open(name)
 	if err != nil || !strings.HasSuffix(name, ".sql") {
@@ -48,7 +48,7 @@ func (m schemaFiles) Open(name string) (fs.File, error) {
 	return schemaFile{File: file, Reader: bytes.NewReader(textColumn.ReplaceAll(text, []byte(m.text)))}, nil
 }
 
-// schemaFile is a file whose bytes come from elsewhere.
+// schemaFile is a file with changed content.
 type schemaFile struct {
 	fs.File
 	*bytes.Reader
@@ -65,7 +65,7 @@ func (d dialect) migrations() (fs.FS, error) {
 	return schemaFiles{files, d.text}, nil
 }
 
-// migrate brings the schema up to this version, one replica at a time.
+// migrate upgrades the schema to this version, one replica at a time.
 func (s *Store) migrate(ctx context.Context) (err error) {
 	unlock, err := s.lockMigrations(ctx)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *Store) migrations() (*goose.Provider, error) {
 	return provider, nil
 }
 
-// schemaIsOurs returns Conflict unless the schema is that of this version.
+// schemaIsOurs returns Conflict unless the schema has this version.
 func (s *Store) schemaIsOurs(ctx context.Context) error {
 	minor, err := s.databaseMinor(ctx)
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *Store) schemaIsOurs(ctx context.Context) error {
 	return nil
 }
 
-// databaseMinor returns which version last upgraded the schema, 0 for none.
+// databaseMinor returns the version that last upgraded the schema, 0 for none.
 func (s *Store) databaseMinor(ctx context.Context) (int, error) {
 	find := "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'settings'"
 	if s.dialect.name == "postgres" {
@@ -156,8 +156,8 @@ func (s *Store) databaseMinor(ctx context.Context) (int, error) {
 	return strconv.Atoi(text)
 }
 
-// lockMigrations keeps two replicas that start together from upgrading
-// together; SQLite has its lock file.
+// lockMigrations prevents two replicas that start at the same time from
+// upgrading concurrently; on SQLite the lock file does.
 func (s *Store) lockMigrations(ctx context.Context) (unlock func() error, err error) {
 	if s.dialect.name != "postgres" {
 		return func() error { return nil }, nil

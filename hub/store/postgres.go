@@ -12,18 +12,18 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Advisory locks of the hub's database. They are keyed per database, so two
-// hubs on one server do not meet.
+// Advisory locks of the hub's database. They are scoped to a database, so two
+// hubs on one server do not conflict.
 const (
 	feedLock    = 4_207_001
 	migrateLock = 4_207_002
-	// aliveLock is shared by running hubs and taken whole by a restore.
+	// aliveLock is shared by running hubs and taken exclusively by a restore.
 	aliveLock = 4_207_003
 )
 
-// writers and poolReaders bound the connections of one replica. With those for
+// writers and poolReaders limit the connections of one replica. With those for
 // the end of the feed, for the lock of a running hub, and for sending and
-// hearing announcements, a replica holds at most 28.
+// receiving announcements, a replica has at most 28.
 const (
 	writers     = 12
 	poolReaders = 12
@@ -39,7 +39,7 @@ func (s *Store) openPostgres(ctx context.Context, _ Config) error {
 	return s.holdAlive(ctx)
 }
 
-// connectPostgres makes the pools; connections are made when they are needed.
+// connectPostgres creates the pools; connections are opened when they are needed.
 func (s *Store) connectPostgres() error {
 	s.dialect = postgresDialect
 	config, err := pgx.ParseConfig(s.url)
@@ -53,8 +53,8 @@ func (s *Store) connectPostgres() error {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "axle-hub"
 	}
-	// A replica that stands still within a transaction holds locks that others
-	// wait for, the feed's among them; the server ends it before a lease ends.
+	// A replica that stops within a transaction holds locks that others wait
+	// for, including the feed's; the server ends it before a lease expires.
 	s.write = openPool(config, writers, map[string]string{"idle_in_transaction_session_timeout": "10000"})
 	s.read = openPool(config, poolReaders, map[string]string{"default_transaction_read_only": "on"})
 	s.head = openPool(config, 1, map[string]string{"default_transaction_read_only": "on", "statement_timeout": "10000"})
@@ -79,8 +79,8 @@ func openPool(base *pgx.ConnConfig, size int, params map[string]string) *sql.DB 
 	return db
 }
 
-// holdAlive holds the lock of running hubs, which they share and a restore has
-// alone, on a connection of its own for as long as the store is open.
+// holdAlive holds the lock of running hubs, which they share and a restore
+// takes exclusively, on a separate connection for as long as the store is open.
 func (s *Store) holdAlive(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, s.url)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// runner is what a transaction and a pool have in common.
+// runner is the common interface of a transaction and a pool.
 type runner interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -25,11 +25,10 @@ func transaction(ctx context.Context) *sql.Tx {
 	return tx
 }
 
-// loneKey is of a context whose one statement is a transaction of its own.
+// loneKey marks a context whose single statement is its own transaction.
 type loneKey struct{}
 
-// writer returns what the statements of ctx change rows with, nil outside Write
-// and writeOne.
+// writer returns the runner for writes of ctx, nil outside Write and writeOne.
 func (s *Store) writer(ctx context.Context) runner {
 	if tx := transaction(ctx); tx != nil {
 		return tx
@@ -38,7 +37,7 @@ func (s *Store) writer(ctx context.Context) runner {
 	return lone
 }
 
-// reader returns the transaction of ctx, else the pool that cannot write.
+// reader returns the transaction of ctx, otherwise the read-only pool.
 func (s *Store) reader(ctx context.Context) runner {
 	if w := s.writer(ctx); w != nil {
 		return w
@@ -64,7 +63,7 @@ func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, err
 	return result.RowsAffected()
 }
 
-// statement is as the database wants it.
+// statement returns the query in the database's dialect.
 func (s *Store) statement(query string, args []any) string {
 	query = s.dialect.statement(query)
 	if s.trace != nil {
@@ -80,11 +79,11 @@ func (s *Store) execOne(ctx context.Context, query string, args ...any) (bool, e
 	return n == 1, err
 }
 
-// scan is the part of a row that a scanning function needs.
+// scan reads the columns of a row.
 type scan = query.Scan
 
-// each calls take for each row, which must not use the store: the connection
-// is busy until the last row was read.
+// each calls take for each row. take must not use the store: the connection is
+// busy until the last row was read.
 func (s *Store) each(ctx context.Context, statement string, args []any, take func(scan) error) error {
 	clean, err := storable(args)
 	if err != nil {
@@ -103,7 +102,7 @@ func (s *Store) each(ctx context.Context, statement string, args []any, take fun
 	return s.coded(rows.Err())
 }
 
-// database is the store as its parts see it.
+// database is the store as a query.DB.
 type database struct{ *Store }
 
 // Exec implements query.DB.
@@ -129,7 +128,7 @@ func rowOf[T any](ctx context.Context, s *Store, take func(scan) (T, error), sta
 // value scans a row of one column.
 func value[T any](row scan) (T, error) { return query.Value[T](row) }
 
-// These stand for query's own in what is older than it.
+// These are short names of query's functions for older code.
 var (
 	placeholders = query.Placeholders
 	chunks       = query.Chunks[string]
@@ -137,8 +136,8 @@ var (
 	fromJSON     = query.FromJSON
 )
 
-// Read gives fn a context in which all reads see one moment of the database,
-// for what must fit together: an index, a list with its position.
+// Read gives fn a context in which all reads see one snapshot of the database,
+// for data that must be consistent: an index, a list with its position.
 func (s *Store) Read(ctx context.Context, fn func(ctx context.Context) error) error {
 	if transaction(ctx) != nil {
 		return fn(ctx)
@@ -151,9 +150,9 @@ func (s *Store) Read(ctx context.Context, fn func(ctx context.Context) error) er
 	return fn(context.WithValue(ctx, transactionKey{}, tx))
 }
 
-// storable turns arguments into what every column can hold: whole numbers and
-// clean text. A time.Time is refused, since drivers store it as text that
-// sorts wrongly, and so are bytes, which a TEXT column of Postgres refuses.
+// storable converts arguments to what every column can hold: whole numbers and
+// clean text. A time.Time is refused because drivers store it as text that
+// sorts wrongly, and bytes because a TEXT column of Postgres refuses them.
 func storable(args []any) ([]any, error) {
 	clean := make([]any, len(args))
 	for i, arg := range args {
@@ -190,8 +189,8 @@ func storable(args []any) ([]any, error) {
 	return clean, nil
 }
 
-// asJSON is a value in a column of JSON text: an argument, or with a pointer
-// what a row is read into.
+// asJSON is the value of a column of JSON text: an argument, or with a pointer
+// the target of a scan.
 type asJSON struct{ v any }
 
 // Scan implements sql.Scanner.
@@ -200,8 +199,7 @@ func (j asJSON) Scan(column any) error {
 	return query.FromJSON(text, j.v)
 }
 
-// cleanText drops what one of the databases refuses: NUL and bytes that are
-// not UTF-8.
+// cleanText drops what one of the databases refuses: NUL and invalid UTF-8.
 func cleanText(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "")
 }

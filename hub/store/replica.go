@@ -11,11 +11,11 @@ import (
 
 var _ peer.MemberStore = (*Store)(nil)
 
-// replicasKept is how long the row of a replica that is gone stays.
+// replicasKept is how long the row of a removed replica is kept.
 const replicasKept = 7 * 24 * time.Hour
 
-// Heartbeat writes a replica's row. A replica that began anew is not leaving
-// any more: whoever starts it wants it to take part.
+// Heartbeat writes a replica's row. A restarted replica is no longer draining:
+// its operator wants it to take part.
 func (s *Store) Heartbeat(ctx context.Context, r peer.Replica, drain time.Duration) error {
 	return s.writeOne(ctx, func(ctx context.Context) error {
 		until := "0"
@@ -35,7 +35,7 @@ func (s *Store) Heartbeat(ctx context.Context, r peer.Replica, drain time.Durati
 	})
 }
 
-// Replicas returns all that are known, in order of name.
+// Replicas returns all known replicas, in order of name.
 func (s *Store) Replicas(ctx context.Context, within time.Duration) ([]peer.Replica, error) {
 	return rowsOf(ctx, s, func(row scan) (r peer.Replica, err error) {
 		var seen, draining, started, leaving, age, now int64
@@ -50,8 +50,8 @@ func (s *Store) Replicas(ctx context.Context, within time.Duration) ([]peer.Repl
 		FROM replicas ORDER BY name`)
 }
 
-// SetLeaving says that a replica is to own nothing any more, or takes that
-// back. errcode.NotFound.
+// SetLeaving drains a replica so that it owns nothing, or revokes that.
+// errcode.NotFound.
 func (s *Store) SetLeaving(ctx context.Context, name string, leaving bool) error {
 	return s.Write(ctx, func(ctx context.Context) error {
 		flag := 0
@@ -60,13 +60,13 @@ func (s *Store) SetLeaving(ctx context.Context, name string, leaving bool) error
 		}
 		found, err := s.execOne(ctx, "UPDATE replicas SET leaving = $2 WHERE name = $1", name, flag)
 		if err == nil && !found {
-			err = errcode.New(errcode.NotFound, "there is no replica %q; axle hub status lists them", name)
+			err = errcode.New(errcode.NotFound, "replica %q does not exist; axle hub status lists all", name)
 		}
 		return err
 	})
 }
 
-// pruneReplicas forgets replicas that are long gone.
+// pruneReplicas deletes replicas that are long gone.
 func (s *Store) pruneReplicas(ctx context.Context) error {
 	return s.Write(ctx, func(ctx context.Context) error {
 		_, err := s.exec(ctx, "DELETE FROM replicas WHERE seen_at < {now} - $1", replicasKept.Microseconds())

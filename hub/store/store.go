@@ -19,26 +19,26 @@ import (
 	"github.com/axle-cd/axle/internal/seal"
 )
 
-// Config says where the rows are.
+// Config configures where the rows are.
 type Config struct {
 	// DatabaseURL is postgres://…; empty means SQLite in DataDir.
 	DatabaseURL string
 	// DataDir is the hub's folder; SQLite keeps hub.db in it.
 	DataDir string
-	// KeyFile seals secrets at rest; DataDir/hub.key when empty. It is made at
+	// KeyFile seals secrets at rest; empty is DataDir/hub.key. It is created at
 	// the first start. All replicas of one Postgres must have the same.
 	KeyFile string
 	// Clock is the real one when nil.
 	Clock clock.Clock
-	// Log is silent when nil.
+	// Log discards messages when nil.
 	Log *slog.Logger
-	// Wake is called after each commit that others should hear of, ours or
-	// another replica's. It must not block. OnCommit adds more.
+	// Wake is called after each commit that others should see, ours or another
+	// replica's. It must not block. OnCommit adds more.
 	Wake func()
 }
 
-// Store is the hub's database. Its methods may be called by many goroutines;
-// those of the tables that it embeds are its own.
+// Store is the hub's database. Its methods, and those of the tables that it
+// embeds, are safe for concurrent use.
 type Store struct {
 	*history
 	*recipes
@@ -47,7 +47,7 @@ type Store struct {
 	dialect dialect
 	// write is one connection on SQLite, a pool on Postgres.
 	write *sql.DB
-	// read cannot write.
+	// read is read-only.
 	read *sql.DB
 	// head is one more connection, which reads the end of the feed while a
 	// transaction holds the feed's lock; see readHead.
@@ -63,25 +63,25 @@ type Store struct {
 	release func() error
 
 	closed atomic.Bool
-	// heard says that announcements are listened to.
+	// heard is set while announcements arrive.
 	heard atomic.Bool
 
 	mu    sync.Mutex
 	wakes []func()
-	// awayAt is when the log last told of a database that cannot be used.
+	// awayAt is when the log last reported an unavailable database.
 	awayAt time.Time
 
 	batch batcher
-	// pruned is how far retention came in what it looks at in pages.
+	// pruned is the progress of retention in the tables that it checks in pages.
 	pruned   struct{ artifact, content, source string }
 	announce chan struct{}
-	// trace is told of each statement; tests alone set it.
+	// trace is called for each statement; only tests set it.
 	trace func(statement string, args []any)
-	// auditEnd is where the audit log ended when this process last wrote to it.
+	// auditEnd is the end of the audit log when this process last wrote to it.
 	auditEnd atomic.Pointer[hashchain.End]
 }
 
-// Open opens the database, brings its schema up to date and makes the first
+// Open opens the database, upgrades its schema and creates the first
 // incarnation when there is none. A second hub on the same SQLite file, and a
 // schema that this version cannot use, are Conflict errors.
 func Open(ctx context.Context, c Config) (*Store, error) {
@@ -115,9 +115,9 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	return s, nil
 }
 
-// OpenBeside opens a database that a hub has made, for one command on the
-// hub's machine, whether the hub runs or not. It changes no schema: one that is
-// not this version's is a Conflict, and no database is NotFound.
+// OpenBeside opens an existing hub's database for one command on the hub's
+// machine, whether the hub runs or not. It changes no schema: a schema of
+// another version is a Conflict, and a missing database is NotFound.
 func OpenBeside(ctx context.Context, c Config) (*Store, error) {
 	if c.Clock == nil {
 		c.Clock = clock.Real{}
@@ -144,7 +144,7 @@ func OpenBeside(ctx context.Context, c Config) (*Store, error) {
 	return s, nil
 }
 
-// What the packages below keep.
+// The tables of the packages below.
 type (
 	history     = revisions.Table
 	recipes     = artifacts.Table
@@ -152,14 +152,14 @@ type (
 	compared    = previews.Table
 )
 
-// furnish gives the parts of the store what they run on.
+// furnish gives the parts of the store their dependencies.
 func (s *Store) furnish() {
 	s.batch.store = s
 	s.history, s.recipes, s.statusTable = revisions.New(database{s}, s.clock), artifacts.New(database{s}, s.clock), statuses.New(database{s})
 	s.compared = previews.New(database{s})
 }
 
-// Close ends what is under way and closes the database; calls after it are
+// Close ends what is running and closes the database; calls after it are
 // Unavailable. Run should have ended.
 func (s *Store) Close() error {
 	s.batch.close()
@@ -175,8 +175,8 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// OnCommit adds a function that is called after each commit that others
-// should hear of, this replica's and others'. It must not block.
+// OnCommit adds a function that is called after each commit that others should
+// see, this replica's and others'. It must not block.
 func (s *Store) OnCommit(wake func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,9 +198,8 @@ func (s *Store) Database() string { return s.dialect.name }
 // Ping returns an error when the database does not answer.
 func (s *Store) Ping(ctx context.Context) error { return s.coded(s.read.PingContext(ctx)) }
 
-// Run drops old rows and, on Postgres, tells other replicas of commits and
-// hears of theirs. Without it everything works, a second later. It ends with
-// the context.
+// Run drops old rows and, on Postgres, exchanges announcements of commits with other
+// replicas. Without it everything works, a second later. It ends with the context.
 func (s *Store) Run(ctx context.Context) error {
 	parts := []lifecycle.Part{{Name: "retention", Run: s.retain}}
 	if s.dialect.name == "postgres" {

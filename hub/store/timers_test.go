@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// unlisted are the files of the hub with timers whose work asks the database
-// nothing, or nothing about the fleet, with the reason.
+// unlisted are the files of the hub with timers whose work sends the database
+// no query, or none about the fleet, with the reason.
 var unlisted = map[string]string{
 	"behind.go":                         "asks other replicas",
 	"config/migrate.go":                 "a migration between backends while it is under way, some documents at a time",
@@ -42,8 +42,8 @@ var unlisted = map[string]string{
 	"tunnel/tunnels.go":                 "tunnels in memory",
 }
 
-// A timer that is added says what it asks the database, or that it asks it
-// nothing that grows with the fleet.
+// Whoever adds a timer must list its queries, or state that none grows with the
+// fleet.
 func TestEveryTimerOfTheHubIsListed(t *testing.T) {
 	listed := map[string]bool{}
 	for _, p := range periodics {

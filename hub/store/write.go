@@ -13,16 +13,15 @@ import (
 )
 
 const (
-	// writeLimit bounds one Write with all its tries.
+	// writeLimit limits one Write with all its retries.
 	writeLimit = 30 * time.Second
-	// writeTries bounds how often a transaction is run.
+	// writeTries limits how often a transaction is run.
 	writeTries = 12
 )
 
-// Write runs fn in a transaction that its context carries, and commits it with
-// the events and changes that fn appended. Inside another Write it joins that
-// one. When the database asks for it, fn runs again, so it must not change
-// anything but rows until it returns nil for good.
+// Write runs fn in a transaction that its context carries, and commits it with the
+// events and changes that fn appended. Inside another Write it joins that one. When
+// the database requires a retry, fn runs again, so fn must change nothing but rows.
 func (s *Store) Write(ctx context.Context, fn func(ctx context.Context) error) error {
 	if transaction(ctx) != nil {
 		return fn(ctx)
@@ -37,9 +36,10 @@ func (s *Store) Write(ctx context.Context, fn func(ctx context.Context) error) e
 	return nil
 }
 
-// writeOne is Write for a function of one statement that nobody is told of:
-// renewals, heartbeats. Postgres makes it a transaction by itself, with one
-// question in place of three, which a replica without work asks all day.
+// writeOne is Write for a function of one statement without changes for the
+// feed: renewals, heartbeats. On Postgres the statement is its own transaction,
+// with one round trip instead of three, which matters because an idle replica
+// runs these all day.
 func (s *Store) writeOne(ctx context.Context, fn func(ctx context.Context) error) error {
 	if s.dialect.name != "postgres" || transaction(ctx) != nil {
 		return s.Write(ctx, fn)
@@ -53,8 +53,8 @@ func (s *Store) writeOne(ctx context.Context, fn func(ctx context.Context) error
 	return s.coded(err)
 }
 
-// writeAgain runs transactions until one commits or fails for good, and
-// returns the position of its feed row, zero when it had none.
+// writeAgain runs a transaction until it commits or fails for good, and returns
+// the position of its feed row, zero when it had none.
 func (s *Store) writeAgain(ctx context.Context, fn func(ctx context.Context) error) (event.Position, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
@@ -87,8 +87,8 @@ func (s *Store) writeOnce(ctx context.Context, fn func(ctx context.Context) erro
 	if err != nil {
 		return event.Position{}, fmt.Errorf("begin: %w", err)
 	}
-	// After a commit this does nothing; after an error or a panic of fn it gives
-	// the connection back, which is the only one on SQLite.
+	// After a commit this does nothing; after an error or a panic of fn it
+	// releases the connection, which is the only one on SQLite.
 	defer func() { _ = tx.Rollback() }()
 	inner, collected := event.WithCollector(context.WithValue(ctx, transactionKey{}, tx))
 	if err := fn(inner); err != nil {
@@ -104,7 +104,7 @@ func (s *Store) writeOnce(ctx context.Context, fn func(ctx context.Context) erro
 	return position, nil
 }
 
-// committed tells this replica and, on Postgres, the others.
+// committed notifies this replica and, on Postgres, the others.
 func (s *Store) committed() {
 	s.wake()
 	select {

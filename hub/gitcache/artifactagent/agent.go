@@ -21,7 +21,7 @@ type Agent struct {
 	keep   *keep
 
 	mu     sync.Mutex
-	asked  map[string]*question // sources that nobody follows, by ID
+	asked  map[string]*question // sources to evaluate without following them, by ID
 	seen   map[string]bool      // sources as last evaluated
 	lost   map[string]*question // recipes whose file is gone, by digest
 	latest map[string]bool      // revisions of heads
@@ -34,7 +34,7 @@ type Agent struct {
 	lastSweep time.Time
 }
 
-// New returns an agent. It touches nothing until Run.
+// New returns an agent. It does nothing before Run.
 func New(c Config) *Agent {
 	c.defaults()
 	a := &Agent{config: c, keep: &keep{dir: filepath.Join(c.Dir, "kept"), tmp: filepath.Join(c.Dir, "tmp")},
@@ -46,8 +46,8 @@ func New(c Config) *Agent {
 // remote is the agent as its repoagent.Remote.
 type remote struct{ *Agent }
 
-// KickAndWait asks for a pass and returns the error of one that began after
-// the call. With a revision that a head has it returns at once.
+// KickAndWait requests a pass and returns the error of one that began after the
+// call. It returns at once when a head has the given revision.
 func (a *Agent) KickAndWait(ctx context.Context, revision string) error {
 	a.mu.Lock()
 	here := revision != "" && a.latest[revision]

@@ -13,14 +13,14 @@ import (
 	"github.com/axle-cd/axle/internal/tarball"
 )
 
-// Sink keeps the tarballs that an agent builds.
+// Sink stores the tarballs that an agent builds.
 type Sink interface {
 	// Put stores what build writes and returns its digest and stored size.
 	// errcode.Exhausted when there is no room.
 	Put(ctx context.Context, build func(ctx context.Context, w io.Writer) (digest.Digest, error)) (digest.Digest, int64, error)
 }
 
-// Config of an Agent. All fields but those with a default are needed.
+// Config configures an Agent. All fields without a default are required.
 type Config struct {
 	// Agent is what agents of all kinds need. Chart repositories wait two and a
 	// half times its Poll: indexes are large and change seldom.
@@ -31,19 +31,19 @@ type Config struct {
 
 	Dialer    wire.Dialer
 	AllowHTTP bool
-	// Env tells the hub's own role in a cloud; the zero value is the process's
-	// environment.
+	// Env is the environment with the hub's own role in a cloud; the zero value
+	// is the process's environment.
 	Env cloudauth.Environment
 
 	Limits tarball.Limits
 	Level  tarball.Level
-	// MaxDownload bounds one file of upstream; default 256 MiB.
+	// MaxDownload limits one file of upstream; default 256 MiB.
 	MaxDownload int64
-	// MaxKept bounds the files kept of one repository; default 10 GiB.
+	// MaxKept limits the files kept of one repository; default 10 GiB.
 	MaxKept int64
 }
 
-// The numbers of following.
+// The durations and sizes of following a repository.
 const (
 	// passTimeout bounds one pass with all its downloads.
 	passTimeout = 30 * time.Minute

@@ -12,7 +12,7 @@
 // Invariants: polls are 300 s plus 0 to 15 s apart for charts, 120 s plus 0 to
 // 60 s for the others; content is fetched only when
 // its upstream identity changed; a head moves only to content whose digest, and
-// signature where one is asked for, was checked, and otherwise keeps what it
-// had and says why; every digest that a head or a pin names has a file of its
-// own here, so that upstream may go away.
+// signature where one is required, was checked; otherwise it keeps its content
+// and reports the error; every digest that a head or a pin names has its own
+// file here, so upstream may disappear.
 package artifactagent

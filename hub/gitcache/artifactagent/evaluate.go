@@ -72,10 +72,11 @@ type built struct {
 	digest digest.Digest
 	size   int64
 	stats  tarball.Stats
-	said   target // with what fetching taught
+	said   target // with what the fetch added
 }
 
-// head returns the row that a source should have, nil when it has it.
+// head returns the row that a source should have, nil when the stored one is
+// right.
 func (a *Agent) head(ctx context.Context, s record.Source, old record.Head, cause error, made map[string]built) (*record.Head, *record.Artifact) {
 	head := old
 	head.SourceID, head.RepositoryID = s.ID, s.RepositoryID
@@ -124,8 +125,8 @@ func (a *Agent) produce(ctx context.Context, s record.Source, head *record.Head,
 		Recipe: record.Recipe{Kind: a.config.Kind, RepositoryID: s.RepositoryID, Commit: t.Commit, Tree: t.Key, Folder: t.Folder}}, nil
 }
 
-// build fetches a target, keeps its tarball and gives it to the sink. Content
-// that was refused is not fetched again while it is the same.
+// build fetches a target, keeps its tarball and puts it into the sink. Content
+// that was refused is not fetched again while it is unchanged.
 func (a *Agent) build(ctx context.Context, t *target) (b built, err error) {
 	if err := a.refusals[t.Key]; err != nil {
 		return b, err
@@ -150,7 +151,7 @@ func (a *Agent) build(ctx context.Context, t *target) (b built, err error) {
 // download fetches a target into a kept file.
 func (a *Agent) download(ctx context.Context, t *target) (kept, error) {
 	if n := a.keep.size(); n > a.config.MaxKept {
-		return kept{}, errcode.New(errcode.Exhausted, "the repository keeps %d bytes on the hub's disk already, more than its %d; delete services that use old versions or raise the bound", n, a.config.MaxKept)
+		return kept{}, errcode.New(errcode.Exhausted, "the repository already has %d bytes on the hub's disk, more than its limit of %d; delete services that use old versions or raise the limit", n, a.config.MaxKept)
 	}
 	dir, end, err := a.keep.folder()
 	if err != nil {
@@ -164,8 +165,8 @@ func (a *Agent) download(ctx context.Context, t *target) (kept, error) {
 	return file, repoagent.Refused(err)
 }
 
-// fetch gets a target's content, unless that failed a short while ago, through
-// the gate of the host that has it.
+// fetch gets a target's content through the gate of its host, unless that
+// failed a short while ago.
 func (a *Agent) fetch(ctx context.Context, t *target, dir string) error {
 	if err := a.Retries.Blocked(t.Key); err != nil {
 		return err

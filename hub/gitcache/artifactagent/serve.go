@@ -10,7 +10,7 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// question is what somebody outside waits for until a pass answers it.
+// question is a request from outside that waits for the next pass.
 type question struct {
 	source record.Source
 	recipe record.Recipe
@@ -19,8 +19,8 @@ type question struct {
 	err    error
 }
 
-// end answers. It is called once, by whoever took the question out of its map,
-// or by close when nobody will.
+// end answers. It is called once, by the caller that took the question out of
+// its map, or by close.
 func (q *question) end(h record.Head, err error) {
 	select {
 	case <-q.done:
@@ -35,13 +35,13 @@ func (q *question) wait(ctx context.Context) (record.Head, error) {
 	case <-q.done:
 		return q.head, q.err
 	case <-ctx.Done():
-		return record.Head{}, errcode.Hide(errcode.Unavailable, ctx.Err(), "upstream was not read in time; it will be, try again")
+		return record.Head{}, errcode.Hide(errcode.Unavailable, ctx.Err(), "upstream was not read in time; the read continues, try again")
 	}
 }
 
-// Resolve evaluates a source, whether it is followed or not, as upstream was
-// last read when that tells, else at the next pass. Its content is fetched and
-// its recipe recorded.
+// Resolve evaluates a source, whether or not it is followed, from the last read
+// of upstream if possible, otherwise at the next pass. It fetches the content
+// and records the recipe.
 func (a *Agent) Resolve(ctx context.Context, s record.Source) (record.Head, error) {
 	a.mu.Lock()
 	q := a.asked[s.ID]
@@ -54,11 +54,11 @@ func (a *Agent) Resolve(ctx context.Context, s record.Source) (record.Head, erro
 	return q.wait(ctx)
 }
 
-// Rebuild writes the tarball of a recipe out of the kept file. When that is
-// gone, with the disk perhaps, the next pass fetches it once more.
+// Rebuild writes the tarball of a recipe from the kept file. When that file is
+// gone, perhaps with the disk, the next pass fetches it again.
 func (a *Agent) Rebuild(ctx context.Context, r record.Recipe, w io.Writer) (digest.Digest, error) {
 	if r.Kind != a.config.Kind || len(r.Parts) > 0 {
-		return "", errcode.New(errcode.Unprocessable, "content of kind %q with %d parts cannot be made by this version", r.Kind, len(r.Parts))
+		return "", errcode.New(errcode.Unprocessable, "content of kind %q with %d parts cannot be rebuilt by this version", r.Kind, len(r.Parts))
 	}
 	if file, ok := a.keep.find(r.Tree); ok {
 		return file.digest, a.keep.copy(w, file)
@@ -126,8 +126,8 @@ func (a *Agent) answer(ctx context.Context, cause error) {
 	}
 }
 
-// record produces a source that nobody follows and writes its recipe, which
-// the store keeps for a day.
+// record makes the content of a source without following it and writes its
+// recipe, which the store keeps for a day.
 func (a *Agent) record(ctx context.Context, s record.Source, head *record.Head, made map[string]built) error {
 	artifact, err := a.produce(ctx, s, head, made)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
 )
 
-// connect makes the server anew when the repository's row changed.
+// connect creates the server again when the repository's row changed.
 func (a *Agent) connect(ctx context.Context) error {
 	return a.Connect(ctx, func(r record.Repository, c record.Credentials) (func(string) string, error) {
 		if a.server != nil {
@@ -40,7 +40,7 @@ func (a *Agent) dial(ctx context.Context) (*upstream.Server, record.Repository, 
 	return s, r, err
 }
 
-// Access is how a repository is reached with its credentials.
+// Access converts a repository and its credentials for package upstream.
 func Access(r record.Repository, c record.Credentials) upstream.Access {
 	access := upstream.Access{URL: r.URL, CA: c.CA, ClientCertificate: c.ClientCertificate, ClientKey: c.ClientKey,
 		Proxy: r.Options.Proxy, ProxyUsername: c.ProxyUsername, ProxyPassword: c.ProxyPassword}

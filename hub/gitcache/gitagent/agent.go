@@ -24,7 +24,7 @@ type Agent struct {
 	reader  *upstream.Reader
 	table   *upstream.Table
 	trusted *trusted
-	// former is the mirror of another object format that upstream once had.
+	// former is the mirror from before upstream changed its object format.
 	former       *upstream.Mirror
 	formerReader *upstream.Reader
 
@@ -39,14 +39,14 @@ type Agent struct {
 	repack     repack.Repacker
 	evaluated  map[string]look                 // by source, when it was last worked out
 	idTried    map[string]time.Time            // commits that upstream did not have
-	maxBytes   int64                           // of the mirror, by the repository's own word
-	anew       bool                            // the mirror is damaged and made again
-	aside      string                          // where the damaged one lies
-	verified   time.Time                       // when a doubted mirror was found whole
-	whole      atomic.Pointer[upstream.Mirror] // which one that was
+	maxBytes   int64                           // of the mirror, from the repository's options
+	anew       bool                            // the mirror is damaged and is rebuilt
+	aside      string                          // path of the damaged one
+	verified   time.Time                       // when a suspected mirror was found intact
+	whole      atomic.Pointer[upstream.Mirror] // that mirror
 }
 
-// New returns an agent. It touches nothing until Run.
+// New returns an agent. It does nothing before Run.
 func New(c Config) *Agent {
 	c.defaults()
 	a := &Agent{config: c, gatherer: gatherer{jobs: map[string]*job{}, slots: make(chan struct{}, maxGathering)},
@@ -59,8 +59,8 @@ func New(c Config) *Agent {
 // remote is the agent as its repoagent.Remote.
 type remote struct{ *Agent }
 
-// KickAndWait asks for a pass and returns the error of one that began after
-// the call. With a commit that the mirror has it returns at once.
+// KickAndWait requests a pass and returns the error of one that began after the
+// call. It returns at once when the mirror has the given commit.
 func (a *Agent) KickAndWait(ctx context.Context, commit string) error {
 	if upstream.IsID(commit) && a.has(ctx, commit) {
 		return nil
@@ -77,7 +77,7 @@ func (a *Agent) has(ctx context.Context, commit string) bool {
 	return err == nil && len(missing) == 0
 }
 
-// copy returns the mirror with what was read of it last; nil before that.
+// copy returns the mirror with its reader and refs as last read; nil before that.
 func (a *Agent) copy() (*upstream.Mirror, *upstream.Reader, *upstream.Table) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/axle-cd/axle/internal/tarball"
 )
 
-// Sink keeps the tarballs that an agent builds.
+// Sink stores the tarballs that an agent builds.
 type Sink interface {
 	// Put stores what build writes and returns its digest and stored size.
 	// errcode.Exhausted when there is no room.
@@ -20,7 +20,7 @@ type Sink interface {
 	Has(d digest.Digest) bool
 }
 
-// Config of an Agent. All fields but those with a default are needed.
+// Config configures an Agent. All fields without a default are required.
 type Config struct {
 	// Agent is what agents of all kinds need.
 	Agent repoagent.Config
@@ -32,22 +32,22 @@ type Config struct {
 	Parts  Parts
 	Limits tarball.Limits
 	Level  tarball.Level
-	// MaxPackBytes bounds what one fetch may bring; default 5 GiB.
+	// MaxPackBytes limits the bytes of one fetch; default 5 GiB.
 	MaxPackBytes int64
-	// Budget bounds the disk of mirrors; nil is no bound.
+	// Budget limits the disk space of mirrors; nil means no limit.
 	Budget *Budget
 	// Seed makes the mirror in Dir, where none lies, from another replica's
 	// copy, if one has it; nil never can.
 	Seed func(ctx context.Context) bool
 }
 
-// The numbers of polling.
+// The durations of polling.
 const (
 	// fullEvery is when all refs are listed and fetched, not only those in use.
 	fullEvery = 24 * time.Hour
-	// repackEvery is when a mirror is packed whole.
+	// repackEvery is how often a mirror is repacked completely.
 	repackEvery = 7 * 24 * time.Hour
-	// retryIDs is when a commit that upstream did not have is asked for again.
+	// retryIDs is when a commit that upstream did not have is requested again.
 	retryIDs = 10 * time.Minute
 )
 

@@ -15,14 +15,14 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// look is what a source's content depended on when it was last worked out.
+// look is what a source's content depended on when it was last evaluated.
 type look struct {
 	commit string
 	tree   string
-	probes []string // empty: at another commit, look again
+	probes []string // empty: evaluate again at another commit
 }
 
-// task is a source that must be worked out, at a commit or for an error.
+// task is a source that must be evaluated, at a commit or for an error.
 type task struct {
 	source record.Source
 	old    record.Head
@@ -30,8 +30,8 @@ type task struct {
 	err    error
 }
 
-// outcome is a task's end. Head is nil when the row is as it should be; again
-// is why the next pass must look again.
+// outcome is the result of a task. Head is nil when the stored row is right;
+// again is why the next pass must evaluate it again.
 type outcome struct {
 	task     task
 	head     *record.Head
@@ -97,7 +97,8 @@ type evaluation struct {
 	reader *upstream.Reader
 	table  *upstream.Table
 	known  map[string]bool // sources
-	// wait is whether content from elsewhere may be fetched in the background.
+	// wait is set when content of other repositories may be fetched in the
+	// background.
 	wait bool
 
 	mu      sync.Mutex
@@ -112,8 +113,8 @@ func (a *Agent) newEvaluation() *evaluation {
 		commits: map[string]upstream.Commit{}, changes: map[[2]string]*upstream.Change{}, builds: map[string]*build{}}
 }
 
-// due returns the sources that must be worked out: first those that have
-// content and may have got other, then the new ones.
+// due returns the sources that must be evaluated: first those whose existing
+// content may have changed, then the new ones.
 func (e *evaluation) due(ctx context.Context, sources []record.Source) ([]task, error) {
 	a := e.agent
 	var tasks []task
@@ -144,8 +145,8 @@ func rank(t task) int {
 	return 0
 }
 
-// same reports whether the content is the same at another commit, and moves
-// the look there.
+// same reports whether the content is the same at another commit, and moves the
+// look there.
 func (e *evaluation) same(ctx context.Context, last *look, commit string) (bool, error) {
 	if last.commit == commit {
 		return true, nil
@@ -158,7 +159,7 @@ func (e *evaluation) same(ctx context.Context, last *look, commit string) (bool,
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
-		return false, nil // the source says so
+		return false, nil // the source reports the error
 	}
 	change, ok := e.changes[[2]string{last.tree, c.Tree}]
 	if !ok {
@@ -190,9 +191,8 @@ func (e *evaluation) commit(ctx context.Context, id string) (upstream.Commit, er
 	return c, err
 }
 
-// run works the tasks out, as many at once as there are cores, and writes
-// heads as they come. New sources wait when somebody kicked: what services
-// already follow goes first.
+// run executes the tasks, as many at once as there are cores, and writes heads
+// as they come. After a kick, new sources wait: those with services come first.
 func (e *evaluation) run(ctx context.Context, tasks []task) error {
 	if len(tasks) == 0 {
 		return nil
@@ -244,7 +244,7 @@ func (e *evaluation) run(ctx context.Context, tasks []task) error {
 	return w.Flush(ctx)
 }
 
-// maxWorkers bounds how many sources of one repository are worked out at once.
+// maxWorkers limits how many sources of one repository are evaluated concurrently.
 const maxWorkers = 8
 
 func (e *evaluation) take(ctx context.Context, w *repoagent.HeadWriter, o outcome) error {
@@ -308,7 +308,7 @@ func (a remote) Covers(ctx context.Context, sources []record.Source) bool {
 	return a.hasIDs(ctx, sources)
 }
 
-// hasIDs reports whether the mirror has the commits that sources name.
+// hasIDs reports whether the mirror has the commits of all sources.
 func (a *Agent) hasIDs(ctx context.Context, sources []record.Source) bool {
 	var ids []string
 	for _, s := range sources {
@@ -324,9 +324,9 @@ func (a *Agent) hasIDs(ctx context.Context, sources []record.Source) bool {
 	return err == nil && len(missing) == 0
 }
 
-// evaluateFromMirror gives sources that have no content yet what the mirror
-// has, while upstream cannot be read. Sources with content keep it: what the
-// mirror shows may be older than what another owner saw.
+// evaluateFromMirror gives sources without content the mirror's content while
+// upstream cannot be read. Sources with content keep it: the mirror may be
+// older than what another owner saw.
 func (a *Agent) evaluateFromMirror(ctx context.Context, sources []record.Source, cause error) error {
 	if err := a.LoadHeads(ctx); err != nil {
 		return err

@@ -32,7 +32,7 @@ func (a remote) Read(ctx context.Context, sources []record.Source) error {
 		return err
 	}
 	if ask.headMoved(listing) {
-		// The default branch is another one now, which was not asked for.
+		// The default branch changed to one that was not listed.
 		ask.all = true
 		ask.prefixes = everything(sources, ask.table)
 		diff = ask.table.Compare()
@@ -46,8 +46,8 @@ func (a remote) Read(ctx context.Context, sources []record.Source) error {
 		return err
 	}
 	if table != ask.table {
-		// A new mirror: all that was listed is new to it, and it is asked for
-		// whole the next time, which is at once.
+		// Everything that was listed is new to a new mirror; it is listed
+		// completely the next time, which is at once.
 		if !ask.all || ask.table.Len() > 0 {
 			return a.readAnew(ctx, sources, m, table)
 		}
@@ -55,12 +55,12 @@ func (a remote) Read(ctx context.Context, sources []record.Source) error {
 	}
 	if ask.all && listing.Count == 0 && table.Len() > 0 {
 		// More likely a broken server than a repository that lost everything.
-		return errcode.New(errcode.Unavailable, "%s shows no branches and no tags any more; what is known stays in use", a.server.Location())
+		return errcode.New(errcode.Unavailable, "%s lists no branches and no tags any more; what was fetched stays in use", a.server.Location())
 	}
 	return a.settle(ctx, sources, listed{listing, m, table, diff, ask.all})
 }
 
-// list asks upstream for its refs, and remembers how that went for the gate.
+// list lists upstream's refs, and remembers the result for the gate.
 func (a *Agent) list(ctx context.Context, prefixes []string, see func(upstream.Ref) error) (upstream.Listing, error) {
 	l, err := a.server.List(ctx, prefixes, see)
 	return l, a.Said(err)
@@ -94,7 +94,7 @@ func (a *Agent) settle(ctx context.Context, sources []record.Source, l listed) e
 	return a.replaced(ctx)
 }
 
-// question is what a listing asks for.
+// question is what a listing requests.
 type question struct {
 	all      bool
 	head     bool // some source follows the default branch
@@ -102,7 +102,7 @@ type question struct {
 	table    *upstream.Table
 }
 
-// question decides whether to ask for the refs in use or for all.
+// question decides whether to list the refs in use or all.
 func (a *Agent) question(sources []record.Source) question {
 	m, _, t := a.copy()
 	q := question{table: t, head: slices.ContainsFunc(sources, func(s record.Source) bool { return s.Ref == "HEAD" })}
@@ -117,14 +117,14 @@ func (a *Agent) question(sources []record.Source) question {
 	return q
 }
 
-// headMoved reports whether the default branch that sources follow is not what
-// was asked for.
+// headMoved reports whether the default branch that sources follow is not the
+// one that was listed.
 func (q question) headMoved(l upstream.Listing) bool {
 	return q.head && !q.all && l.Default != "" && l.Default != q.table.Default()
 }
 
-// everything are the prefixes of all branches and tags, and of other refs that
-// sources name.
+// everything returns the prefixes of all branches and tags, and of other refs
+// that sources name.
 func everything(sources []record.Source, t *upstream.Table) []string {
 	out := slices.Clone(upstream.AllPrefixes)
 	for _, p := range upstream.Prefixes(refsOf(sources), t.Default()) {
@@ -178,7 +178,7 @@ func (a *Agent) update(ctx context.Context, sources []record.Source, l listed) e
 	return err
 }
 
-// show makes a mirror and its refs what everybody sees.
+// show makes a mirror and its refs visible to readers.
 func (a *Agent) show(m *upstream.Mirror, t *upstream.Table) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -250,10 +250,10 @@ func (a *Agent) fetch(ctx context.Context, m *upstream.Mirror, ids []string) err
 	return nil
 }
 
-// watchEvery is how often the bytes of a running fetch are looked at.
+// watchEvery is how often the bytes of a running fetch are counted.
 const watchEvery = 250 * time.Millisecond
 
-// covers reports whether the last listing showed the refs under a prefix.
+// covers reports whether the last listing included the refs under a prefix.
 func (a *Agent) covers(prefix string) bool {
 	if a.listed != nil {
 		return slices.Contains(a.listed, prefix)

@@ -34,8 +34,8 @@ func (a remote) Tidy(ctx context.Context, well bool) {
 	}
 }
 
-// dropKept lets go the commits that no pin and no head needs, and the mirror
-// of a former object format once none of its commits is needed.
+// dropKept releases the commits that no pin and no head needs, and removes the
+// mirror of a former object format once none of its commits is needed.
 func (a *Agent) dropKept(ctx context.Context, m *upstream.Mirror) error {
 	pins, err := a.Config.Store.Pins(ctx, a.Config.RepositoryID)
 	if err != nil {
@@ -64,15 +64,15 @@ func (a *Agent) dropKept(ctx context.Context, m *upstream.Mirror) error {
 			err = os.RemoveAll(a.formerDir())
 		}
 	}
-	t, late := m.Table(ctx) // commits may have been kept since the last one
+	t, late := m.Table(ctx) // commits may have been kept since the last read
 	if late != nil {
 		return errors.Join(err, late)
 	}
 	return errors.Join(err, m.Drop(ctx, slices.DeleteFunc(slices.Clone(t.Kept()), func(c string) bool { return need[c] })))
 }
 
-// room returns how many bytes the next fetch may bring, and the error of one
-// that brings more. A mirror that has no room left is packed whole first.
+// room returns how many bytes the next fetch may bring, and the error of a
+// fetch that brings more. A mirror that is full is repacked first.
 func (a *Agent) room(ctx context.Context, m *upstream.Mirror) (limit int64, over, err error) {
 	where := a.server.Location()
 	size := m.Size()
@@ -93,7 +93,7 @@ func (a *Agent) room(ctx context.Context, m *upstream.Mirror) (limit int64, over
 	if room < a.config.MaxPackBytes {
 		return room, full, nil
 	}
-	return a.config.MaxPackBytes, errcode.New(errcode.Unprocessable, "%s sends more than %d bytes in one fetch; it is not taken", where, a.config.MaxPackBytes), nil
+	return a.config.MaxPackBytes, errcode.New(errcode.Unprocessable, "%s sends more than %d bytes in one fetch, which is the limit", where, a.config.MaxPackBytes), nil
 }
 
 // sizeOf writes a size for people.

@@ -12,33 +12,31 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// DefaultPoll is the time between polls that upstreams and their owners find
-// polite.
+// DefaultPoll is the default time between polls.
 const DefaultPoll = 2 * time.Minute
 
-// Config of an Agent. All fields but those with a default are needed.
+// Config configures an Agent. All fields without a default are required.
 type Config struct {
 	RepositoryID string
 	Epoch        int64 // of the lease under which the agent lives
 	Store        record.Store
 
-	// Poll is the base time between polls, Spread the most that is added to it at
-	// random; default 2 min and half of Poll.
+	// Poll is the base time between polls, and Spread the most that is added to it at
+	// random; the defaults are 2 min and half of Poll.
 	Poll, Spread time.Duration
-	// Gap is the least time between two starts; default FetchGap.
+	// Gap is the minimum time between two starts; default FetchGap.
 	Gap time.Duration
-	// PassLimit bounds one pass; zero is no bound beside the remote's own.
+	// PassLimit limits one pass; zero sets no limit besides the remote's own.
 	PassLimit time.Duration
 	Clock     clock.Clock
 	Log       *slog.Logger
-	// Gates are what all agents of this replica pass to ask a host; nil lets
-	// everybody through.
+	// Gates are shared by all agents of this replica; nil sets no limit.
 	Gates *Gates
-	// Bulk, if any, reports whether the next read is a first copy.
+	// Bulk, if set, reports whether the next read is a first copy.
 	Bulk func() bool
-	// Opened, if any, is called when Run has found what an earlier life left.
+	// Opened, if set, is called when Run has loaded what an earlier lease left.
 	Opened func()
-	// OnPass, if any, hears of each pass that ended, for metrics.
+	// OnPass, if set, is called at the end of each pass, for metrics.
 	OnPass func(fetched bool, err error, took time.Duration)
 }
 
@@ -69,27 +67,26 @@ func (c *Config) defaults() {
 	}
 }
 
-// Agent follows one repository for the time of one lease. Run it once. Kick,
-// SourcesChanged, KickAndWait and Told may be called from anywhere while it
-// runs; all else is for its Remote.
+// Agent follows one repository for the duration of one lease. Run it once. Kick,
+// SourcesChanged, KickAndWait and Told may be called from any goroutine while it
+// runs; the other methods are for its Remote.
 type Agent struct {
 	*Scheduler
-	// Config is as it was given, with its defaults.
+	// Config is the configuration with its defaults filled in.
 	Config Config
-	// Retries remember what could not be had of upstream.
+	// Retries record what could not be fetched from upstream.
 	Retries *Retries
-	// Heads are the rows of the sources as the store has them, by source; of the
-	// goroutine of Run.
+	// Heads are the stored heads, by source. They belong to the goroutine of Run.
 	Heads map[string]record.Head
-	// Life is the context of Run, for what a pass leaves running.
+	// Life is the context of Run, for work that outlives a pass.
 	Life context.Context
 
 	remote Remote
 	scrub  atomic.Pointer[func(string) string]
 
-	// What follows belongs to the goroutine of Run.
+	// The following fields belong to the goroutine of Run.
 	connected  bool
-	generation int64  // of the row by which upstream was last asked
+	generation int64  // of the repository's row at the last Connect
 	host       string // of upstream
 	begun      bool   // a pass was begun under this lease
 	said       error  // by upstream in this pass
@@ -107,8 +104,8 @@ func New(c Config, r Remote) *Agent {
 		Scheduler: newScheduler(schedule{Clock: c.Clock, Gap: c.Gap, Poll: c.Poll, Spread: c.Spread})}
 }
 
-// Run follows the repository until ctx ends, which is how the end of the lease
-// is told. It returns early when the store says that the lease is another's.
+// Run follows the repository until ctx ends, which signals the end of the lease. It
+// returns early when the store reports that another replica has the lease.
 func (a *Agent) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer a.remote.Close()
@@ -141,8 +138,7 @@ func (a *Agent) warn(what string, err error) {
 	a.Config.Log.Warn(what, logkey.Repository, a.Config.RepositoryID, logkey.Error, err)
 }
 
-// reconfigured reports whether the repository's row is another than the one
-// that upstream was last asked by.
+// reconfigured reports whether the repository's row changed since the last Connect.
 func (a *Agent) reconfigured(ctx context.Context) bool {
 	r, err := a.row(ctx)
 	if err != nil || a.generation == 0 || r.Generation == a.generation {
@@ -152,9 +148,9 @@ func (a *Agent) reconfigured(ctx context.Context) bool {
 	return true
 }
 
-// Connect calls dial, with the repository's row and its credentials, when it
-// never succeeded or when the row changed since. scrub takes the credentials out
-// of texts; it may come with an error.
+// Connect calls dial with the repository's row and its credentials, unless it
+// succeeded before and the row has not changed since. scrub removes the credentials
+// from texts; it may be returned together with an error.
 func (a *Agent) Connect(ctx context.Context, dial func(record.Repository, record.Credentials) (scrub func(string) string, err error)) error {
 	r, err := a.row(ctx)
 	if err != nil || a.connected && r.Generation == a.generation {
@@ -179,24 +175,24 @@ func (a *Agent) Connect(ctx context.Context, dial func(record.Repository, record
 // Connected reports whether Connect succeeded.
 func (a *Agent) Connected() bool { return a.connected }
 
-// Host is the host of upstream, as Gates know it.
+// Host returns the name of upstream's host for Gates.
 func (a *Agent) Host() string { return a.host }
 
-// Said takes note of what upstream answered last in this pass, and returns it.
+// Said records upstream's last answer in this pass, and returns it.
 func (a *Agent) Said(err error) error {
 	a.said = err
 	return err
 }
 
-// Fetched says that content came from upstream in this pass.
+// Fetched records that this pass fetched content from upstream.
 func (a *Agent) Fetched() {
 	a.fetched, a.health.FetchedAt = true, a.Config.Clock.Now()
 }
 
-// Holds says how many bytes of the repository lie on this disk.
+// Holds records how many bytes of the repository are stored on this disk.
 func (a *Agent) Holds(bytes int64) { a.bytes = bytes }
 
-// Told is an error as people see it: without credentials.
+// Told returns an error as people see it: without credentials.
 func (a *Agent) Told(err error) error {
 	if scrub := a.scrub.Load(); scrub != nil {
 		return record.Told(err, *scrub)

@@ -11,24 +11,25 @@ import (
 )
 
 const (
-	// firstRetry is the wait after a failure of what was never read; it
-	// doubles. What was read once begins with the time between polls.
+	// firstRetry is the wait after a failure of a repository that was never
+	// read; it doubles. A repository that was read before begins with the time
+	// between polls.
 	firstRetry = 30 * time.Second
-	// maxRetry bounds the wait, if polls are not further apart anyway. Half of
-	// it at most is added at random.
+	// maxRetry limits the wait, unless polls are further apart anyway. Up to
+	// half of it is added at random.
 	maxRetry = 10 * time.Minute
 	// maxDoubled keeps a doubled time from overflowing.
 	maxDoubled = 20
 )
 
-// backoff is the wait after so many failures in a row.
+// backoff returns the wait after a number of failures in a row.
 func backoff(first, longest time.Duration, failures int) time.Duration {
 	d := min(longest, first<<min(max(0, failures-1), maxDoubled))
 	return jitter.Add(d, d/2)
 }
 
-// plan sets the next poll by how a pass went and returns it. A pass calls it
-// when it knows, else Run does.
+// plan sets the next poll by the result of a pass and returns it. A pass calls
+// it as soon as it knows; otherwise Run does.
 func (s *Scheduler) plan(err error) time.Time {
 	s.planned = true
 	now := s.config.Clock.Now()
@@ -38,8 +39,8 @@ func (s *Scheduler) plan(err error) time.Time {
 		s.failures, s.read, s.notBefore = 0, true, time.Time{}
 		s.nextPoll = now.Add(jitter.Add(s.config.Poll, s.config.Spread))
 	case errors.Is(err, ErrClosed):
-		// The host fails for others; who asked for a look gets one by the
-		// gate's tokens.
+		// The host fails for others. A caller that requested a fetch gets one
+		// by the gate's tokens.
 		s.failures = max(1, s.failures)
 		s.nextPoll = now.Add(rest + jitter.Full(s.config.Spread))
 	case s.urgent && s.failures > 0 && s.nextPoll.After(now):
@@ -56,15 +57,15 @@ func (s *Scheduler) plan(err error) time.Time {
 	return s.nextPoll
 }
 
-// postpone tries a pass again soon that could not begin, for reasons that are
-// not upstream's.
+// postpone retries soon a pass that could not begin for reasons other than
+// upstream.
 func (s *Scheduler) postpone() {
 	s.planned = true
 	now := s.config.Clock.Now()
 	s.lastStart, s.nextPoll = now, now.Add(jitter.Add(s.config.Gap, 2*s.config.Gap))
 }
 
-// retry is the wait after the present number of failures.
+// retry returns the wait after the current number of failures.
 func (s *Scheduler) retry() time.Duration {
 	first := s.config.Poll
 	if !s.read {
@@ -73,9 +74,9 @@ func (s *Scheduler) retry() time.Duration {
 	return backoff(first, max(maxRetry, s.config.Poll), s.failures)
 }
 
-// resume takes up where an earlier life stood, before Run: upstream failed
-// with an error since some time, was read before or never was, and is asked
-// next at a time that was said. Sources are looked at once without it.
+// resume restores the state of an earlier run, before Run: since when upstream
+// has failed and with which error, when it is due next, and whether it was ever
+// read. Without Resume, sources are evaluated at once.
 func (s *Scheduler) resume(err error, since, next time.Time, read bool) {
 	s.read = read
 	now := s.config.Clock.Now()
@@ -91,15 +92,14 @@ func (s *Scheduler) resume(err error, since, next time.Time, read bool) {
 	for spent := first; spent < now.Sub(since) && s.failures < maxDoubled; s.failures++ {
 		spent += min(longest, first<<s.failures)
 	}
-	// A clock that was set back must not end the following of a repository.
+	// A clock that was set back must not stop the following of a repository.
 	s.nextPoll = now.Add(min(next.Sub(now), longest*3/2))
 	s.last, s.pending.sources = err, true
 	s.failing.Store(true)
 }
 
-// Retries remembers what could not be had, by a key that changes with what is
-// asked for, so that it is not asked for at every look. The zero value is not
-// useful.
+// Retries remembers what could not be fetched, so that it is not requested at
+// every pass. Its key changes with the request. Create it with NewRetries.
 type Retries struct {
 	clock clock.Clock
 
@@ -114,13 +114,13 @@ type try struct {
 	lifted   bool // once
 }
 
-// maxTries bounds what is remembered.
+// maxTries limits how many failures are remembered.
 const maxTries = 1_000
 
-// NewRetries returns one that remembers nothing.
+// NewRetries returns an empty Retries.
 func NewRetries(c clock.Clock) *Retries { return &Retries{clock: c, tries: map[string]try{}} }
 
-// Blocked returns why something could not be had, until it may be asked for
+// Blocked returns why something could not be fetched, until it may be requested
 // again.
 func (r *Retries) Blocked(key string) error {
 	r.mu.Lock()
@@ -132,8 +132,8 @@ func (r *Retries) Blocked(key string) error {
 	return t.err
 }
 
-// Done takes note of how it went, and returns when it may be asked for again;
-// zero when it was had.
+// Done records a result, and returns when the request may be repeated; zero
+// when it succeeded.
 func (r *Retries) Done(key string, err error) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -163,7 +163,7 @@ func (r *Retries) Done(key string, err error) time.Time {
 	return t.until
 }
 
-// Waiting reports whether something failed that may be asked for again.
+// Waiting reports whether a failed request may be repeated now.
 func (r *Retries) Waiting() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,8 +176,8 @@ func (r *Retries) Waiting() bool {
 	return false
 }
 
-// Lift lets everything be asked for once before its time, for somebody who
-// asks for a look. Its time stays.
+// Lift allows one early retry of everything, for a caller that requested a
+// fetch. The scheduled times stay.
 func (r *Retries) Lift() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

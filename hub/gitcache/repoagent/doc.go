@@ -1,8 +1,8 @@
-// Package repoagent follows one repository for the time of one lease: it
-// schedules passes, asks the store for the right to begin each, lets a Remote
-// read its upstream and evaluate the sources, and records how upstream is. Git
-// repositories, chart repositories, registries and buckets run under the same
-// agent; what differs between them is their Remote.
+// Package repoagent follows one repository for the duration of one lease. It
+// schedules passes, asks the store for permission to begin each one, lets a Remote
+// read its upstream and evaluate the sources, and records the upstream's health. Git
+// repositories, chart repositories, registries and buckets share this agent; their
+// Remotes contain what differs.
 //
 //	waiting --(poll due, kick)--> gate of the host --> reading upstream
 //	   ^                               |                     |
@@ -10,19 +10,19 @@
 //	   +------ writing health <-- unreachable         evaluating sources
 //	   +------------------------- writing heads, health <----+
 //
-// Beside the agent are what keeps all agents of a replica polite to one host
-// (Gates) and what keeps content that cannot be had from being asked for at
-// every look (Retries).
+// The package also contains Gates, which limit how all agents of a replica use one
+// host, and Retries, which delay requests for content that could not be fetched.
 //
-// It does not decide who owns a repository (its caller does, with a lease), it
-// speaks no protocol (a Remote does), and it keeps no tarballs (a Sink does).
+// It does not decide which replica owns a repository (the caller does, with a lease),
+// it speaks no protocol (a Remote does), and it stores no tarballs (a Sink does).
+// Package gitcache runs one agent for each repository that its replica owns.
 //
-// Invariants: two passes of a repository never overlap and start at least Gap
-// apart, by the database's word; a pass ends when its lease can no longer be
-// proved; a kick is never dropped, several are one, and at most Burst of them
-// start passes at once, then one per three gaps; who waits hears of a pass that
-// began after the call. While upstream fails only a kick begins a pass before
-// the next poll, and a kick that fails does not move that poll. A head is
-// written only when its content or its error changed; one that cannot be
-// produced keeps its content.
+// Invariants: two passes of a repository never overlap, and they start at least Gap
+// apart according to the database; a pass ends when its lease can no longer be
+// proved; a kick is never dropped, several kicks are merged into one, and at most
+// Burst of them start passes at once, then one per three gaps; a caller that waits
+// gets the error of a pass that began after the call. While upstream fails, only a
+// kick begins a pass before the next poll, and a kick that fails does not move that
+// poll. A head is written only when its content or its error changed, and a source
+// that cannot be produced keeps its content.
 package repoagent

@@ -15,33 +15,34 @@ import (
 	"github.com/axle-cd/axle/internal/jitter"
 )
 
-// How many ask at once: of one host, and of all. First copies are long and
-// need memory, so they leave room for looks at what is here already.
+// The number of concurrent requests: to one host, and to all. First copies are
+// long and need memory, so they leave slots for fetches of repositories that
+// are here already.
 const (
 	perHost, bulkPerHost = 32, 8
 	overall, bulkOverall = 64, 16
 )
 
 const (
-	// closeAfter is how many failures in a row, of whatever repositories,
-	// close a host.
+	// closeAfter is how many failures in a row, of any repositories, close a
+	// host.
 	closeAfter = 3
-	// firstClosed is how long it is closed at first, at most; it doubles up to
-	// maxClosed. At least half of it passes.
+	// firstClosed is how long a host is closed at first, at most; it doubles up
+	// to maxClosed. At least half of it passes.
 	firstClosed = 10 * time.Second
 	maxClosed   = 5 * time.Minute
-	// kickedEvery is the time after which one more kick may ask a closed host,
-	// besides Burst of them.
+	// kickedEvery is the time after which one more kick may reach a closed
+	// host, in addition to Burst kicks.
 	kickedEvery = 15 * time.Second
 )
 
-// ErrClosed is in the errors of those who may not ask a host now.
+// ErrClosed is wrapped in the errors of requests to a closed host.
 var ErrClosed = errors.New("the host is left alone")
 
-// Gates keep one replica polite to the hosts of upstreams: all that asks one,
-// listings, fetches, charts, LFS files, passes the same gate. One that fails
-// for everybody is closed; one request at a time then finds out whether it is
-// back. The nil value lets everybody through.
+// Gates limit the requests of one replica to the hosts of upstreams: all
+// requests to a host (listings, fetches, charts, LFS files) pass the same gate.
+// A host that fails for all repositories is closed; then one request at a time
+// tests whether it is back. The nil value limits nothing.
 //
 //	open --3 failures in a row--> closed --time--> one asks --well--> open
 //	                                 ^----------------failed---'
@@ -58,7 +59,7 @@ type count struct{ all, bulk int }
 type host struct {
 	name     string
 	running  count
-	waiting  [3][]*waiter // urgent ones, others, bulk
+	waiting  [3][]*waiter // urgent, others, bulk
 	failures int          // in a row
 	closings int          // in a row
 	closedAt time.Time
@@ -71,25 +72,25 @@ type waiter struct {
 	ready chan error // holds one
 }
 
-// Turn is what somebody wants of a host.
+// Turn describes a request to a host.
 type Turn struct {
-	// Host is what HostOf gives.
+	// Host is the result of HostOf.
 	Host string
-	// Urgent is for those whom a person or a webhook kicked.
+	// Urgent is set for a request that a person or a webhook kicked.
 	Urgent bool
-	// Bulk is a first copy.
+	// Bulk is set for a first copy.
 	Bulk bool
 }
 
 // NewGates returns gates that are open.
 func NewGates(c clock.Clock) *Gates { return &Gates{clock: c, hosts: map[string]*host{}} }
 
-// HostOf is the name of the gate before a URL: the host, with its port when
-// that is none of those that a server of Git has for its several ways in.
+// HostOf returns the name of the gate for a URL: the host, with its port unless
+// that is one of the standard ports of Git servers.
 func HostOf(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {
-		// The short form of ssh: user@host:path.
+		// The short form of ssh is user@host:path.
 		name, _, _ := strings.Cut(raw, ":")
 		_, name, found := strings.Cut(name, "@")
 		if !found {
@@ -104,10 +105,10 @@ func HostOf(raw string) string {
 	return strings.ToLower(u.Host)
 }
 
-// Enter waits for a turn. Who has it must call leave with what the host did:
-// nil, or an error of which those that are Unavailable, without a time to come
-// back, count against it. Unavailable with ErrClosed and the time to wait, at
-// once, while the host is closed.
+// Enter waits for a turn. The caller must then call leave with the host's
+// result: nil, or an error. Errors that are Unavailable, without a retry time,
+// count against the host. While the host is closed, Enter returns Unavailable
+// at once, with ErrClosed and the time to wait.
 func (g *Gates) Enter(ctx context.Context, t Turn) (leave func(error), err error) {
 	if g == nil || t.Host == "" {
 		return func(error) {}, nil
@@ -150,7 +151,8 @@ func (t Turn) rank() int {
 	return 1
 }
 
-// closed says why a host may not be asked now. The lock is held.
+// closed returns the error when a host may not be contacted now. The caller
+// holds the lock.
 func (g *Gates) closed(h *host, t Turn) error {
 	if h.openAt.IsZero() {
 		return nil
@@ -159,7 +161,7 @@ func (g *Gates) closed(h *host, t Turn) error {
 	wait := h.openAt.Sub(now)
 	switch {
 	case h.running.all == 0 && wait <= 0:
-		return nil // this one finds out
+		return nil // this request tests the host
 	case t.Urgent && h.kicks.AllowN(now, 1):
 		return nil
 	}
@@ -167,7 +169,8 @@ func (g *Gates) closed(h *host, t Turn) error {
 		After(max(wait, firstClosed/2))
 }
 
-// admit lets in who may, in the order of their ranks. The lock is held.
+// admit gives turns to waiters, in the order of their ranks. The caller holds
+// the lock.
 func (g *Gates) admit(h *host) {
 	for rank := range h.waiting {
 		for len(h.waiting[rank]) > 0 {
@@ -191,7 +194,7 @@ func (c *count) add(bulk bool, n int) {
 	}
 }
 
-// abandon takes back who does not want to wait any more.
+// abandon removes a waiter that gave up.
 func (g *Gates) abandon(h *host, w *waiter, why error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -211,7 +214,7 @@ func (g *Gates) abandon(h *host, w *waiter, why error) error {
 	return why
 }
 
-// leave ends a turn and takes note of what the host did.
+// leave ends a turn and records the host's result.
 func (g *Gates) leave(h *host, t Turn, began time.Time, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -234,14 +237,15 @@ func (g *Gates) leave(h *host, t Turn, began time.Time, err error) {
 }
 
 // failed reports whether an error is the host's, and not about a repository or
-// the credentials for it. One that names a time is about whoever asked too
-// often, which others did not.
+// its credentials. An error with a retry time is a rate limit for one client,
+// which does not affect others.
 func failed(err error) bool {
 	return errcode.Is(err, errcode.Unavailable) && errcode.RetryAfter(err) == 0
 }
 
-// count takes note of a failure. What began before the host was closed says
-// nothing new, and who was kicked for does not move its time. The lock is held.
+// count records a failure. A request that began before the host was closed is
+// ignored, and a kicked one does not move the host's time. The caller holds the
+// lock.
 func (g *Gates) count(h *host, began time.Time) {
 	h.failures++
 	now := g.clock.Now()
@@ -254,7 +258,7 @@ func (g *Gates) count(h *host, began time.Time) {
 	h.openAt = now.Add(limit/2 + jitter.Full(limit/2))
 }
 
-// end gives a turn to the next. The lock is held.
+// end frees a turn for the next waiter. The caller holds the lock.
 func (g *Gates) end(h *host, t Turn) {
 	h.running.add(t.Bulk, -1)
 	g.running.add(t.Bulk, -1)
@@ -264,11 +268,10 @@ func (g *Gates) end(h *host, t Turn) {
 	}
 }
 
-// maxHosts is how many hosts are known before those are dropped that nobody
-// asks any more.
+// maxHosts is how many hosts are remembered before unused ones are dropped.
 const maxHosts = 1_000
 
-// prune drops hosts that failed once and that nobody asks. The lock is held.
+// prune drops unused hosts that failed once. The caller holds the lock.
 func (g *Gates) prune() {
 	if len(g.hosts) < maxHosts {
 		return
@@ -280,7 +283,7 @@ func (g *Gates) prune() {
 	}
 }
 
-// forget drops a host of which nothing needs to be known. The lock is held.
+// forget drops a host without any state to remember. The caller holds the lock.
 func (g *Gates) forget(h *host) {
 	if h.running.all == 0 && h.failures == 0 && len(h.waiting[0])+len(h.waiting[1])+len(h.waiting[2]) == 0 {
 		delete(g.hosts, h.name)

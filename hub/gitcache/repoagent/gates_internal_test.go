@@ -25,7 +25,7 @@ func TestHostOf(t *testing.T) {
 	}
 }
 
-// upstream is a host that writes down when it was asked.
+// upstream is a host that records when it was contacted.
 type upstream struct {
 	mu    sync.Mutex
 	down  bool
@@ -82,12 +82,12 @@ func agents(ctx context.Context, n int, gates *Gates, u *upstream) []*Scheduler 
 	return out
 }
 
-// TestAFailingHostIsAskedLessAndLess holds that six repositories of a host
-// that fails ask it less with time, whatever makes them look: sources that
-// come, the agents' own reasons, restarts of nothing. A person may look at
-// once, four times and then every 15 s for each repository and for the host,
-// and that changes no poll. When it is back all are served within the time of a
-// poll and a half.
+// TestAFailingHostIsAskedLessAndLess checks that six repositories of a failing
+// host contact it less and less, whatever triggers them: new sources, the
+// agents' own reasons, restarts of nothing. A person's kick is served at once,
+// four times and then every 15 s for each repository and for the host, and does
+// not change any poll. When the host is back, all are served within the time of
+// a poll and a half.
 func TestAFailingHostIsAskedLessAndLess(t *testing.T) {
 	for name, tt := range map[string]struct {
 		kick      bool
@@ -131,9 +131,9 @@ func TestAFailingHostIsAskedLessAndLess(t *testing.T) {
 	}
 }
 
-// TestAGateIsFairAndBounded holds how many ask at once, that first copies leave
-// room, that the urgent go first, and that a closed host sends everybody away
-// at once, but for one who finds out.
+// TestAGateIsFairAndBounded checks the number of concurrent requests, that
+// first copies leave room, that urgent requests go first, and that a closed
+// host refuses all at once, except for one test request.
 func TestAGateIsFairAndBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGates(clock.Real{})
@@ -230,8 +230,8 @@ func TestAGateIsFairAndBounded(t *testing.T) {
 	})
 }
 
-// TestOneBrokenRepositoryClosesNoHost holds that a host stays open on which
-// others are served, and for one that only asks to be left alone.
+// TestOneBrokenRepositoryClosesNoHost checks that a host stays open while other
+// repositories on it are served, and when it only sends rate limits.
 func TestOneBrokenRepositoryClosesNoHost(t *testing.T) {
 	t.Parallel()
 	g := NewGates(clock.Real{})
@@ -247,7 +247,7 @@ func TestOneBrokenRepositoryClosesNoHost(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeHadIsAskedForLess holds the waits of Retries, and its bound.
+// TestWhatCannotBeHadIsAskedForLess checks the waits of Retries, and its limit.
 func TestWhatCannotBeHadIsAskedForLess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRetries(clock.Real{})

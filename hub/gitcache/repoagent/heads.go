@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// headBatch is how many heads are written at once, and headWait how long
-	// finished ones wait for others.
+	// headBatch is how many heads are written at once, and headWait how long finished
+	// heads wait for others.
 	headBatch = 200
 	headWait  = time.Second
 )
@@ -32,15 +32,14 @@ func (a *Agent) LoadHeads(ctx context.Context) error {
 	return nil
 }
 
-// Produced completes the row of a source whose content was found, by what
-// upstream showed in the last read.
+// Produced completes the head of a source whose content was found in the last read.
 func (a *Agent) Produced(h *record.Head) {
 	h.Error, h.ErrorCode, h.ErrorSince = "", "", time.Time{}
 	h.Epoch, h.FetchSeq, h.FetchedAt = a.Config.Epoch, a.fetchSeq, a.readAt
 }
 
-// Failed returns the row of a source that cannot be produced: it keeps its
-// content. Nil when the row says so already.
+// Failed returns the head of a source that cannot be produced: it keeps its content
+// and gets the error. It returns nil if the head has that error already.
 func (a *Agent) Failed(s record.Source, old record.Head, err error) *record.Head {
 	err = a.Told(err)
 	text := errcode.Message(err)
@@ -56,17 +55,17 @@ func (a *Agent) Failed(s record.Source, old record.Head, err error) *record.Head
 	return &head
 }
 
-// sameError compares what is wrong, which stands before the first semicolon,
-// and not the hints behind it: a new folder elsewhere is no news for a source
-// that looks for another.
+// sameError compares the errors up to the first semicolon and ignores the hints
+// behind it: a hint may list folders, and a new folder is irrelevant for a source that
+// looks for another one.
 func sameError(a, b string) bool {
 	a, _, _ = strings.Cut(a, ";")
 	b, _, _ = strings.Cut(b, ";")
 	return a == b
 }
 
-// Unavailable is why a source has nothing while upstream cannot be read. It is
-// never Unprocessable: the source itself may be good.
+// Unavailable returns the error of a source without content while upstream cannot be
+// read. Its code is never Unprocessable, because the source itself may be correct.
 func Unavailable(cause error) error {
 	if errcode.Is(cause, errcode.Unprocessable) {
 		return errcode.New(errcode.Unavailable, "%s", errcode.Message(cause))
@@ -74,7 +73,7 @@ func Unavailable(cause error) error {
 	return cause
 }
 
-// Refused gives a code to what the user's content is refused for.
+// Refused adds a code to an error about the user's content.
 func Refused(err error) error {
 	var path *digest.PathError
 	var limit *tarball.LimitError
@@ -98,13 +97,13 @@ type HeadWriter struct {
 	artifacts []record.Artifact
 }
 
-// HeadWriter returns one that calls write, which is Write or ends in it.
+// HeadWriter returns a writer that calls write for each batch; write must call Write.
 func (a *Agent) HeadWriter(write func(context.Context, []record.Head, []record.Artifact) error) *HeadWriter {
 	return &HeadWriter{agent: a, write: write}
 }
 
-// Add takes a head, with the artifact that is new for it, if any. On an error
-// none of the batch is written.
+// Add adds a head, with its artifact if that is new. After an error nothing of the
+// batch is written.
 func (w *HeadWriter) Add(ctx context.Context, h record.Head, artifact *record.Artifact) error {
 	now := w.agent.Config.Clock.Now()
 	if len(w.heads) == 0 {
@@ -120,7 +119,7 @@ func (w *HeadWriter) Add(ctx context.Context, h record.Head, artifact *record.Ar
 	return nil
 }
 
-// Flush writes what waits.
+// Flush writes the present batch.
 func (w *HeadWriter) Flush(ctx context.Context) error {
 	if len(w.heads) == 0 {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/axle-cd/axle/internal/tracing"
 )
 
-// pass reads upstream, evaluates sources and records how upstream is. An error
-// with code Conflict means that the lease is gone.
+// pass reads upstream, evaluates the sources and records the upstream's health. An
+// error with code Conflict means that the lease is lost.
 func (a *Agent) pass(life context.Context, urgent bool) (err error) {
 	ctx, span := tracing.Start(life, "look upstream")
 	span.Set("repository", a.Config.RepositoryID)
@@ -29,7 +29,7 @@ func (a *Agent) pass(life context.Context, urgent bool) (err error) {
 	}
 	leave, err := a.Config.Gates.Enter(ctx, Turn{Host: a.host, Urgent: urgent, Bulk: a.Config.Bulk()})
 	if errors.Is(err, ErrClosed) && a.health.State == record.Failed {
-		// Nothing new: a host that is away for long costs its repositories nothing.
+		// Nothing is new: a host that stays down causes no database writes.
 		a.plan(err)
 		return cmp.Or(a.remote.Evaluate(ctx, nil, err), err)
 	}
@@ -67,14 +67,13 @@ func (a *Agent) pass(life context.Context, urgent bool) (err error) {
 	return err
 }
 
-// read reads upstream when the store lets it. What comes late says nothing of
-// upstream.
+// read reads upstream when the store permits it. late is an error of the store, which
+// says nothing about upstream.
 func (a *Agent) read(ctx context.Context, sources []record.Source) (late, err error) {
 	if late = a.start(ctx); late != nil {
 		return late, nil
 	}
-	// Counted from its end, the gap holds where upstream measures it too: it saw
-	// this pass begin before.
+	// The gap counts from the end of the read, because upstream saw it begin earlier.
 	defer a.started()
 	if err := a.remote.Read(ctx, sources); err != nil {
 		return nil, err
@@ -84,12 +83,12 @@ func (a *Agent) read(ctx context.Context, sources []record.Source) (late, err er
 	return nil, nil
 }
 
-// start asks the store for the right to begin and waits as long as it says.
+// start asks the store for permission to begin, and waits as long as it says.
 func (a *Agent) start(ctx context.Context) error {
 	gap := a.Config.Gap
 	if !a.begun {
-		// An earlier life was killed, perhaps: upstream saw it begin a little later
-		// than it was recorded.
+		// An earlier owner may have been killed: upstream saw its pass begin a little
+		// later than the store recorded.
 		gap += gap * 2 / 5
 	}
 	for {
@@ -107,9 +106,9 @@ func (a *Agent) start(ctx context.Context) error {
 	}
 }
 
-// later tries a pass again soon that the store did not let begin.
+// later schedules a pass again soon after the store did not permit it.
 func (a *Agent) later(ctx context.Context, err error) error {
-	_ = a.remote.Evaluate(ctx, nil, err) // tells those who wait; nothing is written
+	_ = a.remote.Evaluate(ctx, nil, err) // answers waiting callers; writes nothing
 	if !lost(err) && !errors.Is(err, context.Canceled) && ctx.Err() == nil {
 		a.warn("pass cannot start", err)
 	}
@@ -117,7 +116,7 @@ func (a *Agent) later(ctx context.Context, err error) error {
 	return err
 }
 
-// recordHealth writes how upstream is, for people and for the repository's
+// recordHealth writes the upstream's health, for people and for the repository's
 // status.
 func (a *Agent) recordHealth(ctx context.Context, err error, next time.Time) error {
 	now := a.Config.Clock.Now()
@@ -139,10 +138,9 @@ func (a *Agent) recordHealth(ctx context.Context, err error, next time.Time) err
 	return nil
 }
 
-// sourcesChanged evaluates sources without asking upstream, when what was read
-// last tells of them; else it asks for a pass. While upstream fails they get
-// what there is, and why there is no more: it is not asked sooner because they
-// came.
+// sourcesChanged evaluates sources without asking upstream, if the last read covers
+// them; otherwise it requests a pass. While upstream fails, new sources get what is
+// already here, or the error: they do not make the hub ask upstream sooner.
 func (a *Agent) sourcesChanged(ctx context.Context) {
 	sources, err := a.Config.Store.Sources(ctx, a.Config.RepositoryID)
 	if err != nil {
@@ -162,5 +160,5 @@ func (a *Agent) sourcesChanged(ctx context.Context) {
 	}
 }
 
-// lost reports whether an error means that the lease is another's.
+// lost reports whether an error means that another replica has the lease.
 func lost(err error) bool { return errcode.Is(err, errcode.Conflict) }

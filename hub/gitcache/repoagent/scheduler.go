@@ -13,86 +13,88 @@ import (
 )
 
 const (
-	// Burst is how many kicks may start passes as fast as the gap allows.
+	// Burst is how many kicks may start passes at the rate of the gap.
 	Burst = 4
-	// gapsPerKick is the time in gaps after which one more may.
+	// gapsPerKick is the number of gaps after which one more kick may.
 	gapsPerKick = 3
 )
 
-// schedule is what a Scheduler needs; all of it.
+// schedule is the configuration of a Scheduler. All fields are required.
 type schedule struct {
 	Clock clock.Clock
-	// Gap is the least time between the starts of two passes.
+	// Gap is the minimum time between the starts of two passes.
 	Gap time.Duration
-	// Poll is the time between passes while all is well, and Spread the most
-	// that is added to it at random.
+	// Poll is the time between passes while upstream is healthy, and Spread the
+	// most that is added to it at random.
 	Poll, Spread time.Duration
 }
 
-// Scheduler decides when a repository's upstream is asked: at polls, and soon
-// after a kick, but never twice within the gap, and less and less while upstream
-// fails. It runs one pass after another. Its requests may be made from anywhere.
+// Scheduler decides when a repository's upstream is asked: at polls, and soon after
+// a kick, but never twice within the gap, and less often while upstream fails. It
+// runs one pass after another. Requests may come from any goroutine.
 //
 //	waiting --(poll due, kick with a token)--> pass --> waiting
 type Scheduler struct {
 	config  schedule
-	wake    chan struct{} // holds one; says that pending changed
+	wake    chan struct{} // holds one; signals that pending changed
 	failing atomic.Bool
 
 	mu      sync.Mutex
 	pending pending
 	ended   bool
 	last    error     // of the last pass
-	lookAt  time.Time // at sources again; zero is never
+	lookAt  time.Time // when to evaluate sources again; zero is never
 
-	// What follows belongs to the goroutine of Run.
+	// The following fields belong to the goroutine of Run.
 	bucket    *rate.Limiter
 	lastStart time.Time
 	nextPoll  time.Time
-	notBefore time.Time // upstream asks to be left alone until then
-	failures  int       // polls in a row that went wrong
-	read      bool      // upstream was read once
-	planned   bool      // the pass said how it went
-	urgent    bool      // the pass was kicked for
+	notBefore time.Time // upstream's rate limit applies until then
+	failures  int       // failed polls in a row
+	read      bool      // upstream was read at least once
+	planned   bool      // the pass called Plan
+	urgent    bool      // the pass was kicked
 }
 
-// pending is what callers asked for and Run has not begun.
+// pending is what callers requested and Run has not begun.
 type pending struct {
-	kick    bool // make a pass, at the price of a token
+	kick    bool // make a pass, and spend a token
 	again   bool // make a pass, for the agent's own reasons
 	sources bool // the set of sources changed
 	waiters []chan<- error
 }
 
-// steps are what an agent does when its time has come.
+// steps are the agent's functions that Run calls.
 type steps struct {
-	// Pass asks upstream; urgent says that somebody kicked for it. An error
-	// with code Conflict ends Run: the lease is another's.
+	// Pass asks upstream; urgent is set when it was kicked. An error with code
+	// Conflict ends Run: another replica has the lease.
 	Pass func(ctx context.Context, urgent bool) error
-	// SourcesChanged looks at sources without asking upstream.
+	// SourcesChanged evaluates sources without asking upstream.
 	SourcesChanged func(ctx context.Context)
-	// Reconfigured reports whether the repository's row is another than the
-	// one that was last used. It is tried soon, as after a kick.
+	// Reconfigured reports whether the repository's row differs from the one
+	// last used. A changed one is tried soon, as after a kick.
 	Reconfigured func(ctx context.Context) bool
 }
 
-// newScheduler returns one that polls at once.
+// newScheduler returns a scheduler that polls immediately.
 func newScheduler(c schedule) *Scheduler {
 	return &Scheduler{config: c, wake: make(chan struct{}, 1), nextPoll: c.Clock.Now(), last: errNoPass,
 		bucket: rate.NewLimiter(rate.Every(gapsPerKick*c.Gap), Burst)}
 }
 
-// Kick asks for a pass soon. It returns at once; several kicks are one.
+// Kick requests a pass soon. It returns at once; several kicks are merged into
+// one.
 func (s *Scheduler) Kick() { s.request(func(q *pending) { q.kick = true }) }
 
-// Again asks for a pass as soon as the gap allows, without a token. While
-// upstream fails it is the next poll.
+// Again requests a pass as soon as the gap allows, without a token. While
+// upstream fails it waits for the next poll.
 func (s *Scheduler) Again() { s.request(func(q *pending) { q.again = true }) }
 
-// SourcesChanged says that the set of sources in use may have changed.
+// SourcesChanged tells the scheduler that the set of sources in use may have
+// changed.
 func (s *Scheduler) SourcesChanged() { s.request(func(q *pending) { q.sources = true }) }
 
-// LookAt has the sources looked at, at that time or before.
+// LookAt requests an evaluation of the sources at that time or before.
 func (s *Scheduler) LookAt(t time.Time) {
 	s.mu.Lock()
 	if s.lookAt.IsZero() || t.Before(s.lookAt) {
@@ -117,8 +119,8 @@ var (
 	errNoPass  = errcode.New(errcode.Unavailable, "the repository was not read yet; try again in a moment")
 )
 
-// KickAndWait asks for a pass and returns the error of one that began after
-// the call.
+// KickAndWait requests a pass and returns the error of one that began after the
+// call.
 func (s *Scheduler) KickAndWait(ctx context.Context) error {
 	done := make(chan error, 1)
 	s.request(func(q *pending) {
@@ -132,21 +134,21 @@ func (s *Scheduler) KickAndWait(ctx context.Context) error {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return errcode.Hide(errcode.Unavailable, ctx.Err(), "the repository was not read in time; it will be, look again later")
+		return errcode.Hide(errcode.Unavailable, ctx.Err(), "the repository was not read in time; the fetch continues, try again later")
 	}
 }
 
-// Failing reports whether the last poll went wrong.
+// Failing reports whether the last poll failed.
 func (s *Scheduler) Failing() bool { return s.failing.Load() }
 
-// Last is the error of the last pass, or that there was none yet.
+// Last returns the error of the last pass, or an error that there was none yet.
 func (s *Scheduler) Last() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last
 }
 
-// run makes passes until ctx ends or a pass says that the lease is gone.
+// run makes passes until ctx ends or a pass reports that the lease is lost.
 func (s *Scheduler) run(ctx context.Context, does steps) error {
 	defer s.end()
 	for ctx.Err() == nil {
@@ -173,14 +175,14 @@ func (s *Scheduler) run(ctx context.Context, does steps) error {
 	return nil
 }
 
-// prepare does what needs no pass.
+// prepare does the work that needs no pass.
 func (s *Scheduler) prepare(ctx context.Context, does steps, work *pending) {
 	resting := s.notBefore.After(s.config.Clock.Now())
 	if (work.sources || resting && len(work.waiters) > 0) && does.Reconfigured(ctx) {
 		work.kick, s.notBefore, resting = true, time.Time{}, false
 	}
 	if resting {
-		// Upstream asked to be left alone; what they kicked for runs afterwards.
+		// Upstream's rate limit applies; what they kicked for runs afterwards.
 		for _, w := range work.waiters {
 			w <- s.Last()
 		}
@@ -211,12 +213,12 @@ func (s *Scheduler) pass(ctx context.Context, does steps, work pending) error {
 	return err
 }
 
-// started moves the last start to now: a pass that had to wait for its right
-// to begin says when upstream really saw it.
+// started moves the last start to now. A pass that had to wait before it could
+// begin calls it when it contacts upstream.
 func (s *Scheduler) started() { s.lastStart = s.config.Clock.Now() }
 
-// Due reports whether somebody waits for a pass that may begin now. A pass
-// asks it, to be short.
+// Due reports whether a caller waits for a pass that may begin now. A running
+// pass uses it to keep itself short.
 func (s *Scheduler) Due() bool {
 	s.mu.Lock()
 	work := s.pending
@@ -228,7 +230,7 @@ func (s *Scheduler) Due() bool {
 	return due
 }
 
-// take removes what is pending, so that requests during a pass are for the
+// take removes what is pending, so that requests during a pass count for the
 // next one.
 func (s *Scheduler) take() pending {
 	s.mu.Lock()
@@ -256,8 +258,8 @@ func (s *Scheduler) putBack(work pending) {
 	s.pending.waiters = append(work.waiters, s.pending.waiters...)
 }
 
-// peek says when the next pass may begin, and whether that is now, without
-// taking a token.
+// peek returns when the next pass may begin, and whether that is now, without
+// spending a token.
 func (s *Scheduler) peek(work pending) (time.Time, bool) {
 	now := s.config.Clock.Now()
 	earliest := s.lastStart.Add(s.config.Gap)
@@ -282,7 +284,7 @@ func (s *Scheduler) peek(work pending) (time.Time, bool) {
 	return at, !at.After(now)
 }
 
-// startAt is peek that takes the token when a kick begins the pass.
+// startAt is peek, but spends the token when a kick begins the pass.
 func (s *Scheduler) startAt(work pending) (time.Time, bool) {
 	at, ok := s.peek(work)
 	now := s.config.Clock.Now()
@@ -292,7 +294,7 @@ func (s *Scheduler) startAt(work pending) (time.Time, bool) {
 	return at, ok
 }
 
-// end tells everybody who waits that nobody runs any more.
+// end tells all waiters that Run has ended.
 func (s *Scheduler) end() {
 	s.mu.Lock()
 	waiters := s.pending.waiters

@@ -21,8 +21,8 @@ func only(pass func(context.Context, bool) error) steps {
 	return steps{Pass: pass, SourcesChanged: func(context.Context) {}, Reconfigured: func(context.Context) bool { return false }}
 }
 
-// TestPlan holds the times between polls, and that nothing but success makes
-// them shorter again.
+// TestPlan checks the times between polls, and that only success makes them
+// shorter again.
 func TestPlan(t *testing.T) {
 	now := clock.NewManual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	p := newScheduler(schedule{Clock: now, Gap: gap, Poll: 2 * time.Minute, Spread: time.Minute})
@@ -62,7 +62,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestALaterLifeGoesOnWaiting holds that a restart does not ask a failing
+// TestALaterLifeGoesOnWaiting checks that a restart does not contact a failing
 // upstream sooner.
 func TestALaterLifeGoesOnWaiting(t *testing.T) {
 	now := clock.NewManual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -86,9 +86,9 @@ func TestALaterLifeGoesOnWaiting(t *testing.T) {
 	}
 }
 
-// TestKicksArePaced holds the bucket: kicks run a gap apart while there are
-// tokens, four and one more every three gaps, then every three gaps, and none
-// is lost.
+// TestKicksArePaced checks the token bucket: kicks run a gap apart while there
+// are tokens, four and one more every three gaps, then every three gaps, and
+// none is lost.
 func TestKicksArePaced(t *testing.T) {
 	now := clock.NewManual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	p := newScheduler(schedule{Clock: now, Gap: gap, Poll: 2 * time.Minute, Spread: time.Minute})
@@ -130,7 +130,7 @@ func TestPollsNeedNoToken(t *testing.T) {
 	}
 }
 
-// TestWaitersHearOfALaterPass holds that a pass which had begun before the
+// TestWaitersHearOfALaterPass checks that a pass which had begun before the
 // call does not answer it.
 func TestWaitersHearOfALaterPass(t *testing.T) {
 	t.Parallel()

@@ -9,8 +9,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Table is the history of all services. Its methods may be called by many
-// goroutines.
+// Table holds the history of all services. Its methods are safe for concurrent
+// use.
 type Table struct {
 	db    query.DB
 	clock clock.Clock
@@ -20,7 +20,7 @@ type Table struct {
 func New(db query.DB, c clock.Clock) *Table { return &Table{db, c} }
 
 // columns are read with r for the revision, o for its content and d for its
-// spec. A commit's author is who made the revision.
+// spec. For a commit, its author is who made the revision.
 const columns = `SELECT r.service_id, r.number, o.repository_id, o.source_revision, o.digest, o.entry, o.size, o.message, o.author,
 	o.committed_at, r.spec_digest, r.cause, r.actor, r.created_at, COALESCE(d.spec, ''), COALESCE(d.secrets, ''), o.parts
 	FROM revisions r JOIN contents o ON o.id = r.content_id LEFT JOIN specs d ON d.owner_id = r.service_id AND d.version = r.spec_version `
@@ -41,9 +41,9 @@ func scan(row query.Scan) (r fleet.StoredRevision, err error) {
 	return r, query.FromList(parts, &r.Parts)
 }
 
-// InsertRevision is fleet.RevisionStore. It writes to the service's row first,
-// so that of two transactions that want the same number the later one is run
-// again.
+// InsertRevision implements fleet.RevisionStore. It writes to the service's row
+// first, so that of two transactions that want the same number the later one is
+// retried.
 func (t *Table) InsertRevision(ctx context.Context, r fleet.StoredRevision, keep int) error {
 	if _, err := t.db.Exec(ctx, "UPDATE services SET revision = revision WHERE id = $1", r.ServiceID); err != nil {
 		return err
@@ -65,8 +65,8 @@ func (t *Table) InsertRevision(ctx context.Context, r fleet.StoredRevision, keep
 	return t.trim(ctx, r.ServiceID, keep)
 }
 
-// PutSpec keeps what an owner is declared as, with the names of its documents,
-// and returns its version: the one that has it already, else a new one.
+// PutSpec stores an owner's declaration, with the names of its documents, and
+// returns its version: the version that already has it, otherwise a new one.
 func (t *Table) PutSpec(ctx context.Context, ownerID string, spec fleet.Spec, secrets string) (int64, error) {
 	text, err := query.JSON(spec)
 	if err != nil {
@@ -100,7 +100,7 @@ func (t *Table) PutSpec(ctx context.Context, ownerID string, spec fleet.Spec, se
 	})
 }
 
-// Revision is fleet.RevisionStore.
+// Revision implements fleet.RevisionStore.
 func (t *Table) Revision(ctx context.Context, serviceID string, number int64) (fleet.StoredRevision, error) {
 	r, found, err := query.One(ctx, t.db, scan, columns+"WHERE r.service_id = $1 AND r.number = $2", serviceID, number)
 	if err == nil && !found {
@@ -109,7 +109,7 @@ func (t *Table) Revision(ctx context.Context, serviceID string, number int64) (f
 	return r, err
 }
 
-// PresentRevisions is fleet.RevisionStore.
+// PresentRevisions implements fleet.RevisionStore.
 func (t *Table) PresentRevisions(ctx context.Context, serviceIDs []string) (map[string]fleet.StoredRevision, error) {
 	present := map[string]fleet.StoredRevision{}
 	err := query.Chunks(serviceIDs, func(args []any) error {
@@ -123,7 +123,7 @@ func (t *Table) PresentRevisions(ctx context.Context, serviceIDs []string) (map[
 	return present, err
 }
 
-// Revisions is fleet.RevisionStore.
+// Revisions implements fleet.RevisionStore.
 func (t *Table) Revisions(ctx context.Context, serviceID string) ([]fleet.Revision, error) {
 	stored, err := query.All(ctx, t.db, scan, columns+"WHERE r.service_id = $1 ORDER BY r.number DESC", serviceID)
 	if err != nil {
@@ -136,8 +136,8 @@ func (t *Table) Revisions(ctx context.Context, serviceID string) ([]fleet.Revisi
 	return revisions, nil
 }
 
-// trim removes all but the newest revisions, and the specs that nothing names
-// any more.
+// trim removes all but the newest revisions, and the specs that nothing refers
+// to any more.
 func (t *Table) trim(ctx context.Context, serviceID string, keep int) error {
 	_, err := t.db.Exec(ctx, `DELETE FROM revisions WHERE service_id = $1 AND number <=
 		(SELECT max(number) FROM revisions WHERE service_id = $1) - $2`, serviceID, keep)
@@ -150,7 +150,7 @@ func (t *Table) trim(ctx context.Context, serviceID string, keep int) error {
 	return err
 }
 
-// Forget removes all of a service that is gone.
+// Forget removes the history of a deleted service.
 func (t *Table) Forget(ctx context.Context, serviceID string) error {
 	if _, err := t.db.Exec(ctx, "DELETE FROM revisions WHERE service_id = $1", serviceID); err != nil {
 		return err
