@@ -229,10 +229,9 @@ func (p *passing) apply(ctx context.Context) *outcome {
 		objects: p.job.objects.Keep(p.objects, result.Again > 0 || result.Sync == "Failed")}
 }
 
-// confirm answers a sync that a person asks for when nothing else is new: the
-// files and settings render to what they did, so that it is enough to look at
-// what the watches tell of the objects. Whatever it cannot tell, a whole pass
-// finds out.
+// confirm handles a person's sync request when nothing else is new. Files and
+// settings would render to the same objects, so that checking their watched state is
+// enough. If that is not conclusive, a complete pass follows.
 func (l *Loop) confirm(j *job, now change.Inputs) (outcome, bool) {
 	same := *j.done
 	same.SpecDigest = now.SpecDigest

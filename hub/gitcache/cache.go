@@ -200,7 +200,7 @@ func (c *Cache) agentConfig(r Repository, epoch int64, opened func()) repoagent.
 		Clock: c.config.Clock, Log: c.config.Log, OnPass: c.passed(r.ID)}
 }
 
-// passed is told of each pass of an agent.
+// passed returns a function that an agent calls after each pass.
 func (c *Cache) passed(repositoryID string) func(fetched bool, err error, took time.Duration) {
 	return func(fetched bool, err error, took time.Duration) {
 		c.metrics.pass(fetched, err, took)

@@ -26,7 +26,7 @@ type Agent struct {
 	lost   map[string]*question // recipes whose file is gone, by digest
 	latest map[string]bool      // revisions of heads
 
-	// What follows belongs to the goroutine of Run.
+	// The following fields belong to the goroutine of Run.
 	protocol  protocol
 	taken     questions        // that are to be answered
 	took      bool             // the read of this pass took them

@@ -45,10 +45,10 @@ type Config struct {
 
 // The durations and sizes of following a repository.
 const (
-	// passTimeout bounds one pass with all its downloads.
+	// passTimeout limits one pass with all its downloads.
 	passTimeout = 30 * time.Minute
-	// sweepEvery is how often kept files are looked through, and keepAtLeast
-	// how long a new one stays whatever the pins say.
+	// sweepEvery is how often kept files are checked for removal, and
+	// keepAtLeast how long a new one is kept whatever the pins say.
 	sweepEvery  = time.Hour
 	keepAtLeast = time.Hour
 )

@@ -30,9 +30,9 @@ func (a remote) Evaluate(ctx context.Context, sources []record.Source, cause err
 	return err
 }
 
-// evaluate works out what each source points at and writes the heads that
-// changed. With a cause upstream could not be read: then only sources without
-// content are told, the others keep what they have.
+// evaluate determines what each source points at and writes the heads that
+// changed. A cause means that upstream could not be read: then only sources
+// without content get the error, the others keep their content.
 func (a *Agent) evaluate(ctx context.Context, sources []record.Source, cause error) error {
 	if err := a.LoadHeads(ctx); err != nil {
 		return err
@@ -97,8 +97,8 @@ func (a *Agent) head(ctx context.Context, s record.Source, old record.Head, caus
 	return &head, artifact
 }
 
-// produce fills the head for what the source points at and makes sure that the
-// tarball is there. It returns nil when the content is the head's already.
+// produce fills in the head for what the source points at and ensures that the
+// tarball is stored. It returns nil when the head already has the content.
 func (a *Agent) produce(ctx context.Context, s record.Source, head *record.Head, made map[string]built) (*record.Artifact, error) {
 	t, err := a.protocol.resolve(s)
 	if err != nil {

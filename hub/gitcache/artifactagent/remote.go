@@ -15,9 +15,8 @@ import (
 
 // protocol is an upstream of one kind, as the agent needs it.
 type protocol interface {
-	// refresh asks what there is now for these sources. An error says that
-	// upstream cannot be read; what is wrong with one source alone is told by
-	// resolve.
+	// refresh reads the current state for these sources. An error means that
+	// upstream cannot be read; resolve returns the errors of single sources.
 	refresh(ctx context.Context, sources []record.Source) error
 	// knows reports whether resolve works for these sources without another
 	// refresh.
@@ -53,7 +52,7 @@ type target struct {
 
 // open makes the client of a repository.
 func (c *Config) open(r record.Repository, creds record.Credentials) (protocol, error) {
-	// A row may be older than a rule.
+	// The row may be older than a rule.
 	if err := CheckOptions(r); err != nil {
 		return nil, err
 	}

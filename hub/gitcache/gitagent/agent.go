@@ -31,7 +31,7 @@ type Agent struct {
 	gatherer gatherer
 	resolved resolved
 
-	// What follows belongs to the goroutine of Run.
+	// The following fields belong to the goroutine of Run.
 	server     *upstream.Server
 	listed     []string // prefixes of the last good listing; nil is all
 	lastAll    time.Time
@@ -113,5 +113,5 @@ func (a remote) Close() {
 	}
 }
 
-// stopped reports whether an error only says that the work was interrupted.
+// stopped reports whether an error only means that the work was interrupted.
 func stopped(err error) bool { return errors.Is(err, context.Canceled) }

@@ -27,8 +27,8 @@ type Config struct {
 	Git   *upstream.Git
 	Sink  Sink
 	Dir   string // of the mirror
-	// Parts gives content of other upstreams; without it sources that need
-	// such are refused.
+	// Parts returns content of other upstreams; without it, sources that need
+	// such content are refused.
 	Parts  Parts
 	Limits tarball.Limits
 	Level  tarball.Level
@@ -36,14 +36,14 @@ type Config struct {
 	MaxPackBytes int64
 	// Budget limits the disk space of mirrors; nil means no limit.
 	Budget *Budget
-	// Seed makes the mirror in Dir, where none lies, from another replica's
-	// copy, if one has it; nil never can.
+	// Seed creates a missing mirror in Dir from another replica's copy and
+	// reports whether one had it; nil never can.
 	Seed func(ctx context.Context) bool
 }
 
 // The durations of polling.
 const (
-	// fullEvery is when all refs are listed and fetched, not only those in use.
+	// fullEvery is how often all refs are listed and fetched, not only those in use.
 	fullEvery = 24 * time.Hour
 	// repackEvery is how often a mirror is repacked completely.
 	repackEvery = 7 * 24 * time.Hour

@@ -66,9 +66,9 @@ func (a remote) Evaluate(ctx context.Context, sources []record.Source, cause err
 	return err
 }
 
-// evaluate works out what each source points at and writes the heads that
-// changed. A source that no difference since its last look touches is passed
-// by, so a commit costs what it changes.
+// evaluate determines what each source points at and writes the heads that
+// changed. It skips a source that no difference since its last evaluation
+// touches, so a commit costs what it changes.
 func (a *Agent) evaluate(ctx context.Context, sources []record.Source) error {
 	if err := a.LoadHeads(ctx); err != nil {
 		return err

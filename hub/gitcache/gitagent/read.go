@@ -66,7 +66,7 @@ func (a *Agent) list(ctx context.Context, prefixes []string, see func(upstream.R
 	return l, a.Said(err)
 }
 
-// readAnew lists everything for a mirror that was made a moment ago.
+// readAnew lists everything for a mirror that was just created.
 func (a *Agent) readAnew(ctx context.Context, sources []record.Source, m *upstream.Mirror, table *upstream.Table) error {
 	prefixes := everything(sources, table)
 	diff := table.Compare()
@@ -81,7 +81,7 @@ func (a *Agent) readAnew(ctx context.Context, sources []record.Source, m *upstre
 	return a.settle(ctx, sources, listed{listing, m, table, diff, true})
 }
 
-// settle fetches what a listing brought and makes it what sources see.
+// settle fetches what a listing needs and makes it visible to sources.
 func (a *Agent) settle(ctx context.Context, sources []record.Source, l listed) error {
 	if err := a.update(ctx, sources, l); err != nil {
 		return err
@@ -136,8 +136,8 @@ func everything(sources []record.Source, t *upstream.Table) []string {
 }
 
 // update fetches what the listing has and the mirror lacks, and sets its refs.
-// There is at most one fetch in a pass, so that the starts of two are as far
-// apart as the starts of passes.
+// There is at most one fetch in a pass, so that the starts of two fetches are
+// as far apart as the starts of passes.
 func (a *Agent) update(ctx context.Context, sources []record.Source, l listed) error {
 	m := l.mirror
 	wants, err := a.wants(ctx, l)
@@ -155,7 +155,7 @@ func (a *Agent) update(ctx context.Context, sources []record.Source, l listed) e
 		}
 	case len(ids) > 0:
 		if err := a.fetch(ctx, m, ids[:1]); err != nil && ctx.Err() == nil {
-			a.idTried[ids[0]] = a.Config.Clock.Now() // the source says so
+			a.idTried[ids[0]] = a.Config.Clock.Now() // the source reports the error
 		}
 		ids = ids[1:]
 	}
@@ -188,7 +188,7 @@ func (a *Agent) show(m *upstream.Mirror, t *upstream.Table) {
 	a.table = t
 }
 
-// wants returns the ids of a listing that the mirror lacks, each once.
+// wants returns the ids of a listing that the mirror lacks, without duplicates.
 func (a *Agent) wants(ctx context.Context, l listed) ([]string, error) {
 	ids := make([]string, 0, l.diff.Changed.Len())
 	for _, id := range l.diff.Changed.All() {
@@ -220,8 +220,8 @@ func (a *Agent) fetch(ctx context.Context, m *upstream.Mirror, ids []string) err
 	if err != nil {
 		return err
 	}
-	// The store learns of this start too: a slow listing must not bring two
-	// fetches of two owners, or two passes, closer together.
+	// Record this start too: a slow listing must not bring two fetches, of two
+	// owners or two passes, closer together.
 	if err := a.Config.Store.StartFetch(ctx, a.Config.RepositoryID, a.Config.Epoch, 0); err != nil {
 		return err
 	}

@@ -21,7 +21,8 @@ func (a remote) Tidy(ctx context.Context, well bool) {
 	}
 	now := a.Config.Clock.Now()
 	if a.lastRepack.IsZero() {
-		// Not all mirrors on the day after an upgrade.
+		// Spread the repacks, so that not all mirrors are repacked on the day
+		// after an upgrade.
 		a.lastRepack = now.Add(-jitter.Spread(a.Config.RepositoryID, repackEvery))
 	}
 	err := a.repack.Tidy(ctx, m)

@@ -7,8 +7,8 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache/record"
 )
 
-// write keeps the commits and writes the rows: a commit that a row names can
-// no longer be lost to a force-push.
+// write keeps the commits and then writes the rows, so that a force-push cannot
+// remove a commit that a row names.
 func (a *Agent) write(ctx context.Context, heads []record.Head, artifacts []record.Artifact) error {
 	var commits []string
 	for _, x := range artifacts {
