@@ -10,6 +10,7 @@ import (
 	"time"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/plain"
 	"github.com/axle-cd/axle/internal/unified"
 )
@@ -128,8 +129,8 @@ func (f Fleet) Write(w io.Writer, coloured bool) {
 			v.Write(w, coloured)
 		}
 	}
-	fmt.Fprintf(w, "# %d services of %s at %s: %d differ, %d unchanged, %d could not be compared\n",
-		f.Summary.Services, plain.Line(f.Repository, 0), plain.Line(f.Ref, 0), f.Summary.Differ, f.Summary.Same, f.Summary.Failed)
+	fmt.Fprintf(w, "# %s of %s at %s: %d differ, %d unchanged, %d could not be compared\n",
+		output.Count(f.Summary.Services, "service"), plain.Line(f.Repository, 0), plain.Line(f.Ref, 0), f.Summary.Differ, f.Summary.Same, f.Summary.Failed)
 	for _, action := range []string{"create", "update", "recreate", "delete", "run", "refuse", "hold", "leave"} {
 		if n := f.Summary.Objects[action]; n > 0 {
 			fmt.Fprintf(w, "#   %s: %d\n", action, n)
