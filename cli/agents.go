@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -55,24 +56,24 @@ func (a *app) upgradeView(u *hubv1.AgentUpgrade) upgradeView {
 // showUpgrade prints an upgrade and, below it, its clusters.
 func (a *app) showUpgrade(u *hubv1.AgentUpgrade) error {
 	v := a.upgradeView(u)
-	if a.output == "json" || a.output == "yaml" {
+	if output.Data(a.output) {
 		return a.encode(v)
 	}
 	if v.Phase == "" {
 		_, err := fmt.Fprintf(a.Err, "no agent upgrade has run yet; the hub is at version %s\n", v.HubVersion)
 		return err
 	}
-	if a.output != "name" {
+	if output.Human(a.output) && !a.quiet {
 		err := printOne(a, v, func(v upgradeView) string { return v.Version },
-			column[upgradeView]{"Version", func(v upgradeView) string { return v.Version }},
-			column[upgradeView]{"Before", func(v upgradeView) string { return v.Previous }},
-			column[upgradeView]{"Phase", func(v upgradeView) string { return v.Phase }},
-			column[upgradeView]{"Wave", func(v upgradeView) string {
+			col("Version", func(v upgradeView) string { return v.Version }),
+			col("Before", func(v upgradeView) string { return v.Previous }),
+			col("Phase", func(v upgradeView) string { return v.Phase }),
+			col("Wave", func(v upgradeView) string {
 				return fmt.Sprintf("%d of %d (%s)", v.Wave, len(v.Waves), strings.Join(v.Waves, ", "))
-			}},
-			column[upgradeView]{"Message", func(v upgradeView) string { return v.Message }},
-			column[upgradeView]{"By", func(v upgradeView) string { return v.By }},
-			column[upgradeView]{"Changed", func(v upgradeView) string { return ago(v.UpdatedAge) }},
+			}),
+			col("Message", func(v upgradeView) string { return v.Message }),
+			col("By", func(v upgradeView) string { return v.By }),
+			col("Changed", func(v upgradeView) string { return ago(v.UpdatedAge) }),
 		)
 		if err != nil || len(v.Targets) == 0 {
 			return err
@@ -80,12 +81,12 @@ func (a *app) showUpgrade(u *hubv1.AgentUpgrade) error {
 		fmt.Fprintln(a.Out)
 	}
 	return printList(a, v.Targets, func(t upgradeTargetView) string { return t.Cluster },
-		column[upgradeTargetView]{"CLUSTER", func(t upgradeTargetView) string { return t.Cluster }},
-		column[upgradeTargetView]{"WAVE", func(t upgradeTargetView) string { return fmt.Sprint(t.Wave) }},
-		column[upgradeTargetView]{"STATE", func(t upgradeTargetView) string { return t.State }},
-		column[upgradeTargetView]{"AGENT", func(t upgradeTargetView) string { return t.AgentVersion }},
-		column[upgradeTargetView]{"GOOD SINCE", func(t upgradeTargetView) string { return ago(t.GoodAge) }},
-		column[upgradeTargetView]{"MESSAGE", func(t upgradeTargetView) string { return oneLine(t.Message) }},
+		col("CLUSTER", func(t upgradeTargetView) string { return t.Cluster }),
+		col("WAVE", func(t upgradeTargetView) string { return fmt.Sprint(t.Wave) }),
+		col("STATE", func(t upgradeTargetView) string { return t.State }),
+		col("AGENT", func(t upgradeTargetView) string { return t.AgentVersion }),
+		col("GOOD SINCE", func(t upgradeTargetView) string { return ago(t.GoodAge) }),
+		col("MESSAGE", func(t upgradeTargetView) string { return output.OneLine(t.Message) }),
 	)
 }
 
@@ -93,17 +94,13 @@ func (a *app) agents() *cobra.Command {
 	word := func(use, short string, call func(ctx context.Context, client *sdk.Client) (*connect.Response[hubv1.AgentUpgrade], error)) *cobra.Command {
 		return &cobra.Command{
 			Use: use, Short: short, Args: noArgs,
-			RunE: func(c *cobra.Command, _ []string) error {
-				client, err := a.client()
-				if err != nil {
-					return err
-				}
+			RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 				answer, err := call(c.Context(), client)
 				if err != nil {
 					return err
 				}
 				return a.showUpgrade(answer.Msg)
-			},
+			}),
 		}
 	}
 	return noun("agents", "Show and upgrade the agents", []string{"agent"},
@@ -141,18 +138,14 @@ runs with --agent-upgrades=manual.`,
   axle agents upgrade --to 1.4.2 --waves 1,5%,25%,100% --soak 30m
   axle agents status`,
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			request.SoakMicros = soak.Microseconds()
 			answer, err := client.Agents.StartUpgrade(c.Context(), connect.NewRequest(request))
 			if err != nil {
 				return err
 			}
 			return a.showUpgrade(answer.Msg)
-		},
+		}),
 	}
 	f := c.Flags()
 	f.StringVar(&request.Version, "to", "", "version of the agent (default: the hub's own)")

@@ -16,6 +16,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/auditfile"
+	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/hashchain"
 	"github.com/axle-cd/axle/sdk"
@@ -70,14 +71,12 @@ func (a *app) auditList() *cobra.Command {
   axle audit list --object service/edge-1/web -o json
   axle audit list --cluster edge-1 --action kubernetes --result forbidden
   axle audit list --object pods/exec --since 24h`,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
+			from, err := a.moment(since)
 			if err != nil {
 				return err
 			}
-			if request.Since, err = a.moment(since); err != nil {
-				return err
-			}
+			request.Since = from
 			all, err := client.Audit.List(c.Context(), connect.NewRequest(request))
 			if err != nil {
 				return err
@@ -92,18 +91,18 @@ func (a *app) auditList() *cobra.Command {
 			}
 			nameClusters(c.Context(), client, views)
 			return printList(a, views, func(v auditView) string { return strconv.FormatInt(v.Seq, 10) },
-				column[auditView]{"SEQ", func(v auditView) string { return strconv.FormatInt(v.Seq, 10) }},
-				column[auditView]{"TIME", func(v auditView) string { return v.Time }},
-				column[auditView]{"ACTOR", func(v auditView) string { return v.fields.Actor }},
-				column[auditView]{"ACTION", func(v auditView) string {
+				col("SEQ", func(v auditView) string { return strconv.FormatInt(v.Seq, 10) }),
+				col("TIME", func(v auditView) string { return v.Time }),
+				col("ACTOR", func(v auditView) string { return v.fields.Actor }),
+				col("ACTION", func(v auditView) string {
 					return strings.TrimSpace(shortCall(v.fields.Action) + " " + v.verb())
-				}},
-				column[auditView]{"CLUSTER", func(v auditView) string { return v.Cluster }},
-				column[auditView]{"OBJECT", func(v auditView) string { return v.object() }},
-				column[auditView]{"RESULT", func(v auditView) string { return v.fields.Result }},
-				column[auditView]{"SOURCE", func(v auditView) string { return v.fields.Source }},
+				}),
+				col("CLUSTER", func(v auditView) string { return v.Cluster }),
+				col("OBJECT", func(v auditView) string { return v.object() }),
+				col("RESULT", func(v auditView) string { return v.fields.Result }),
+				col("SOURCE", func(v auditView) string { return v.fields.Source }),
 			)
-		},
+		}),
 	}
 	flags := c.Flags()
 	flags.StringVar(&since, "since", "", "only records since a duration ago such as 24h, or a time such as 2026-01-31T15:04:05Z")
@@ -222,11 +221,7 @@ to the hub's database cannot write: axle audit verify --checkpoint then detects 
 log that was truncated, rewritten, or replaced by an older copy.`,
 		Example: `  axle audit checkpoint >>/safe/axle-checkpoints.jsonl
   axle audit checkpoint --file /safe/axle-checkpoints.jsonl`,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			made, err := client.Audit.Checkpoint(c.Context(), connect.NewRequest(&hubv1.MakeAuditCheckpointRequest{}))
 			if err != nil {
 				return err
@@ -236,7 +231,7 @@ log that was truncated, rewritten, or replaced by an older copy.`,
 			}
 			fmt.Fprintf(a.Err, "the audit log ends at record %d; signed with key %s\n", made.Msg.GetCheckpoint().GetSeq(), made.Msg.GetCheckpoint().GetKeyId())
 			return nil
-		},
+		}),
 	}
 	c.Flags().StringVarP(&file, "file", "f", "", "append to this file")
 	return c
@@ -255,7 +250,7 @@ type verifiedView struct {
 }
 
 func (a *app) printVerified(v verifiedView, sentence string) error {
-	if a.output == "json" || a.output == "yaml" {
+	if output.Data(a.output) {
 		return a.encode(v)
 	}
 	_, err := fmt.Fprintln(a.Out, sentence)
@@ -272,7 +267,7 @@ func (a *app) verifyHub(ctx context.Context, kept []hashchain.Checkpoint) error 
 		return err
 	}
 	return a.printVerified(verifiedView{Holds: true, Records: v.Records, From: v.From, To: v.To, Hash: v.Hash, Checkpoints: len(kept)},
-		fmt.Sprintf("the audit log is valid: %d records after %d, up to %d, hash %s%s", v.Records, v.From, v.To, v.Hash, through(kept)))
+		fmt.Sprintf("the audit log is valid: %s after %d, up to %d, hash %s%s", output.Count(v.Records, "record"), v.From, v.To, v.Hash, through(kept)))
 }
 
 // through says how many stored checkpoints the chain contains.
@@ -280,7 +275,7 @@ func through(kept []hashchain.Checkpoint) string {
 	if len(kept) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; it contains the %d stored checkpoints", len(kept))
+	return fmt.Sprintf("; it contains the %s", output.Count(len(kept), "stored checkpoint"))
 }
 
 func (a *app) verifyFile(ctx context.Context, file string, given map[string]string, kept []hashchain.Checkpoint) error {
@@ -310,21 +305,17 @@ func (a *app) auditExport() *cobra.Command {
 		Use: "export", Short: "Write the whole audit log as JSON lines to standard output", Args: noArgs,
 		Example: `  axle audit export >audit.jsonl
   axle audit export --after 12000 >>audit.jsonl`,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			to := a.Out
-			if !isTerminal(to) {
-				to = raw(to) // every byte counts for verify
+			if !output.IsTerminal(to) {
+				to = output.Raw(to) // every byte counts for verify
 			}
 			out := bufio.NewWriter(to)
 			if err := auditfile.Write(c.Context(), client, out, after); err != nil {
 				return errors.Join(err, out.Flush())
 			}
 			return out.Flush()
-		},
+		}),
 	}
 	c.Flags().Int64Var(&after, "after", 0, "only records above this seq")
 	return c

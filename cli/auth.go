@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/sdk"
 )
 
 type bindingView struct {
@@ -40,12 +42,12 @@ func (a *app) printBindings(all []*hubv1.Binding) error {
 		views = append(views, bindingViewOf(b))
 	}
 	return printList(a, views, func(v bindingView) string { return v.ID },
-		column[bindingView]{"SUBJECT", func(v bindingView) string { return v.Subject }},
-		column[bindingView]{"KIND", func(v bindingView) string { return v.SubjectKind }},
-		column[bindingView]{"ACTION", func(v bindingView) string { return v.Action }},
-		column[bindingView]{"WHERE", func(v bindingView) string { return v.where() }},
-		column[bindingView]{"BY", func(v bindingView) string { return v.CreatedBy }},
-		column[bindingView]{"ID", func(v bindingView) string { return v.ID }},
+		col("SUBJECT", func(v bindingView) string { return v.Subject }),
+		col("KIND", func(v bindingView) string { return v.SubjectKind }),
+		col("ACTION", func(v bindingView) string { return v.Action }),
+		col("WHERE", func(v bindingView) string { return v.where() }),
+		col("BY", func(v bindingView) string { return v.CreatedBy }),
+		col("ID", func(v bindingView) string { return v.ID }),
 	)
 }
 
@@ -119,17 +121,13 @@ clusters and services. A binding on a cluster covers its services.`
 func (a *app) auth() *cobra.Command {
 	list := &cobra.Command{
 		Use: "bindings", Short: "List role bindings: your own and your groups', or all as an administrator", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			all, err := client.Bindings.List(c.Context(), connect.NewRequest(&hubv1.ListBindingsRequest{}))
 			if err != nil {
 				return err
 			}
 			return a.printBindings(all.Msg.GetBindings())
-		},
+		}),
 	}
 	return noun("auth", "Check and manage access", nil, a.canI(), a.bind(), a.unbind(), list)
 }
@@ -167,7 +165,7 @@ is 1 if you may not. An administrator can check another user with --as.`,
 				view.Binding = &v
 			}
 			switch {
-			case a.output == "json" || a.output == "yaml":
+			case output.Data(a.output):
 				if err := a.encode(view); err != nil {
 					return err
 				}
@@ -211,7 +209,7 @@ func (a *app) bind() *cobra.Command {
 			}
 			if len(made.Msg.GetBindings()) == 0 {
 				fmt.Fprintf(a.Err, "%s already has this access\n", name)
-				if a.output == "table" {
+				if output.Human(a.output) {
 					return nil
 				}
 			}

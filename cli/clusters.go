@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/sdk"
 )
 
 func (a *app) clusters() *cobra.Command {
@@ -88,36 +91,51 @@ func joinMap(m map[string]string) string {
 	return strings.Join(parts, ",")
 }
 
-func (a *app) printClusters(views []clusterView) error {
-	return printList(a, views, func(v clusterView) string { return v.Name },
-		column[clusterView]{"NAME", func(v clusterView) string { return v.Name }},
-		column[clusterView]{"STATE", clusterView.state},
-		column[clusterView]{"POLLED", func(v clusterView) string { return v.PolledAge }},
-		column[clusterView]{"TUNNEL", func(v clusterView) string { return v.Tunnel }},
-		column[clusterView]{"SERVICES", func(v clusterView) string { return fmt.Sprintf("%d/%d", v.ServicesHealthy, v.Services) }},
-		column[clusterView]{"KUBERNETES", func(v clusterView) string { return v.KubernetesVersion }},
-		column[clusterView]{"AGENT", func(v clusterView) string { return v.AgentVersion }},
-		column[clusterView]{"TAGS", func(v clusterView) string { return joinMap(v.Tags) }},
-	)
+func clusterName(v clusterView) string { return v.Name }
+
+func clusterColumns() []column[clusterView] {
+	return []column[clusterView]{
+		col("NAME", clusterName),
+		col("STATE", clusterView.state),
+		ages("POLLED", func(v clusterView) string { return v.PolledAge }),
+		col("TUNNEL", func(v clusterView) string { return v.Tunnel }),
+		col("SERVICES", func(v clusterView) string { return fmt.Sprintf("%d/%d", v.ServicesHealthy, v.Services) }),
+		col("KUBERNETES", func(v clusterView) string { return v.KubernetesVersion }),
+		col("AGENT", func(v clusterView) string { return v.AgentVersion }),
+		wide("PROJECT", func(v clusterView) string { return v.Project }),
+		wide("HANDLE", func(v clusterView) string { return v.Handle }),
+		wide("DISTRO", func(v clusterView) string { return v.Distro }),
+		wide("NODES", func(v clusterView) string { return strconv.Itoa(int(v.Nodes)) }),
+		wide("MESSAGE", func(v clusterView) string { return v.Message }),
+		col("TAGS", func(v clusterView) string { return joinMap(v.Tags) }),
+	}
+}
+
+func (a *app) clusterViews(all []*hubv1.Cluster) []clusterView {
+	views := []clusterView{}
+	for _, c := range all {
+		views = append(views, a.clusterView(c))
+	}
+	return views
 }
 
 func (a *app) printCluster(c *hubv1.Cluster) error {
-	return printOne(a, a.clusterView(c), func(v clusterView) string { return v.Name },
-		column[clusterView]{"Name", func(v clusterView) string { return v.Name }},
-		column[clusterView]{"Handle", func(v clusterView) string { return v.Handle }},
-		column[clusterView]{"Project", func(v clusterView) string { return v.Project }},
-		column[clusterView]{"State", clusterView.state},
-		column[clusterView]{"Last poll", func(v clusterView) string { return ago(v.PolledAge) }},
-		column[clusterView]{"Message", func(v clusterView) string { return v.Message }},
-		column[clusterView]{"Tags", func(v clusterView) string { return joinMap(v.Tags) }},
-		column[clusterView]{"Kubernetes", func(v clusterView) string { return strings.TrimSpace(v.KubernetesVersion + " " + v.Distro) }},
-		column[clusterView]{"Nodes", func(v clusterView) string { return strconv.Itoa(int(v.Nodes)) }},
-		column[clusterView]{"Agent", func(v clusterView) string { return v.AgentVersion }},
-		column[clusterView]{"Tunnel", clusterView.tunnel},
-		column[clusterView]{"Services", func(v clusterView) string {
+	return printOne(a, a.clusterView(c), clusterName,
+		col("Name", func(v clusterView) string { return v.Name }),
+		col("Handle", func(v clusterView) string { return v.Handle }),
+		col("Project", func(v clusterView) string { return v.Project }),
+		col("State", clusterView.state),
+		col("Last poll", func(v clusterView) string { return ago(v.PolledAge) }),
+		col("Message", func(v clusterView) string { return v.Message }),
+		col("Tags", func(v clusterView) string { return joinMap(v.Tags) }),
+		col("Kubernetes", func(v clusterView) string { return strings.TrimSpace(v.KubernetesVersion + " " + v.Distro) }),
+		col("Nodes", func(v clusterView) string { return strconv.Itoa(int(v.Nodes)) }),
+		col("Agent", func(v clusterView) string { return v.AgentVersion }),
+		col("Tunnel", clusterView.tunnel),
+		col("Services", func(v clusterView) string {
 			return fmt.Sprintf("%d, %d healthy, %d failed", v.Services, v.ServicesHealthy, v.ServicesFailed)
-		}},
-		column[clusterView]{"Created", func(v clusterView) string { return ago(v.CreatedAge) }},
+		}),
+		col("Created", func(v clusterView) string { return ago(v.CreatedAge) }),
 	)
 }
 
@@ -131,44 +149,35 @@ func ago(age string) string {
 func (a *app) clustersList() *cobra.Command {
 	var project string
 	var tags map[string]string
+	var watch bool
 	c := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List clusters with the age of their last poll", Args: noArgs,
-		Example: "  axle clusters list --tag tier=edge -o json",
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
+		Example: "  axle clusters list --tag tier=edge -o json\n  axle clusters list --watch",
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
+			read := func(ctx context.Context) ([]clusterView, error) {
+				list, err := client.Clusters.List(ctx, connect.NewRequest(&hubv1.ListClustersRequest{Project: project, Tags: tags}))
+				if err != nil {
+					return nil, err
+				}
+				return a.clusterViews(list.Msg.GetClusters()), nil
 			}
-			list, err := client.Clusters.List(c.Context(), connect.NewRequest(&hubv1.ListClustersRequest{Project: project, Tags: tags}))
-			if err != nil {
-				return err
-			}
-			views := []clusterView{}
-			for _, cluster := range list.Msg.GetClusters() {
-				views = append(views, a.clusterView(cluster))
-			}
-			return a.printClusters(views)
-		},
+			return follow(c.Context(), a, watch, output.Watched[clusterView]{Read: read, Name: clusterName, Columns: clusterColumns()})
+		}),
 	}
 	c.Flags().StringVar(&project, "project", "", "only clusters of this project")
 	c.Flags().StringToStringVar(&tags, "tag", nil, "only clusters with all of these tags, KEY=VALUE")
+	watchFlag(c, &watch)
 	return c
 }
 
 func (a *app) clustersGet() *cobra.Command {
 	return &cobra.Command{
-		Use: "get NAME", Short: "Show one cluster", Args: exactly(1), ValidArgsFunction: a.completeClusters,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			cluster, err := client.Clusters.Get(c.Context(), connect.NewRequest(&hubv1.GetClusterRequest{Name: args[0]}))
-			if err != nil {
-				return err
-			}
-			return a.printCluster(cluster.Msg)
-		},
+		Use: "get NAME…", Short: "Show clusters", Args: atLeast(1),
+		RunE: shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.Cluster], error) {
+			return client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: name}))
+		}, a.printCluster, func(all []*hubv1.Cluster) error {
+			return printList(a, a.clusterViews(all), clusterName, clusterColumns()...)
+		}),
 	}
 }
 
@@ -180,17 +189,13 @@ func (a *app) clustersCreate() *cobra.Command {
 agent uses the token once, within an hour. axle clusters connect does the same and
 also installs the agent.`,
 		Args: exactly(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			request.Name = args[0]
 			made, err := client.Clusters.Create(c.Context(), connect.NewRequest(request))
 			if err != nil {
 				return err
 			}
-			if a.output != "table" {
+			if !output.Human(a.output) {
 				return printOne(a, map[string]string{"name": made.Msg.GetCluster().GetName(), "bootstrapToken": made.Msg.GetBootstrapToken(), "expiresAt": stamp(made.Msg.GetBootstrapExpiresAt()), "hubUrl": made.Msg.GetHubUrl()},
 					func(m map[string]string) string { return m["bootstrapToken"] })
 			}
@@ -201,7 +206,7 @@ also installs the agent.`,
 			fmt.Fprintf(a.Err, "cluster %s %s; its agent can register until %s with the bootstrap token:\n", made.Msg.GetCluster().GetName(), said, stamp(made.Msg.GetBootstrapExpiresAt()))
 			_, err = fmt.Fprintln(a.Out, made.Msg.GetBootstrapToken())
 			return err
-		},
+		}),
 	}
 	clusterFlags(c, request)
 	c.Flags().BoolVar(&request.RenewToken, "renew-token", false, "make a new token for an existing cluster that has no agent yet")
@@ -219,12 +224,8 @@ func clusterFlags(c *cobra.Command, request *hubv1.CreateClusterRequest) {
 func (a *app) clustersUpdate() *cobra.Command {
 	request := &hubv1.UpdateClusterRequest{}
 	c := &cobra.Command{
-		Use: "update NAME", Short: "Change a cluster's handle, tags or metadata", Args: exactly(1), ValidArgsFunction: a.completeClusters,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		Use: "update NAME", Short: "Change a cluster's handle, tags or metadata", Args: exactly(1),
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			request.Name = args[0]
 			request.SetTags, request.SetMetadata = c.Flags().Changed("tag"), c.Flags().Changed("metadata")
 			if !request.GetSetTags() && !request.GetSetMetadata() && request.GetHandle() == "" {
@@ -235,7 +236,7 @@ func (a *app) clustersUpdate() *cobra.Command {
 				return err
 			}
 			return a.printCluster(cluster.Msg)
-		},
+		}),
 	}
 	c.Flags().StringVar(&request.Handle, "handle", "", "short unique name")
 	c.Flags().StringToStringVar(&request.Tags, "tag", nil, "all tags, KEY=VALUE; replaces the present ones")
@@ -245,18 +246,14 @@ func (a *app) clustersUpdate() *cobra.Command {
 
 func (a *app) clustersApprove() *cobra.Command {
 	return &cobra.Command{
-		Use: "approve NAME", Short: "Approve a cluster that registered with a shared token, so that it gets services", Args: exactly(1), ValidArgsFunction: a.completeClusters,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		Use: "approve NAME", Short: "Approve a cluster that registered with a shared token, so that it gets services", Args: exactly(1),
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			cluster, err := client.Clusters.Approve(c.Context(), connect.NewRequest(&hubv1.ApproveClusterRequest{Name: args[0]}))
 			if err != nil {
 				return err
 			}
 			return a.printCluster(cluster.Msg)
-		},
+		}),
 	}
 }
 
@@ -264,51 +261,24 @@ func (a *app) clustersDelete() *cobra.Command {
 	var detach bool
 	var wait time.Duration
 	c := &cobra.Command{
-		Use: "delete NAME", Short: "Delete a cluster from the hub and revoke its tokens",
+		Use: "delete NAME…", Short: "Delete clusters from the hub and revoke their tokens",
 		Long: `Delete a cluster from the hub and revoke its tokens. Delete its services first,
 or detach them with --detach: the agent then removes its labels, annotations and
 inventories, and the objects stay on the cluster. If the agent is offline, these
 marks stay until the cluster is connected again; services with adopt: true then
 take the objects over.`,
-		Args: exactly(1), ValidArgsFunction: a.completeClusters,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		Args: atLeast(1),
+		RunE: removes(a, "cluster", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
 			if detach && wait > 0 {
-				if err := detachAll(c.Context(), a, client, args[0], wait); err != nil {
+				if err := detachAll(ctx, a, client, name, wait); err != nil {
 					return err
 				}
 			}
-			if _, err := client.Clusters.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteClusterRequest{Name: args[0], Detach: detach})); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(a.Err, "cluster %s deleted\n", args[0])
+			_, err := client.Clusters.Delete(ctx, connect.NewRequest(&hubv1.DeleteClusterRequest{Name: name, Detach: detach}))
 			return err
-		},
+		}),
 	}
 	c.Flags().BoolVar(&detach, "detach", false, "detach its services first and leave their objects on the cluster")
 	c.Flags().DurationVar(&wait, "timeout", 2*time.Minute, "with --detach, how long to wait for the agent to remove its marks; 0 does not wait")
 	return c
-}
-
-// completeClusters offers cluster names for the first argument.
-func (a *app) completeClusters(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	client, err := a.client()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	list, err := client.Clusters.List(c.Context(), connect.NewRequest(&hubv1.ListClustersRequest{}))
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []string
-	for _, cluster := range list.Msg.GetClusters() {
-		names = append(names, cluster.GetName())
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -8,6 +8,7 @@ import (
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
 )
@@ -36,7 +37,7 @@ func detachAll(ctx context.Context, a *app, client *sdk.Client, cluster string, 
 			return err
 		}
 	}
-	p := a.begin("waiting for the agent of %s to detach %d services", cluster, len(left))
+	p := a.begin("waiting for the agent of %s to detach %s", cluster, output.Count(len(left), "service"))
 	defer p.end()
 	gone, err := a.pollUntil(ctx, wait, func(ctx context.Context) (bool, error) {
 		left, err = ownServices(ctx, client, cluster)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/sdk"
 )
@@ -27,11 +28,7 @@ func (a *app) config() *cobra.Command {
 	list := &cobra.Command{
 		Use: "backends", Short: "List the backends that store values, with the default and their health", Args: noArgs,
 		Example: "  axle config backends\n  axle config backends -o json | jq '.[] | select(.healthy | not)'",
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			all, err := client.Backends.List(c.Context(), connect.NewRequest(&hubv1.ListBackendsRequest{}))
 			if err != nil {
 				return err
@@ -41,23 +38,23 @@ func (a *app) config() *cobra.Command {
 				views = append(views, backendView{b.GetName(), b.GetType(), b.GetDefault(), b.GetReadOnly(), b.GetProblem() == "", b.GetProblem(), b.GetDocuments()})
 			}
 			return printList(a, views, func(v backendView) string { return v.Name },
-				column[backendView]{"NAME", func(v backendView) string { return v.Name }},
-				column[backendView]{"TYPE", func(v backendView) string { return v.Type }},
-				column[backendView]{"DEFAULT", func(v backendView) string {
+				col("NAME", func(v backendView) string { return v.Name }),
+				col("TYPE", func(v backendView) string { return v.Type }),
+				col("DEFAULT", func(v backendView) string {
 					if v.Default {
 						return "yes"
 					}
 					return ""
-				}},
-				column[backendView]{"DOCUMENTS", func(v backendView) string {
+				}),
+				col("DOCUMENTS", func(v backendView) string {
 					if v.ReadOnly {
 						return "(read only)"
 					}
 					return fmt.Sprint(v.Documents)
-				}},
-				column[backendView]{"HEALTH", func(v backendView) string { return first(v.Problem, "ok") }},
+				}),
+				col("HEALTH", func(v backendView) string { return first(v.Problem, "ok") }),
 			)
-		},
+		}),
 	}
 	rotate := &cobra.Command{
 		Use: "rotate-key", Short: "Encrypt the values of the built-in backend with the first key of the hub's key file",
@@ -66,18 +63,14 @@ file. To change the key: add a new line at the top of the file (axle-hub's
 --key-file, by default hub.key in the data folder) on every replica, restart the
 replicas, and run this command. It can be interrupted and repeated at any point.`,
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			done, err := client.Backends.RotateKey(c.Context(), connect.NewRequest(&hubv1.RotateKeyRequest{}))
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Err, "%d values were encrypted again; all values now use key %s\n", done.Msg.GetValues(), done.Msg.GetKeyId())
+			fmt.Fprintf(a.Err, "%s encrypted again; all values now use key %s\n", output.Count(done.Msg.GetValues(), "value"), done.Msg.GetKeyId())
 			return nil
-		},
+		}),
 	}
 	return noun("config", "Manage the backends that store values", nil, list, a.configMigrate(), rotate)
 }
@@ -97,13 +90,13 @@ type migrationView struct {
 func (a *app) printMigration(m *hubv1.Migration) error {
 	v := migrationView{m.GetFrom(), m.GetTo(), m.GetPhase(), m.GetCopied(), m.GetDeleted(), m.GetLeft(), m.GetProblem(), stamp(m.GetStartedAt()), stamp(m.GetFinishedAt())}
 	return printOne(a, v, func(v migrationView) string { return v.Phase },
-		column[migrationView]{"Phase", func(v migrationView) string { return v.Phase }},
-		column[migrationView]{"From", func(v migrationView) string { return v.From }},
-		column[migrationView]{"To", func(v migrationView) string { return v.To }},
-		column[migrationView]{"Copied", func(v migrationView) string { return fmt.Sprint(v.Copied) }},
-		column[migrationView]{"Deleted", func(v migrationView) string { return fmt.Sprint(v.Deleted) }},
-		column[migrationView]{"Left", func(v migrationView) string { return fmt.Sprint(v.Left) }},
-		column[migrationView]{"Problem", func(v migrationView) string { return v.Problem }},
+		col("Phase", func(v migrationView) string { return v.Phase }),
+		col("From", func(v migrationView) string { return v.From }),
+		col("To", func(v migrationView) string { return v.To }),
+		col("Copied", func(v migrationView) string { return fmt.Sprint(v.Copied) }),
+		col("Deleted", func(v migrationView) string { return fmt.Sprint(v.Deleted) }),
+		col("Left", func(v migrationView) string { return fmt.Sprint(v.Left) }),
+		col("Problem", func(v migrationView) string { return v.Problem }),
 	)
 }
 
@@ -120,11 +113,7 @@ hub does the work: interrupting this command, or the hub, only delays it.`,
 		Example: `  axle config migrate --from built-in --to vault
   axle config migrate --status`,
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			if status {
 				m, err := client.Backends.GetMigration(c.Context(), connect.NewRequest(&hubv1.GetMigrationRequest{}))
 				if err != nil {
@@ -143,13 +132,13 @@ hub does the work: interrupting this command, or the hub, only delays it.`,
 				return a.printMigration(m.Msg)
 			}
 			return a.followMigration(c.Context(), client)
-		},
+		}),
 	}
 	c.Flags().StringVar(&request.From, "from", "", "backend that holds the values now")
 	c.Flags().StringVar(&request.To, "to", "", "backend to move the values to")
 	c.Flags().BoolVar(&status, "status", false, "show the progress of the last migration")
 	c.Flags().BoolVar(&detach, "detach", false, "do not wait for the migration to finish")
-	return completeFlag(completeFlag(c, "from", a.completeBackends()), "to", a.completeBackends())
+	return c
 }
 
 // followMigration waits until the migration is done.

@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"fmt"
+	"context"
 	"maps"
 	"os"
 	"slices"
@@ -42,30 +42,26 @@ func (a *app) trustView(t *hubv1.Trust) trustView {
 
 func (a *app) printTrusts(views []trustView) error {
 	return printList(a, views, func(v trustView) string { return v.Name },
-		column[trustView]{"NAME", func(v trustView) string { return v.Name }},
-		column[trustView]{"ACCOUNT", func(v trustView) string { return v.Account }},
-		column[trustView]{"SCOPES", func(v trustView) string { return strings.Join(v.Scopes, ",") }},
-		column[trustView]{"ISSUER", func(v trustView) string { return v.Issuer }},
-		column[trustView]{"AUDIENCE", func(v trustView) string { return v.Audience }},
-		column[trustView]{"CLAIMS", func(v trustView) string {
+		col("NAME", func(v trustView) string { return v.Name }),
+		col("ACCOUNT", func(v trustView) string { return v.Account }),
+		col("SCOPES", func(v trustView) string { return strings.Join(v.Scopes, ",") }),
+		col("ISSUER", func(v trustView) string { return v.Issuer }),
+		col("AUDIENCE", func(v trustView) string { return v.Audience }),
+		col("CLAIMS", func(v trustView) string {
 			var pairs []string
 			for _, key := range slices.Sorted(maps.Keys(v.Claims)) {
 				pairs = append(pairs, key+"="+v.Claims[key])
 			}
 			return strings.Join(pairs, " ")
-		}},
-		column[trustView]{"LAST USED", func(v trustView) string { return ago(v.LastUsedAge) }},
+		}),
+		col("LAST USED", func(v trustView) string { return ago(v.LastUsedAge) }),
 	)
 }
 
 func (a *app) federation() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List the trusted issuers and their service accounts", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			all, err := client.Federation.List(c.Context(), connect.NewRequest(&hubv1.ListTrustsRequest{}))
 			if err != nil {
 				return err
@@ -75,23 +71,14 @@ func (a *app) federation() *cobra.Command {
 				views = append(views, a.trustView(t))
 			}
 			return a.printTrusts(views)
-		},
+		}),
 	}
 	remove := &cobra.Command{
 		Use: "delete NAME…", Short: "Delete trusts; tokens already exchanged stay valid until they expire, within an hour", Args: atLeast(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			for _, name := range args {
-				if _, err := client.Federation.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteTrustRequest{Name: name})); err != nil {
-					return fmt.Errorf("%s: %w", name, err)
-				}
-				fmt.Fprintf(a.Err, "trust %s deleted\n", name)
-			}
-			return nil
-		},
+		RunE: removes(a, "trust", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
+			_, err := client.Federation.Delete(ctx, connect.NewRequest(&hubv1.DeleteTrustRequest{Name: name}))
+			return err
+		}),
 	}
 	return noun("federation", "Manage trust in the job tokens of CI systems", []string{"trusts"}, list, a.federationCreate(), remove)
 }
@@ -113,11 +100,7 @@ issuer such as GitHub signs tokens for the jobs of all its customers.`,
     --issuer https://token.actions.githubusercontent.com --audience https://hub.example.com \
     --claim repository=acme/web --claim ref=refs/heads/main
   axle login https://hub.example.com --federated-token-file token.jwt`,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			request.Name, request.LifetimeMicros = args[0], lifetime.Microseconds()
 			if caFile != "" {
 				pem, err := os.ReadFile(caFile)
@@ -131,7 +114,7 @@ issuer such as GitHub signs tokens for the jobs of all its customers.`,
 				return err
 			}
 			return a.printTrusts([]trustView{a.trustView(made.Msg)})
-		},
+		}),
 	}
 	flags := c.Flags()
 	flags.StringVar(&request.Issuer, "issuer", "", "issuer of the tokens (claim iss), an https URL")

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,40 +61,46 @@ func (v groupView) who() string {
 func (a *app) printGroup(g *hubv1.Group) error {
 	v := a.groupView(g)
 	rows := []column[groupView]{
-		{"Name", func(v groupView) string { return v.Name }},
-		{"Description", func(v groupView) string { return v.Description }},
-		{"Members", groupView.who},
+		col("Name", groupName),
+		col("Description", func(v groupView) string { return v.Description }),
+		col("Members", groupView.who),
 	}
-	return printOne(a, v, func(v groupView) string { return v.Name }, rows...)
+	return printOne(a, v, groupName, rows...)
+}
+
+func groupName(v groupView) string { return v.Name }
+
+func (a *app) printGroups(all []*hubv1.Group) error {
+	views := []groupView{}
+	for _, g := range all {
+		views = append(views, a.groupView(g))
+	}
+	return printList(a, views, groupName,
+		col("NAME", groupName),
+		col("MEMBERS", func(v groupView) string { return strconv.Itoa(int(v.Members)) }),
+		ages("AGE", func(v groupView) string { return v.CreatedAge }),
+		wide("ID", func(v groupView) string { return v.ID }),
+		col("DESCRIPTION", func(v groupView) string { return v.Description }),
+	)
 }
 
 func (a *app) groups() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List groups", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			all, err := client.Groups.List(c.Context(), connect.NewRequest(&hubv1.ListGroupsRequest{}))
 			if err != nil {
 				return err
 			}
-			views := []groupView{}
-			for _, g := range all.Msg.GetGroups() {
-				views = append(views, a.groupView(g))
-			}
-			return printList(a, views, func(v groupView) string { return v.Name },
-				column[groupView]{"NAME", func(v groupView) string { return v.Name }},
-				column[groupView]{"MEMBERS", func(v groupView) string { return strconv.Itoa(int(v.Members)) }},
-				column[groupView]{"AGE", func(v groupView) string { return v.CreatedAge }},
-				column[groupView]{"DESCRIPTION", func(v groupView) string { return v.Description }},
-			)
-		},
+			return a.printGroups(all.Msg.GetGroups())
+		}),
 	}
-	get := a.groupCommand("get NAME", "Show a group and its members", 1, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
-		return c.Groups.Get(ctx, connect.NewRequest(&hubv1.GetGroupRequest{Name: args[0]}))
-	})
+	get := &cobra.Command{
+		Use: "get NAME…", Short: "Show groups and their members", Args: atLeast(1),
+		RunE: shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.Group], error) {
+			return client.Groups.Get(ctx, connect.NewRequest(&hubv1.GetGroupRequest{Name: name}))
+		}, a.printGroup, a.printGroups),
+	}
 	var description string
 	create := a.groupCommand("create NAME", "Create a group", 1, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
 		return c.Groups.Create(ctx, connect.NewRequest(&hubv1.CreateGroupRequest{Name: args[0], Description: description}))
@@ -111,19 +116,10 @@ names that match no group of the hub are ignored. Clusters see the group as a Ku
 	})
 	end := &cobra.Command{
 		Use: "delete NAME…", Short: "Delete groups and their bindings", Args: atLeast(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			for _, name := range args {
-				if _, err := client.Groups.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteGroupRequest{Name: name})); err != nil {
-					return fmt.Errorf("%s: %w", name, err)
-				}
-				fmt.Fprintf(a.Err, "group %s deleted\n", name)
-			}
-			return nil
-		},
+		RunE: removes(a, "group", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
+			_, err := client.Groups.Delete(ctx, connect.NewRequest(&hubv1.DeleteGroupRequest{Name: name}))
+			return err
+		}),
 	}
 	return noun("groups", "Manage groups of users and service accounts (administrators)", []string{"group"}, list, get, create, add, remove, end)
 }
@@ -132,16 +128,12 @@ names that match no group of the hub are ignored. Clusters see the group as a Ku
 func (a *app) groupCommand(use, short string, args int, call func(context.Context, *sdk.Client, []string) (*connect.Response[hubv1.Group], error)) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: exactly(args),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			g, err := call(c.Context(), client, args)
 			if err != nil {
 				return err
 			}
 			return a.printGroup(g.Msg)
-		},
+		}),
 	}
 }

@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/exitcode"
+	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -187,7 +189,7 @@ func (a *app) onCluster(ctx context.Context, program, dir, name string, width in
 	case errors.As(err, &ended):
 		result.ExitCode, result.Error = ended.ExitCode(), err.Error()
 	case err != nil:
-		result.ExitCode, result.Error = exitFailed, err.Error()
+		result.ExitCode, result.Error = exitcode.Failed, err.Error()
 		fmt.Fprintf(errs, "%s\n", err)
 	}
 	return result
@@ -255,7 +257,7 @@ func (a *app) summary(outcomes []outcome) error {
 	}
 	if len(failed) == 0 {
 		if !a.quiet {
-			fmt.Fprintf(a.Err, "%d clusters: all succeeded\n", len(outcomes))
+			fmt.Fprintf(a.Err, "%s: all succeeded\n", output.Count(len(outcomes), "cluster"))
 		}
 		return nil
 	}

@@ -15,6 +15,8 @@ import (
 	"golang.org/x/term"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/cli/skew"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
@@ -180,7 +182,7 @@ func (a *app) logout() *cobra.Command {
 that you gave it stays valid until axle tokens revoke. With --everywhere all your
 sessions and command-line logins end, in browsers too; with --tokens also your API
 tokens. Tokens made with a login end with that login.`,
-		Args: atMost(1),
+		Args: atMost(1), ValidArgsFunction: completeHubs(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 && a.contextName == "" && first(a.hubURL, a.tokenFile) != "" {
 				return usagef("logout does not work with --hub or --token-file; name the context, or remove these flags")
@@ -245,11 +247,7 @@ func (a *app) whoami() *cobra.Command {
 		Use:   "whoami",
 		Short: "Show your identity at the hub",
 		Args:  noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			who, err := client.Sessions.WhoAmI(c.Context(), connect.NewRequest(&hubv1.WhoAmIRequest{}))
 			if err != nil {
 				return err
@@ -258,14 +256,14 @@ func (a *app) whoami() *cobra.Command {
 			m := who.Msg
 			view := identityView{m.GetKind(), m.GetName(), m.GetId(), m.GetAdmin(), m.GetTokenId(), m.GetScopes(), stamp(m.GetTokenExpiresAt()), t.URL, m.GetHubVersion()}
 			return printOne(a, view, func(v identityView) string { return v.Name },
-				column[identityView]{"Name", func(v identityView) string { return v.Name }},
-				column[identityView]{"Kind", func(v identityView) string { return v.Kind }},
-				column[identityView]{"Administrator", func(v identityView) string { return yesNo(v.Admin) }},
-				column[identityView]{"Scopes", func(v identityView) string { return strings.Join(v.Scopes, ", ") }},
-				column[identityView]{"Token expires", func(v identityView) string { return v.ExpiresAt }},
-				column[identityView]{"Hub", func(v identityView) string { return v.Hub + " (" + v.HubVersion + ")" }},
+				col("Name", func(v identityView) string { return v.Name }),
+				col("Kind", func(v identityView) string { return v.Kind }),
+				col("Administrator", func(v identityView) string { return yesNo(v.Admin) }),
+				col("Scopes", func(v identityView) string { return strings.Join(v.Scopes, ", ") }),
+				col("Token expires", func(v identityView) string { return v.ExpiresAt }),
+				col("Hub", func(v identityView) string { return v.Hub + " (" + v.HubVersion + ")" }),
 			)
-		},
+		}),
 	}
 }
 
@@ -304,14 +302,19 @@ func (a *app) version() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "Show the versions of this command and the hub",
-		Args:  noArgs,
+		Long: `Show the versions of this command and the hub. A warning says when they are more than
+one minor version apart. axle --version shows only the version of this command.`,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			view := versionView{Version: buildinfo.Version, Commit: buildinfo.Commit(), Go: buildinfo.Go()}
 			var err error
 			if !client {
 				view.HubVersion, err = a.hubVersion(c.Context())
 			}
-			if a.output == "json" || a.output == "yaml" {
+			if warning := skew.Warning(view.Version, view.HubVersion); warning != "" {
+				fmt.Fprintf(a.Err, "Warning: %s\n", warning)
+			}
+			if output.Data(a.output) {
 				return errors.Join(a.encode(view), err)
 			}
 			fmt.Fprintf(a.Out, "axle %s (%s, %s)\n", view.Version, view.Commit, view.Go)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/plain"
 )
 
@@ -38,7 +39,7 @@ func (p *progress) say(format string, args ...any) {
 	changed := text != p.text
 	p.text = text
 	p.mu.Unlock()
-	if changed && !p.a.quiet && !isTerminal(p.a.Err) {
+	if changed && !p.a.quiet && !output.IsTerminal(p.a.Err) {
 		fmt.Fprintf(p.a.Err, "%s (%s)\n", text, brief(p.a.now().Sub(p.started)))
 	}
 }
@@ -50,7 +51,7 @@ func (p *progress) end() {
 }
 
 func (p *progress) show() {
-	terminal := isTerminal(p.a.Err)
+	terminal := output.IsTerminal(p.a.Err)
 	every := 10 * time.Second
 	if terminal {
 		every = time.Second
@@ -62,7 +63,7 @@ func (p *progress) show() {
 		select {
 		case <-p.stop:
 			if shown && terminal {
-				fmt.Fprint(raw(p.a.Err), "\r\x1b[K")
+				fmt.Fprint(output.Raw(p.a.Err), "\r\x1b[K")
 			}
 			return
 		case <-ticker.C:
@@ -71,7 +72,7 @@ func (p *progress) show() {
 			p.mu.Unlock()
 			took := brief(p.a.now().Sub(p.started))
 			if terminal {
-				fmt.Fprintf(raw(p.a.Err), "\r\x1b[K%s … %s", plain.Line(text, 0), took)
+				fmt.Fprintf(output.Raw(p.a.Err), "\r\x1b[K%s … %s", plain.Line(text, 0), took)
 			} else {
 				fmt.Fprintf(p.a.Err, "%s (%s)\n", text, took)
 			}

@@ -1,13 +1,15 @@
 package cli
 
 import (
-	"fmt"
+	"context"
 	"strconv"
+	"strings"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/sdk"
 )
 
 type projectView struct {
@@ -28,58 +30,54 @@ func (a *app) projectView(p *hubv1.Project) projectView {
 
 func (a *app) printProject(p *hubv1.Project) error {
 	rows := []column[projectView]{
-		{"Name", func(v projectView) string { return v.Name }},
-		{"Description", func(v projectView) string { return v.Description }},
-		{"Clusters", func(v projectView) string { return strconv.Itoa(int(v.Clusters)) }},
-		{"Services", func(v projectView) string { return strconv.Itoa(int(v.Services)) }},
-		{"Created", func(v projectView) string {
+		col("Name", projectName),
+		col("Description", func(v projectView) string { return v.Description }),
+		col("Clusters", func(v projectView) string { return strconv.Itoa(int(v.Clusters)) }),
+		col("Services", func(v projectView) string { return strconv.Itoa(int(v.Services)) }),
+		col("Created", func(v projectView) string {
 			if v.CreatedAge == "" {
 				return "with the hub"
 			}
 			return ago(v.CreatedAge)
-		}},
+		}),
 	}
-	return printOne(a, a.projectView(p), func(v projectView) string { return v.Name }, append(rows, limitColumns(p.GetLimits())...)...)
+	return printOne(a, a.projectView(p), projectName, append(rows, limitColumns(p.GetLimits())...)...)
+}
+
+func projectName(v projectView) string { return v.Name }
+
+func (a *app) printProjects(all []*hubv1.Project) error {
+	views := []projectView{}
+	for _, p := range all {
+		views = append(views, a.projectView(p))
+	}
+	return printList(a, views, projectName,
+		col("NAME", projectName),
+		col("CLUSTERS", func(v projectView) string { return strconv.Itoa(int(v.Clusters)) }),
+		col("SERVICES", func(v projectView) string { return strconv.Itoa(int(v.Services)) }),
+		ages("AGE", func(v projectView) string { return v.CreatedAge }),
+		wide("NAMESPACES", func(v projectView) string { return strings.Join(v.Limits.Namespaces, ",") }),
+		wide("KINDS", func(v projectView) string { return strings.Join(v.Limits.Kinds, ",") }),
+		col("DESCRIPTION", func(v projectView) string { return v.Description }),
+	)
 }
 
 func (a *app) projects() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List projects", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			all, err := client.Projects.List(c.Context(), connect.NewRequest(&hubv1.ListProjectsRequest{}))
 			if err != nil {
 				return err
 			}
-			views := []projectView{}
-			for _, p := range all.Msg.GetProjects() {
-				views = append(views, a.projectView(p))
-			}
-			return printList(a, views, func(v projectView) string { return v.Name },
-				column[projectView]{"NAME", func(v projectView) string { return v.Name }},
-				column[projectView]{"CLUSTERS", func(v projectView) string { return strconv.Itoa(int(v.Clusters)) }},
-				column[projectView]{"SERVICES", func(v projectView) string { return strconv.Itoa(int(v.Services)) }},
-				column[projectView]{"AGE", func(v projectView) string { return v.CreatedAge }},
-				column[projectView]{"DESCRIPTION", func(v projectView) string { return v.Description }},
-			)
-		},
+			return a.printProjects(all.Msg.GetProjects())
+		}),
 	}
 	get := &cobra.Command{
-		Use: "get NAME", Short: "Show one project", Args: exactly(1), ValidArgsFunction: a.completeProjects(),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			p, err := client.Projects.Get(c.Context(), connect.NewRequest(&hubv1.GetProjectRequest{Name: args[0]}))
-			if err != nil {
-				return err
-			}
-			return a.printProject(p.Msg)
-		},
+		Use: "get NAME…", Short: "Show projects", Args: atLeast(1),
+		RunE: shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.Project], error) {
+			return client.Projects.Get(ctx, connect.NewRequest(&hubv1.GetProjectRequest{Name: name}))
+		}, a.printProject, a.printProjects),
 	}
 	var description string
 	var declared limitFlags
@@ -109,18 +107,11 @@ agents refuse rendered objects outside these limits.`,
 	create.Flags().StringVar(&description, "description", "", "purpose of the project")
 	declared.register(create)
 	remove := &cobra.Command{
-		Use: "delete NAME", Short: "Delete an empty project", Args: exactly(1), ValidArgsFunction: a.completeProjects(),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			if _, err := client.Projects.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteProjectRequest{Name: args[0]})); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(a.Err, "project %s deleted\n", args[0])
+		Use: "delete NAME…", Short: "Delete empty projects", Args: atLeast(1),
+		RunE: removes(a, "project", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
+			_, err := client.Projects.Delete(ctx, connect.NewRequest(&hubv1.DeleteProjectRequest{Name: name}))
 			return err
-		},
+		}),
 	}
 	return noun("projects", "Manage projects, which group clusters, repositories and services", []string{"project"}, list, get, create, a.projectsUpdate(), remove)
 }
@@ -129,18 +120,14 @@ func (a *app) projectsUpdate() *cobra.Command {
 	var description string
 	var declared limitFlags
 	c := &cobra.Command{
-		Use: "update NAME", Short: "Change the description or the limits of a project", Args: exactly(1), ValidArgsFunction: a.completeProjects(),
+		Use: "update NAME", Short: "Change the description or the limits of a project", Args: exactly(1),
 		Long: `Change a project. A flag replaces the limit that it names; other limits stay. The
 services of the project get new limits with their next poll. You cannot exclude a
 namespace that services of the project use now.`,
 		Example: `  axle projects update shop --allow-namespace 'shop-*,shared' --allow-kind 'Deployment.apps,Service,ConfigMap'
   axle projects update shop --sync-window 'allow:0 9 * * mon-fri:8h:Europe/Berlin' --sync-window 'deny:0 12 * * *:1h'
   axle projects update shop --allow-namespace ''`,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			before, err := client.Projects.Get(c.Context(), connect.NewRequest(&hubv1.GetProjectRequest{Name: args[0]}))
 			if err != nil {
 				return err
@@ -160,7 +147,7 @@ namespace that services of the project use now.`,
 				return err
 			}
 			return a.printProject(p.Msg)
-		},
+		}),
 	}
 	c.Flags().StringVar(&description, "description", "", "purpose of the project")
 	declared.register(c)

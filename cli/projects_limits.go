@@ -27,7 +27,7 @@ func limitsOf(l *hubv1.ProjectLimits) limitsView {
 // a limit is empty.
 func limitColumns(l *hubv1.ProjectLimits) []column[projectView] {
 	line := func(title, text string) column[projectView] {
-		return column[projectView]{title, func(projectView) string { return text }}
+		return col(title, func(projectView) string { return text })
 	}
 	scoped := ""
 	if l.GetClusterScoped() {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -12,7 +13,9 @@ import (
 	"github.com/spf13/pflag"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/sdk"
 )
 
 type providerView struct {
@@ -40,11 +43,7 @@ func viewProvider(p *hubv1.Provider) providerView {
 func (a *app) providers() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List the login providers", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			all, err := client.Providers.List(c.Context(), connect.NewRequest(&hubv1.ListProvidersRequest{}))
 			if err != nil {
 				return err
@@ -54,51 +53,40 @@ func (a *app) providers() *cobra.Command {
 				views = append(views, viewProvider(p))
 			}
 			return printList(a, views, func(v providerView) string { return v.Name },
-				column[providerView]{"NAME", func(v providerView) string { return v.Name }},
-				column[providerView]{"ISSUER", func(v providerView) string { return v.Issuer }},
-				column[providerView]{"CLIENT", func(v providerView) string { return v.ClientID }},
-				column[providerView]{"GROUPS CLAIM", func(v providerView) string { return v.GroupsClaim }},
-				column[providerView]{"GROUPS", func(v providerView) string {
+				col("NAME", func(v providerView) string { return v.Name }),
+				col("ISSUER", func(v providerView) string { return v.Issuer }),
+				col("CLIENT", func(v providerView) string { return v.ClientID }),
+				col("GROUPS CLAIM", func(v providerView) string { return v.GroupsClaim }),
+				col("GROUPS", func(v providerView) string {
 					var all []string
 					for _, from := range slices.Sorted(maps.Keys(v.Groups)) {
 						all = append(all, from+"="+v.Groups[from])
 					}
 					return strings.Join(all, ",")
-				}},
-				column[providerView]{"DOMAINS", func(v providerView) string { return strings.Join(v.EmailDomains, ",") }},
-				column[providerView]{"CALLBACK", func(v providerView) string { return v.CallbackURL }},
+				}),
+				col("DOMAINS", func(v providerView) string { return strings.Join(v.EmailDomains, ",") }),
+				col("CALLBACK", func(v providerView) string { return v.CallbackURL }),
 			)
-		},
+		}),
 	}
 	remove := &cobra.Command{
-		Use: "delete NAME", Aliases: []string{"rm"}, Short: "Delete a login provider, its sessions and the group memberships from it", Args: exactly(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			if _, err := client.Providers.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteProviderRequest{Name: args[0]})); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(a.Err, "login provider %s deleted\n", args[0])
+		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete login providers, their sessions and the group memberships from them", Args: atLeast(1),
+		RunE: removes(a, "login provider", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
+			_, err := client.Providers.Delete(ctx, connect.NewRequest(&hubv1.DeleteProviderRequest{Name: name}))
 			return err
-		},
+		}),
 	}
 	unlink := &cobra.Command{
 		Use: "unlink EMAIL", Short: "Remove the links between a user and their provider accounts", Args: exactly(1),
 		Long: `Remove the links between a user and their accounts at login providers, for example after the user moved to another
 provider. The next account with the user's verified e-mail is then linked.`,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			if _, err := client.Logins.Unlink(c.Context(), connect.NewRequest(&hubv1.UnlinkRequest{User: args[0]})); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.Err, "%s is no longer linked to a provider account\n", args[0])
+			_, err := fmt.Fprintf(a.Err, "%s is no longer linked to a provider account\n", args[0])
 			return err
-		},
+		}),
 	}
 	return noun("providers", "Manage the OpenID Connect issuers that people log in with", []string{"provider"}, list, a.providersCreate(), a.providersUpdate(), remove, unlink)
 }
@@ -149,11 +137,7 @@ func (a *app) providersCreate() *cobra.Command {
 		Use: "create NAME", Short: "Add a login provider (an OpenID Connect issuer)", Args: exactly(1),
 		Example: `  axle providers create okta --issuer https://example.okta.com --client-id 0oa1b2c3 --client-secret-file secret \
     --scope email,profile,groups --groups-claim groups --group platform=platform-team --email-domain example.com`,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			f.provider.Name = args[0]
 			secret, err := f.read(a)
 			if err != nil {
@@ -163,12 +147,12 @@ func (a *app) providersCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.output == "json" || a.output == "yaml" {
+			if output.Data(a.output) {
 				return a.encode(viewProvider(made.Msg))
 			}
 			_, err = fmt.Fprintf(a.Err, "login provider %s created; enter this callback URL there: %s\nand, if it supports back-channel logout, this logout URL: %s\n", args[0], made.Msg.GetCallbackUrl(), made.Msg.GetLogoutUrl())
 			return err
-		},
+		}),
 	}
 	f.add(c.Flags())
 	c.Flags().StringVar(&f.provider.Issuer, "issuer", "", "URL of the issuer, exactly as in its tokens")
@@ -182,11 +166,7 @@ func (a *app) providersUpdate() *cobra.Command {
 	c := &cobra.Command{
 		Use: "update NAME", Short: "Change the given fields of a login provider", Args: exactly(1),
 		Example: `  axle providers update okta --group platform=platform-team,sre=platform-team`,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			f.provider.Name = args[0]
 			secret, err := f.read(a)
 			if err != nil {
@@ -206,7 +186,7 @@ func (a *app) providersUpdate() *cobra.Command {
 			}
 			_, err = fmt.Fprintf(a.Err, "login provider %s changed\n", args[0])
 			return err
-		},
+		}),
 	}
 	f.add(c.Flags())
 	return c

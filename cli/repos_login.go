@@ -5,7 +5,6 @@ import (
 	"os"
 	"strings"
 
-	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
@@ -179,24 +178,4 @@ func (a *app) repoOptions(l *repoLogin) (*hubv1.RepositoryOptions, error) {
 		return nil, nil
 	}
 	return &l.options, nil
-}
-
-// completeRepos offers the names of repositories.
-func (a *app) completeRepos(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	client, err := a.client()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	list, err := client.Repositories.List(c.Context(), connect.NewRequest(&hubv1.ListRepositoriesRequest{}))
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []string
-	for _, r := range list.Msg.GetRepositories() {
-		names = append(names, r.GetName())
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

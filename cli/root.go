@@ -2,31 +2,21 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/axle-cd/axle/cli/exitcode"
+	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/plain"
 	"github.com/axle-cd/axle/sdk"
-)
-
-// Exit codes.
-const (
-	exitDone   = 0
-	exitFailed = 1
-	exitUsage  = 2
-	// exitNever is returned by --wait if waiting cannot help.
-	exitNever = 3
-	// exitDiffers and exitNoDiff are returned by diffs, as by kubectl diff.
-	exitDiffers = 1
-	exitNoDiff  = 2
 )
 
 // Streams are the input and outputs of the command.
@@ -39,6 +29,8 @@ type Streams struct {
 // app is one invocation.
 type app struct {
 	Streams
+	// args is the command line, without the program.
+	args   []string
 	getenv func(string) string
 	now    func() time.Time
 
@@ -49,36 +41,16 @@ type app struct {
 	tokenFile   string
 	caFile      string
 	quiet       bool
+	noHeaders   bool
 }
 
-// usageError marks an error in how the command was called.
-type usageError struct{ error }
-
-func (u usageError) Unwrap() error { return u.error }
-
-// exitError is an error with its own exit code. Without a text it is not a
-// failure but an answer.
-type exitError struct {
-	err  error
-	code int
-}
-
-func (e exitError) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
-
-func (e exitError) Unwrap() error { return e.err }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+func usagef(format string, args ...any) error { return exitcode.Usage(fmt.Errorf(format, args...)) }
 
 // Run executes the command line and returns the exit code.
 func Run(ctx context.Context, args []string, streams Streams) int {
 	// Text from hubs, clusters and repositories must not control the terminal.
 	streams.Out, streams.Err = &plain.Writer{To: streams.Out}, &plain.Writer{To: streams.Err}
-	a := &app{Streams: streams, getenv: os.Getenv, now: time.Now}
+	a := &app{Streams: streams, args: args, getenv: os.Getenv, now: time.Now}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(streams.In)
@@ -86,34 +58,36 @@ func Run(ctx context.Context, args []string, streams Streams) int {
 	root.SetErr(streams.Err)
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
-		return exitDone
+		return exitcode.Done
 	}
-	var usage usageError
-	if errors.As(err, &usage) || isCobraUsage(err) {
-		fmt.Fprintf(streams.Err, "Error: %s\nRun '%s --help' for usage.\n", err, command.CommandPath())
-		return exitUsage
+	if isCobraUsage(err) {
+		err = exitcode.Usage(err)
 	}
-	code, exit := exitFailed, exitError{}
-	if errors.As(err, &exit) {
-		if code = exit.code; exit.err == nil {
-			return code
-		}
-	}
-	if errors.Is(err, context.Canceled) {
-		fmt.Fprintln(streams.Err, "interrupted")
-		return code
-	}
-	fmt.Fprintf(streams.Err, "Error: %s\n", err)
-	if hint := a.hint(command, err); hint != "" {
-		fmt.Fprintf(streams.Err, "%s\n", hint)
-	}
-	return code
+	return exitcode.Write(streams.Err, err, exitcode.Note{
+		Command: command.CommandPath(), Hint: a.hint(command, err), JSON: a.output == output.JSON || exitcode.IsUsage(err) && wantsJSON(args),
+	})
 }
 
-// isCobraUsage recognises cobra's own errors about unknown commands. Errors
-// about flags and arguments are wrapped where they are declared.
+// wantsJSON finds -o json in a command line that could not be read to its end.
+func wantsJSON(args []string) bool {
+	for i, arg := range args {
+		switch arg {
+		case "--":
+			return false
+		case "-ojson", "-o=json", "--output=json":
+			return true
+		case "-o", "--output":
+			return i+1 < len(args) && args[i+1] == output.JSON
+		}
+	}
+	return false
+}
+
+// isCobraUsage recognises cobra's own errors about unknown commands and groups
+// of flags. Errors about single flags and arguments are wrapped where they are
+// declared.
 func isCobraUsage(err error) bool {
-	return strings.HasPrefix(err.Error(), "unknown command") || strings.HasPrefix(err.Error(), "required flag")
+	return slices.ContainsFunc([]string{"unknown command", "required flag", "if any flags in the group"}, func(begin string) bool { return strings.HasPrefix(err.Error(), begin) })
 }
 
 // hint suggests the next step when the hub's message cannot know it.
@@ -144,25 +118,32 @@ services to clusters, and shows what runs where, with the age of each fact.`,
   axle services list`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Version:       buildinfo.Version,
 		Args:          knownVerb,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		// A wrong -o is found before anything is done.
+		PersistentPreRunE: func(*cobra.Command, []string) error { return exitcode.Usage(output.Check(a.output)) },
 	}
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError{likelyFlag(c, err)} })
+	root.SetVersionTemplate("axle {{.Version}}\n")
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return exitcode.Usage(likelyFlag(c, err)) })
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.contextName, "context", "", "name of the logged-in hub to use (env AXLE_CONTEXT)")
-	flags.StringVarP(&a.output, "output", "o", "table", "output format: table, json, yaml or name")
+	flags.StringVarP(&a.output, "output", "o", "table", "output format: table, wide, json, yaml, name, jsonpath=TEMPLATE or go-template=TEMPLATE")
+	flags.BoolVar(&a.noHeaders, "no-headers", false, "print tables without their titles")
 	flags.StringVar(&a.hubURL, "hub", "", "URL of the hub, instead of a context (env AXLE_HUB_URL)")
 	flags.StringVar(&a.tokenFile, "token-file", "", "file with the API token, instead of a context's (env AXLE_TOKEN_FILE, or AXLE_TOKEN)")
 	flags.StringVar(&a.caFile, "ca", "", "file with the certificate authority to trust (env AXLE_CA_FILE)")
-	flags.BoolVarP(&a.quiet, "quiet", "q", false, "no progress")
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print only names or IDs, and no progress")
 	root.AddCommand(
 		a.login(), a.logout(), a.whoami(), a.version(), a.completion(root),
-		a.clusters(), a.repos(), a.services(), a.projects(), a.webhooks(), a.contexts(), a.outputs(), a.config(), a.agents(), a.tokens(), a.serviceAccounts(), a.federation(), a.audit(), a.users(), a.groups(), a.auth(), a.sessions(), a.providers(), a.hub(), a.events(), a.apply(), a.diff(), a.kubectl(),
+		a.clusters(), a.repos(), a.services(), a.projects(), a.webhooks(), a.contexts(), a.outputs(), a.config(), a.agents(), a.tokens(), a.serviceAccounts(), a.federation(), a.audit(), a.users(), a.groups(), a.auth(), a.sessions(), a.providers(), a.hub(), a.events(), a.apply(), a.diff(), a.kubectl(), logs(a), docs(),
 	)
-	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml", "name"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(output.Formats, cobra.ShellCompDirectiveNoFileComp))
+	_ = root.RegisterFlagCompletionFunc("context", completeHubs(a))
 	root.CompletionOptions.DisableDefaultCmd = true
 	exemplify(root)
 	a.completeNames(root)
+	askFirst(a, root)
 	return root
 }
 
@@ -178,12 +159,12 @@ func noun(use, short string, aliases []string, verbs ...*cobra.Command) *cobra.C
 }
 
 // Argument checks whose errors count as usage.
-func noArgs(c *cobra.Command, args []string) error { return usage(cobra.NoArgs(c, args)) }
+func noArgs(c *cobra.Command, args []string) error { return exitcode.Usage(cobra.NoArgs(c, args)) }
 
 func exactly(n int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != n {
-			return usagef("%q takes %d argument(s), got %d: %s", c.CommandPath(), n, len(args), c.UseLine())
+			return usagef("%q takes %s, got %d: %s", c.CommandPath(), output.Count(n, "argument"), len(args), c.UseLine())
 		}
 		return nil
 	}
@@ -192,7 +173,7 @@ func exactly(n int) cobra.PositionalArgs {
 func atLeast(n int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < n {
-			return usagef("%q takes at least %d argument(s): %s", c.CommandPath(), n, c.UseLine())
+			return usagef("%q takes at least %s: %s", c.CommandPath(), output.Count(n, "argument"), c.UseLine())
 		}
 		return nil
 	}
@@ -201,17 +182,10 @@ func atLeast(n int) cobra.PositionalArgs {
 func atMost(n int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) > n {
-			return usagef("%q takes at most %d argument(s): %s", c.CommandPath(), n, c.UseLine())
+			return usagef("%q takes at most %s: %s", c.CommandPath(), output.Count(n, "argument"), c.UseLine())
 		}
 		return nil
 	}
-}
-
-func usage(err error) error {
-	if err == nil {
-		return nil
-	}
-	return usageError{err}
 }
 
 // client returns a client for the chosen hub.
@@ -221,27 +195,4 @@ func (a *app) client() (*sdk.Client, error) {
 		return nil, err
 	}
 	return sdk.New(sdk.Config{URL: target.URL, Token: target.Token, CAPEM: []byte(target.CA), UserAgent: "axle/" + buildinfo.Version})
-}
-
-func (a *app) completion(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{
-		Use:       "completion bash|zsh|fish|powershell",
-		Short:     "Print the completion script for a shell",
-		Example:   "  source <(axle completion bash)",
-		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
-		Args:      exactly(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			switch args[0] {
-			case "bash":
-				return root.GenBashCompletionV2(a.Out, true)
-			case "zsh":
-				return root.GenZshCompletion(a.Out)
-			case "fish":
-				return root.GenFishCompletion(a.Out, true)
-			case "powershell":
-				return root.GenPowerShellCompletionWithDesc(a.Out)
-			}
-			return usagef("no completion script for %q; use bash, zsh, fish or powershell", args[0])
-		},
-	}
 }

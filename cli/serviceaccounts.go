@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/sdk"
 )
 
 type serviceAccountView struct {
@@ -31,22 +34,18 @@ func (a *app) serviceAccountView(s *hubv1.ServiceAccount) serviceAccountView {
 
 func (a *app) printServiceAccounts(views []serviceAccountView) error {
 	return printList(a, views, func(v serviceAccountView) string { return v.Name },
-		column[serviceAccountView]{"NAME", func(v serviceAccountView) string { return v.Name }},
-		column[serviceAccountView]{"ADMIN", func(v serviceAccountView) string { return strconv.FormatBool(v.Admin) }},
-		column[serviceAccountView]{"TOKENS", func(v serviceAccountView) string { return strconv.Itoa(int(v.Tokens)) }},
-		column[serviceAccountView]{"LAST USED", func(v serviceAccountView) string { return ago(v.LastUsedAge) }},
-		column[serviceAccountView]{"CREATED", func(v serviceAccountView) string { return v.CreatedAt }},
+		col("NAME", func(v serviceAccountView) string { return v.Name }),
+		col("ADMIN", func(v serviceAccountView) string { return strconv.FormatBool(v.Admin) }),
+		col("TOKENS", func(v serviceAccountView) string { return strconv.Itoa(int(v.Tokens)) }),
+		col("LAST USED", func(v serviceAccountView) string { return ago(v.LastUsedAge) }),
+		col("CREATED", func(v serviceAccountView) string { return v.CreatedAt }),
 	)
 }
 
 func (a *app) serviceAccounts() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List service accounts", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			all, err := client.ServiceAccounts.List(c.Context(), connect.NewRequest(&hubv1.ListServiceAccountsRequest{}))
 			if err != nil {
 				return err
@@ -56,7 +55,7 @@ func (a *app) serviceAccounts() *cobra.Command {
 				views = append(views, a.serviceAccountView(s))
 			}
 			return a.printServiceAccounts(views)
-		},
+		}),
 	}
 	request := &hubv1.CreateServiceAccountRequest{}
 	create := &cobra.Command{
@@ -66,35 +65,22 @@ gives some, and no token until you create one or trust a CI system's tokens for 
 (axle federation).`,
 		Example: `  axle serviceaccounts create ci
   axle serviceaccounts token ci --name pipeline --scope write --expires 720h`,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			request.Name = args[0]
 			made, err := client.ServiceAccounts.Create(c.Context(), connect.NewRequest(request))
 			if err != nil {
 				return err
 			}
 			return a.printServiceAccounts([]serviceAccountView{a.serviceAccountView(made.Msg)})
-		},
+		}),
 	}
 	create.Flags().BoolVar(&request.Admin, "admin", false, "make it an administrator, limited only by the scopes of its tokens")
 	remove := &cobra.Command{
 		Use: "delete NAME…", Short: "Delete service accounts; their tokens end within 5 s everywhere", Args: atLeast(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			for _, name := range args {
-				if _, err := client.ServiceAccounts.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteServiceAccountRequest{Name: name})); err != nil {
-					return fmt.Errorf("%s: %w", name, err)
-				}
-				fmt.Fprintf(a.Err, "service account %s deleted\n", name)
-			}
-			return nil
-		},
+		RunE: removes(a, "service account", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
+			_, err := client.ServiceAccounts.Delete(ctx, connect.NewRequest(&hubv1.DeleteServiceAccountRequest{Name: name}))
+			return err
+		}),
 	}
 	return noun("serviceaccounts", "Manage service accounts, the identities of programs", []string{"serviceaccount", "sa"}, list, create, a.serviceAccountToken(), remove)
 }
@@ -105,11 +91,7 @@ func (a *app) serviceAccountToken() *cobra.Command {
 	c := &cobra.Command{
 		Use: "token ACCOUNT", Short: "Create a token for a service account and show it once", Args: exactly(1),
 		Example: `  axle serviceaccounts token ci --name pipeline --scope write --expires 720h >token`,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			request.Account, request.LifetimeMicros = args[0], expires.Microseconds()
 			if request.Name == "" {
 				request.Name = args[0]
@@ -118,7 +100,7 @@ func (a *app) serviceAccountToken() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.output != "table" {
+			if !output.Human(a.output) {
 				view := a.tokenView(made.Msg.GetToken())
 				view.Secret = made.Msg.GetSecret()
 				return printOne(a, view, func(v tokenView) string { return v.Secret })
@@ -127,7 +109,7 @@ func (a *app) serviceAccountToken() *cobra.Command {
 				strings.Join(made.Msg.GetToken().GetScopes(), ","), stamp(made.Msg.GetToken().GetExpiresAt()))
 			_, err = fmt.Fprintln(a.Out, made.Msg.GetSecret())
 			return err
-		},
+		}),
 	}
 	flags := c.Flags()
 	flags.StringVar(&request.Name, "name", "", "name of the token, such as its purpose (default: the account's name)")

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -71,7 +72,7 @@ have the same key, the later layer wins:
 Secrets are shown as a short hash that changes when the value changes.`,
 		Example: `  axle services config edge-1/web
   axle services config edge-1/web --explain replicas`,
-		Args: exactly(1), ValidArgsFunction: a.completeServices,
+		Args: exactly(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, ref, err := a.service(args[0], cluster)
 			if err != nil {
@@ -98,7 +99,7 @@ Secrets are shown as a short hash that changes when the value changes.`,
 	c.Flags().StringVar(&explain, "explain", "", "show every layer that has this key")
 	c.PersistentFlags().StringVar(&cluster, "cluster", "", "cluster, if the argument is only NAME")
 	c.AddCommand(a.configSet(&cluster), a.configUnset(&cluster))
-	return completeFlag(c, "explain", a.completeKeys(&cluster))
+	return c
 }
 
 func keysOf(views []configView) (keys []string) {
@@ -110,33 +111,33 @@ func keysOf(views []configView) (keys []string) {
 
 func (a *app) printConfig(views []configView) error {
 	return printList(a, views, func(v configView) string { return v.Key },
-		column[configView]{"KEY", func(v configView) string { return v.Key }},
-		column[configView]{"VALUE", func(v configView) string { return v.Layers[0].shown() }},
-		column[configView]{"FROM", func(v configView) string { return v.From }},
-		column[configView]{"INSTEAD OF", func(v configView) string {
+		col("KEY", func(v configView) string { return v.Key }),
+		col("VALUE", func(v configView) string { return v.Layers[0].shown() }),
+		col("FROM", func(v configView) string { return v.From }),
+		col("INSTEAD OF", func(v configView) string {
 			var others []string
 			for _, l := range v.Layers[1:] {
 				others = append(others, l.from())
 			}
 			return strings.Join(others, ", ")
-		}},
+		}),
 	)
 }
 
 func (a *app) printLayers(v configView) error {
-	if a.output == "json" || a.output == "yaml" {
+	if output.Data(a.output) {
 		return a.encode(v)
 	}
 	return printList(a, v.Layers, func(l layerView) string { return l.from() },
-		column[layerView]{"LAYER", func(l layerView) string { return l.Layer }},
-		column[layerView]{"SOURCE", func(l layerView) string { return l.Source }},
-		column[layerView]{"VALUE", layerView.shown},
-		column[layerView]{"COUNTS", func(l layerView) string {
+		col("LAYER", func(l layerView) string { return l.Layer }),
+		col("SOURCE", func(l layerView) string { return l.Source }),
+		col("VALUE", layerView.shown),
+		col("COUNTS", func(l layerView) string {
 			if l.Counts {
 				return "yes"
 			}
 			return ""
-		}},
+		}),
 	)
 }
 
@@ -180,7 +181,7 @@ func (a *app) changeConfig(c *cobra.Command, argument, cluster string, ch *chang
 func (a *app) configSet(cluster *string) *cobra.Command {
 	var secrets, references []string
 	c := &cobra.Command{
-		Use: "set CLUSTER/NAME [KEY=VALUE…]", Short: "Set values of a service and keep the others", Args: atLeast(1), ValidArgsFunction: a.completeServices,
+		Use: "set CLUSTER/NAME [KEY=VALUE…]", Short: "Set values of a service and keep the others", Args: atLeast(1),
 		Example: `  axle services config set edge-1/web replicas=3
   axle services config set edge-1/web --secret password=env:DB_PASSWORD
   axle services config set edge-1/web --ref token=vault:apps/web#token`,
@@ -234,7 +235,7 @@ func reference(text string) (string, *hubv1.SecretRef, error) {
 
 func (a *app) configUnset(cluster *string) *cobra.Command {
 	return &cobra.Command{
-		Use: "unset CLUSTER/NAME KEY…", Short: "Remove values, secrets or references of a service", Args: atLeast(2), ValidArgsFunction: a.completeServices,
+		Use: "unset CLUSTER/NAME KEY…", Short: "Remove values, secrets or references of a service", Args: atLeast(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, ref, err := a.service(args[0], *cluster)
 			if err != nil {

@@ -241,7 +241,7 @@ func (a *app) servicesUpdate() *cobra.Command {
 	var cluster string
 	var dryRun bool
 	c := &cobra.Command{
-		Use: "update CLUSTER/NAME", Short: "Change only the fields given by flags", ValidArgsFunction: a.completeServices,
+		Use: "update CLUSTER/NAME", Short: "Change only the fields given by flags",
 		Example: "  axle services update edge-1/web --ref v1.3.0 --wait",
 		Args:    exactly(1),
 		RunE: func(c *cobra.Command, args []string) error {

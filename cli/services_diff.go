@@ -11,8 +11,16 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/diffview"
+	"github.com/axle-cd/axle/cli/exitcode"
+	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
+)
+
+// The exit codes of diffs, as of kubectl diff.
+const (
+	exitDiffers = 1
+	exitNoDiff  = 2
 )
 
 // asker returns what requests diffs from a hub.
@@ -39,17 +47,17 @@ func asker(client *sdk.Client) diffview.Asker {
 func exitsOfDiff(run func(c *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		err := run(c, args)
-		if _, own := err.(exitError); err == nil || own {
+		if err == nil || exitcode.Has(err) {
 			return err
 		}
-		return exitError{err, exitNoDiff}
+		return exitcode.With(err, exitNoDiff)
 	}
 }
 
 // differs returns the exit code of a diff with differences, if yes.
 func differs(yes bool) error {
 	if yes {
-		return exitError{nil, exitDiffers}
+		return exitcode.With(nil, exitDiffers)
 	}
 	return nil
 }
@@ -60,7 +68,7 @@ func (a *app) servicesDiff() *cobra.Command {
 	var timeout time.Duration
 	want := &hubv1.PreviewServiceRequest{Refresh: true}
 	c := &cobra.Command{
-		Use: "diff CLUSTER/NAME", Short: "Show what applying a service would change on its cluster", Args: exactly(1), ValidArgsFunction: a.completeServices,
+		Use: "diff CLUSTER/NAME", Short: "Show what applying a service would change on its cluster", Args: exactly(1),
 		Long: `Show what applying a service would change on its cluster, without changing it.
 
 The agent runs the steps of an apply, with dry-run requests to its API server. The
@@ -117,15 +125,15 @@ func diffOne(ctx context.Context, a *app, ask diffview.Asker, want *hubv1.Previe
 	}
 	view := diffview.Of(want.GetRef(), of, d)
 	switch {
-	case a.output != "table":
+	case !output.Human(a.output):
 		err = printOne(a, view, func(v diffview.View) string { return v.Cluster + "/" + v.Name })
 	case view.Error != "":
 		return errcode.New(errcode.Unprocessable, "there is no diff of %s/%s: %s", view.Cluster, view.Name, view.Error)
 	default:
-		view.Write(raw(a.Out), colourful(a.Out, a.getenv))
+		view.Write(output.Raw(a.Out), output.Colourful(a.Out, a.getenv))
 	}
 	if err != nil || view.Error != "" {
-		return exitError{err, exitNoDiff}
+		return exitcode.With(err, exitNoDiff)
 	}
 	return differs(view.Differs())
 }
@@ -178,18 +186,18 @@ could not be compared.`,
 			if len(services) == 0 {
 				return errcode.New(errcode.NotFound, "no service that you may read follows repository %s with these filters", repository)
 			}
-			p := a.begin("comparing %d services", len(services))
+			p := a.begin("comparing %s", output.Count(len(services), "service"))
 			fleet := asker(client).All(ctx, services, repository, ref, func(done, differ int) {
 				p.say("%d of %d compared, %d differ", done, len(services), differ)
 			})
 			p.end()
-			if a.output != "table" {
+			if !output.Human(a.output) {
 				err = printOne(a, fleet, func(f diffview.Fleet) string { return f.Repository })
 			} else {
-				fleet.Write(raw(a.Out), colourful(a.Out, a.getenv))
+				fleet.Write(output.Raw(a.Out), output.Colourful(a.Out, a.getenv))
 			}
 			if err != nil || fleet.Summary.Failed > 0 {
-				return exitError{err, exitNoDiff}
+				return exitcode.With(err, exitNoDiff)
 			}
 			return differs(fleet.Summary.Differ > 0)
 		}),

@@ -96,18 +96,18 @@ func (v testView) cases() string {
 
 func (a *app) printTests(views []testView) error {
 	return printList(a, views, func(v testView) string { return v.Test },
-		column[testView]{"REVISION", func(v testView) string { return strconv.FormatInt(v.Revision, 10) + " " + short(v.SourceRevision) }},
-		column[testView]{"TEST", func(v testView) string { return v.Test }},
-		column[testView]{"STATE", func(v testView) string { return v.State }},
-		column[testView]{"ATTEMPT", func(v testView) string {
+		col("REVISION", func(v testView) string { return strconv.FormatInt(v.Revision, 10) + " " + short(v.SourceRevision) }),
+		col("TEST", func(v testView) string { return v.Test }),
+		col("STATE", func(v testView) string { return v.State }),
+		col("ATTEMPT", func(v testView) string {
 			if v.Attempt == 0 {
 				return ""
 			}
 			return fmt.Sprintf("%d of %d", v.Attempt, v.Attempts)
-		}},
-		column[testView]{"TOOK", func(v testView) string { return v.Duration }},
-		column[testView]{"CASES", testView.cases},
-		column[testView]{"MESSAGE", func(v testView) string { return v.Message }},
+		}),
+		col("TOOK", func(v testView) string { return v.Duration }),
+		col("CASES", testView.cases),
+		col("MESSAGE", func(v testView) string { return v.Message }),
 	)
 }
 
@@ -117,7 +117,7 @@ func (a *app) servicesTests() *cobra.Command {
 	var timeout time.Duration
 	request := &hubv1.ListTestsRequest{}
 	c := &cobra.Command{
-		Use: "tests CLUSTER/NAME", Short: "Show how a service's tests ran, or follow them as they run", Args: exactly(1), ValidArgsFunction: a.completeServices,
+		Use: "tests CLUSTER/NAME", Short: "Show how a service's tests ran, or follow them as they run", Args: exactly(1),
 		Long: "Show how a service's tests ran: those of the newest run, or of all that are kept.\n\n" +
 			"With --follow the logs are shown as the tests write them, until all have ended;\n" +
 			"the exit status is then 1 when one failed. A test is a Job or Pod of the service with\n" +

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/output"
 )
 
 // treeView is a service's tree as -o json and -o yaml show it.
@@ -77,14 +78,14 @@ func treeRows(nodes []treeNodeView, namespace, indent string) (rows []treeRow) {
 }
 
 func (a *app) printTree(v treeView) error {
-	if a.output != "table" {
+	if !output.Human(a.output) {
 		return printOne(a, v, func(v treeView) string { return v.Cluster + "/" + v.Service })
 	}
 	err := printList(a, treeRows(v.Objects, "", ""), func(r treeRow) string { return r.Name },
-		column[treeRow]{"OBJECT", func(r treeRow) string { return r.title }},
-		column[treeRow]{"HEALTH", func(r treeRow) string { return r.Health }},
-		column[treeRow]{"AGE", func(r treeRow) string { return r.Age }},
-		column[treeRow]{"MESSAGE", func(r treeRow) string { return r.Message }},
+		col("OBJECT", func(r treeRow) string { return r.title }),
+		col("HEALTH", func(r treeRow) string { return r.Health }),
+		col("AGE", func(r treeRow) string { return r.Age }),
+		col("MESSAGE", func(r treeRow) string { return r.Message }),
 	)
 	if err != nil {
 		return err
@@ -101,7 +102,7 @@ func (a *app) printTree(v treeView) error {
 func (a *app) servicesTree() *cobra.Command {
 	var cluster string
 	c := &cobra.Command{
-		Use: "tree CLUSTER/NAME", Short: "Show the tree of a service's objects down to the pods, and the first failure", Args: exactly(1), ValidArgsFunction: a.completeServices,
+		Use: "tree CLUSTER/NAME", Short: "Show the tree of a service's objects down to the pods, and the first failure", Args: exactly(1),
 		Long: "Show the objects of a service and what they own, down to the pods, and which of them failed first.\n\n" +
 			"The service's own objects are shown as its agent last reported them. What they own is\n" +
 			"read from the cluster now, with your name and your rights there. Lists that you may\n" +

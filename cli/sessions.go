@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/sdk"
 )
 
 type sessionView struct {
@@ -25,11 +26,7 @@ func (a *app) sessions() *cobra.Command {
 	var user string
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List open browser sessions and command-line logins", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			all, err := client.Logins.ListSessions(c.Context(), connect.NewRequest(&hubv1.ListSessionsRequest{User: user}))
 			if err != nil {
 				return err
@@ -39,15 +36,15 @@ func (a *app) sessions() *cobra.Command {
 				views = append(views, sessionView{s.GetId(), s.GetKind(), s.GetName(), s.GetSource(), s.GetAgent(), stamp(s.GetCreatedAt()), a.age(s.GetLastUsedAt()), stamp(s.GetExpiresAt()), s.GetCurrent()})
 			}
 			return printList(a, views, func(v sessionView) string { return v.ID },
-				column[sessionView]{"ID", func(v sessionView) string { return v.ID }},
-				column[sessionView]{"KIND", func(v sessionView) string { return v.Kind }},
-				column[sessionView]{"NAME", func(v sessionView) string { return v.Name }},
-				column[sessionView]{"FROM", func(v sessionView) string { return v.Source }},
-				column[sessionView]{"SINCE", func(v sessionView) string { return v.CreatedAt }},
-				column[sessionView]{"LAST USED", func(v sessionView) string { return ago(v.LastUsedAge) }},
-				column[sessionView]{"EXPIRES", func(v sessionView) string { return v.ExpiresAt }},
+				col("ID", func(v sessionView) string { return v.ID }),
+				col("KIND", func(v sessionView) string { return v.Kind }),
+				col("NAME", func(v sessionView) string { return v.Name }),
+				col("FROM", func(v sessionView) string { return v.Source }),
+				col("SINCE", func(v sessionView) string { return v.CreatedAt }),
+				col("LAST USED", func(v sessionView) string { return ago(v.LastUsedAge) }),
+				col("EXPIRES", func(v sessionView) string { return v.ExpiresAt }),
 			)
-		},
+		}),
 	}
 	list.Flags().StringVar(&user, "user", "", "e-mail of another user (administrators)")
 	return noun("sessions", "Manage open browser sessions and command-line logins", []string{"session"}, list, endSessions(a))
@@ -68,11 +65,7 @@ func endSessions(a *app) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			if all {
 				ended, err := client.Logins.EndSessions(c.Context(), connect.NewRequest(request))
 				if err != nil {
@@ -81,14 +74,14 @@ func endSessions(a *app) *cobra.Command {
 				_, err = fmt.Fprintln(a.Err, endedText(request, ended.Msg.GetEnded()))
 				return err
 			}
-			for _, id := range args {
+			return each(args, func(id string) error {
 				if _, err := client.Logins.EndSession(c.Context(), connect.NewRequest(&hubv1.EndSessionRequest{Id: id})); err != nil {
-					return fmt.Errorf("%s: %w", id, err)
+					return err
 				}
-				fmt.Fprintf(a.Err, "session %s ended\n", id)
-			}
-			return nil
-		},
+				_, err := fmt.Fprintf(a.Err, "session %s ended\n", id)
+				return err
+			})
+		}),
 	}
 	c.Flags().BoolVar(&all, "all", false, "end all sessions of the user")
 	c.Flags().StringVar(&request.User, "user", "", "e-mail of another user (administrators, with --all)")
@@ -98,8 +91,15 @@ func endSessions(a *app) *cobra.Command {
 
 // endedText says what ended.
 func endedText(r *hubv1.EndSessionsRequest, n int32) string {
-	if r.GetTokens() {
+	switch {
+	case r.GetTokens() && n == 1:
+		return "1 session, command-line login or token ended"
+	case r.GetTokens():
 		return fmt.Sprintf("%d sessions, command-line logins and tokens ended", n)
 	}
-	return fmt.Sprintf("%d sessions and command-line logins ended; API tokens stay valid unless you give --tokens", n)
+	what := "sessions and command-line logins"
+	if n == 1 {
+		what = "session or command-line login"
+	}
+	return fmt.Sprintf("%d %s ended; API tokens stay valid unless you give --tokens", n, what)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/sdk"
 )
 
 type tokenView struct {
@@ -42,11 +45,7 @@ func (a *app) tokenView(t *hubv1.Token) tokenView {
 func (a *app) tokens() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List tokens; secrets are never shown again", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			all, err := client.Tokens.List(c.Context(), connect.NewRequest(&hubv1.ListTokensRequest{}))
 			if err != nil {
 				return err
@@ -56,39 +55,30 @@ func (a *app) tokens() *cobra.Command {
 				views = append(views, a.tokenView(t))
 			}
 			return printList(a, views, func(v tokenView) string { return v.ID },
-				column[tokenView]{"ID", func(v tokenView) string { return v.ID }},
-				column[tokenView]{"KIND", func(v tokenView) string { return v.Kind }},
-				column[tokenView]{"NAME", func(v tokenView) string { return v.Name }},
-				column[tokenView]{"OWNER", func(v tokenView) string { return v.Owner }},
-				column[tokenView]{"SCOPES", func(v tokenView) string { return strings.Join(v.Scopes, ",") }},
-				column[tokenView]{"EXPIRES", func(v tokenView) string { return v.ExpiresAt }},
-				column[tokenView]{"ENDS WITH", func(v tokenView) string { return v.EndsWith }},
-				column[tokenView]{"MADE BY", func(v tokenView) string { return v.MadeBy }},
-				column[tokenView]{"LAST USED", func(v tokenView) string { return ago(v.LastUsedAge) }},
-				column[tokenView]{"USES LEFT", func(v tokenView) string {
+				col("ID", func(v tokenView) string { return v.ID }),
+				col("KIND", func(v tokenView) string { return v.Kind }),
+				col("NAME", func(v tokenView) string { return v.Name }),
+				col("OWNER", func(v tokenView) string { return v.Owner }),
+				col("SCOPES", func(v tokenView) string { return strings.Join(v.Scopes, ",") }),
+				col("EXPIRES", func(v tokenView) string { return v.ExpiresAt }),
+				col("ENDS WITH", func(v tokenView) string { return v.EndsWith }),
+				col("MADE BY", func(v tokenView) string { return v.MadeBy }),
+				col("LAST USED", func(v tokenView) string { return ago(v.LastUsedAge) }),
+				col("USES LEFT", func(v tokenView) string {
 					if v.Kind != "bootstrap" {
 						return ""
 					}
 					return strconv.Itoa(int(v.UsesLeft))
-				}},
+				}),
 			)
-		},
+		}),
 	}
 	revoke := &cobra.Command{
 		Use: "revoke ID…", Short: "Revoke tokens, within 5 s everywhere", Args: atLeast(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			for _, id := range args {
-				if _, err := client.Tokens.Revoke(c.Context(), connect.NewRequest(&hubv1.RevokeTokenRequest{Id: id})); err != nil {
-					return fmt.Errorf("%s: %w", id, err)
-				}
-				fmt.Fprintf(a.Err, "token %s revoked\n", id)
-			}
-			return nil
-		},
+		RunE: removes(a, "token", "revoked", func(ctx context.Context, client *sdk.Client, name string) error {
+			_, err := client.Tokens.Revoke(ctx, connect.NewRequest(&hubv1.RevokeTokenRequest{Id: name}))
+			return err
+		}),
 	}
 	return noun("tokens", "Manage API tokens, and bootstrap tokens for new clusters", []string{"token"}, list, a.tokensCreate(), revoke)
 }
@@ -110,15 +100,12 @@ your password or passkey. For programs, use axle serviceaccounts token.`,
 		Example: `  axle tokens create ci --scope read --expires 2h
   axle tokens create --bootstrap --name-pattern 'edge-*' --max-uses 50 --allow-tag tier=edge`,
 		Args: atMost(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			if err := fitting(c, bootstrap, args); err != nil {
 				return err
 			}
 			var made *connect.Response[hubv1.CreatedToken]
+			var err error
 			if bootstrap {
 				boot.LifetimeMicros = expires.Microseconds()
 				made, err = client.Tokens.CreateBootstrap(c.Context(), connect.NewRequest(boot))
@@ -131,13 +118,13 @@ your password or passkey. For programs, use axle serviceaccounts token.`,
 			}
 			view := a.tokenView(made.Msg.GetToken())
 			view.Secret = made.Msg.GetSecret()
-			if a.output == "json" || a.output == "yaml" {
+			if output.Data(a.output) {
 				return a.encode(view)
 			}
 			fmt.Fprintf(a.Err, "token %s created, valid until %s; it is shown only once:\n", view.ID, view.until())
 			_, err = fmt.Fprintln(a.Out, view.Secret)
 			return err
-		},
+		}),
 	}
 	f := c.Flags()
 	f.StringSliceVar(&request.Scopes, "scope", nil, "scopes of the token: read, write or admin (default: your own)")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/sdk"
 )
 
 type userView struct {
@@ -34,11 +37,7 @@ func (a *app) userView(u *hubv1.User) userView {
 func (a *app) users() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List people and service accounts", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			all, err := client.Users.List(c.Context(), connect.NewRequest(&hubv1.ListUsersRequest{}))
 			if err != nil {
 				return err
@@ -48,29 +47,20 @@ func (a *app) users() *cobra.Command {
 				views = append(views, a.userView(u))
 			}
 			return printList(a, views, func(v userView) string { return v.Name },
-				column[userView]{"NAME", func(v userView) string { return v.Name }},
-				column[userView]{"KIND", func(v userView) string { return v.Kind }},
-				column[userView]{"ADMIN", func(v userView) string { return strconv.FormatBool(v.Admin) }},
-				column[userView]{"GROUPS", func(v userView) string { return strings.Join(v.Groups, ",") }},
-				column[userView]{"AGE", func(v userView) string { return v.CreatedAge }},
+				col("NAME", func(v userView) string { return v.Name }),
+				col("KIND", func(v userView) string { return v.Kind }),
+				col("ADMIN", func(v userView) string { return strconv.FormatBool(v.Admin) }),
+				col("GROUPS", func(v userView) string { return strings.Join(v.Groups, ",") }),
+				col("AGE", func(v userView) string { return v.CreatedAge }),
 			)
-		},
+		}),
 	}
 	remove := &cobra.Command{
 		Use: "delete EMAIL…", Short: "Delete users with their tokens, bindings and group memberships", Args: atLeast(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			for _, name := range args {
-				if _, err := client.Users.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteUserRequest{Name: name})); err != nil {
-					return fmt.Errorf("%s: %w", name, err)
-				}
-				fmt.Fprintf(a.Err, "user %s deleted\n", name)
-			}
-			return nil
-		},
+		RunE: removes(a, "user", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
+			_, err := client.Users.Delete(ctx, connect.NewRequest(&hubv1.DeleteUserRequest{Name: name}))
+			return err
+		}),
 	}
 	return noun("users", "Manage users and service accounts (administrators)", []string{"user"}, list, a.usersCreate(), a.usersAdmin(), remove)
 }
@@ -85,11 +75,7 @@ gives access. With --token-scope, the command also creates a first API token. On
 the token goes to standard output, once.`,
 		Example: `  axle users create ann@example.com
   axle users create ann@example.com --token-scope write --token-expires 8h > ann.token`,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			request.Email, request.TokenLifetimeMicros = args[0], expires.Microseconds()
 			made, err := client.Users.Create(c.Context(), connect.NewRequest(request))
 			if err != nil {
@@ -97,7 +83,7 @@ the token goes to standard output, once.`,
 			}
 			view := a.userView(made.Msg.GetUser())
 			view.Token = made.Msg.GetToken()
-			if a.output == "json" || a.output == "yaml" {
+			if output.Data(a.output) {
 				return a.encode(view)
 			}
 			fmt.Fprintf(a.Err, "user %s created; give access with: axle auth bind --user %s --action read --project NAME\n", view.Name, view.Name)
@@ -107,7 +93,7 @@ the token goes to standard output, once.`,
 			fmt.Fprintf(a.Err, "first token, valid until %s; it is shown only once:\n", stamp(made.Msg.GetTokenExpiresAt()))
 			_, err = fmt.Fprintln(a.Out, view.Token)
 			return err
-		},
+		}),
 	}
 	f := c.Flags()
 	f.BoolVar(&request.Admin, "admin", false, "make the user an administrator, who may do everything")
@@ -122,16 +108,12 @@ func (a *app) usersAdmin() *cobra.Command {
 		Use: "admin EMAIL", Short: "Grant or revoke administrator rights", Args: exactly(1),
 		Long:    "Make a user an administrator, or revoke that with --revoke. An administrator may do\neverything that the scopes of their token allow. The last administrator cannot be revoked.",
 		Example: "  axle users admin ann@example.com\n  axle users admin ann@example.com --revoke",
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			u, err := client.Users.SetAdmin(c.Context(), connect.NewRequest(&hubv1.SetAdminRequest{Name: args[0], Admin: !revoke}))
 			if err != nil {
 				return err
 			}
-			if a.output == "json" || a.output == "yaml" {
+			if output.Data(a.output) {
 				return a.encode(a.userView(u.Msg))
 			}
 			not := " an"
@@ -140,7 +122,7 @@ func (a *app) usersAdmin() *cobra.Command {
 			}
 			fmt.Fprintf(a.Err, "%s is%s administrator now\n", args[0], not)
 			return nil
-		},
+		}),
 	}
 	c.Flags().BoolVar(&revoke, "revoke", false, "revoke the administrator rights")
 	return c

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/sdk"
 )
 
 // webhookProviders are the values of --provider.
@@ -37,11 +40,7 @@ func (a *app) webhookView(w *hubv1.Webhook) webhookView {
 func (a *app) webhooks() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List webhooks with their last delivery", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			all, err := client.Webhooks.List(c.Context(), connect.NewRequest(&hubv1.ListWebhooksRequest{}))
 			if err != nil {
 				return err
@@ -51,35 +50,26 @@ func (a *app) webhooks() *cobra.Command {
 				views = append(views, a.webhookView(w))
 			}
 			return printList(a, views, func(v webhookView) string { return v.Name },
-				column[webhookView]{"NAME", func(v webhookView) string { return v.Name }},
-				column[webhookView]{"PROVIDER", func(v webhookView) string { return v.Provider }},
-				column[webhookView]{"REPOSITORY", func(v webhookView) string {
+				col("NAME", func(v webhookView) string { return v.Name }),
+				col("PROVIDER", func(v webhookView) string { return v.Provider }),
+				col("REPOSITORY", func(v webhookView) string {
 					if v.Repository == "" {
 						return "(by URL)"
 					}
 					return v.Repository
-				}},
-				column[webhookView]{"LAST DELIVERY", func(v webhookView) string { return ago(v.DeliveredAge) }},
-				column[webhookView]{"OUTCOME", func(v webhookView) string { return v.Outcome }},
-				column[webhookView]{"URL", func(v webhookView) string { return v.URL }},
+				}),
+				col("LAST DELIVERY", func(v webhookView) string { return ago(v.DeliveredAge) }),
+				col("OUTCOME", func(v webhookView) string { return v.Outcome }),
+				col("URL", func(v webhookView) string { return v.URL }),
 			)
-		},
+		}),
 	}
 	remove := &cobra.Command{
 		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete webhooks; later deliveries from their upstreams are refused", Args: atLeast(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			for _, name := range args {
-				if _, err := client.Webhooks.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteWebhookRequest{Name: name})); err != nil {
-					return fmt.Errorf("%s: %w", name, err)
-				}
-				fmt.Fprintf(a.Err, "webhook %s deleted\n", name)
-			}
-			return nil
-		},
+		RunE: removes(a, "webhook", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
+			_, err := client.Webhooks.Delete(ctx, connect.NewRequest(&hubv1.DeleteWebhookRequest{Name: name}))
+			return err
+		}),
 	}
 	return noun("webhooks", "Manage webhooks, with which upstreams announce pushes", []string{"webhook"}, list, a.webhooksCreate(), remove)
 }
@@ -102,11 +92,7 @@ when the webhook is restricted to one repository.`,
   axle webhooks create shop --provider gitlab --repository shop
   axle webhooks create ci --provider generic --repository shop --secret-file ci.secret`,
 		Args: exactly(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			request.Name = args[0]
 			if secretFile != "" {
 				text, err := os.ReadFile(secretFile)
@@ -121,13 +107,13 @@ when the webhook is restricted to one repository.`,
 			}
 			view := a.webhookView(made.Msg.GetWebhook())
 			view.Secret = made.Msg.GetSecret()
-			if a.output == "json" || a.output == "yaml" {
+			if output.Data(a.output) {
 				return a.encode(view)
 			}
 			fmt.Fprintf(a.Err, "webhook %s created; enter this at the upstream (content type application/json, pushes and tags):\n", view.Name)
 			_, err = fmt.Fprintf(a.Out, "URL     %s\nSecret  %s\n", view.URL, view.Secret)
 			return err
-		},
+		}),
 	}
 	f := c.Flags()
 	f.StringVar(&request.Provider, "provider", "", strings.Join(webhookProviders, ", "))

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/sdk"
 )
 
 // windowForm is the syntax of a window on the command line.
@@ -68,33 +69,29 @@ func windowViews(all []*hubv1.SyncWindow) []windowView {
 
 func (a *app) printWindows(all []*hubv1.SyncWindow) error {
 	return printList(a, windowViews(all), func(v windowView) string { return v.Schedule },
-		column[windowView]{"KIND", func(v windowView) string { return v.Kind }},
-		column[windowView]{"SCHEDULE", func(v windowView) string { return v.Schedule }},
-		column[windowView]{"DURATION", func(v windowView) string { return v.Duration }},
-		column[windowView]{"TIME ZONE", func(v windowView) string {
+		col("KIND", func(v windowView) string { return v.Kind }),
+		col("SCHEDULE", func(v windowView) string { return v.Schedule }),
+		col("DURATION", func(v windowView) string { return v.Duration }),
+		col("TIME ZONE", func(v windowView) string {
 			if v.TimeZone == "" {
 				return "UTC"
 			}
 			return v.TimeZone
-		}},
-		column[windowView]{"MANUAL SYNC", func(v windowView) string { return strconv.FormatBool(v.ManualSync) }},
+		}),
+		col("MANUAL SYNC", func(v windowView) string { return strconv.FormatBool(v.ManualSync) }),
 	)
 }
 
 func (a *app) hubSyncWindows() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List the sync windows of every service", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			r, err := client.Hub.GetSyncWindows(c.Context(), connect.NewRequest(&hubv1.GetSyncWindowsRequest{}))
 			if err != nil {
 				return err
 			}
 			return a.printWindows(r.Msg.GetSyncWindows())
-		},
+		}),
 	}
 	var none bool
 	set := &cobra.Command{
