@@ -14,80 +14,75 @@ import (
 	"github.com/axle-cd/axle/sdk"
 )
 
-type upgradeView struct {
-	Version    string              `json:"version"`
-	Previous   string              `json:"previous,omitempty"`
-	HubVersion string              `json:"hubVersion"`
-	Phase      string              `json:"phase"`
-	Wave       int32               `json:"wave"`
-	Waves      []string            `json:"waves"`
-	Message    string              `json:"message,omitempty"`
-	By         string              `json:"by"`
-	UpdatedAt  string              `json:"updatedAt"`
-	UpdatedAge string              `json:"updatedAge"`
-	Targets    []upgradeTargetView `json:"targets"`
-}
-
-type upgradeTargetView struct {
-	Cluster      string `json:"cluster"`
-	Wave         int32  `json:"wave"`
-	State        string `json:"state"`
-	AgentVersion string `json:"agentVersion"`
-	Message      string `json:"message,omitempty"`
-	GoodSince    string `json:"goodSince,omitempty"`
-	GoodAge      string `json:"goodAge,omitempty"`
-}
-
-func (a *app) upgradeView(u *hubv1.AgentUpgrade) upgradeView {
-	v := upgradeView{
-		Version: u.GetVersion(), Previous: u.GetPrevious(), HubVersion: u.GetHubVersion(), Phase: u.GetPhase(), Wave: u.GetWave(),
-		Waves: u.GetWaves(), Message: u.GetMessage(), By: u.GetBy(), UpdatedAt: stamp(u.GetUpdatedAt()), UpdatedAge: a.age(u.GetUpdatedAt()),
-		Targets: []upgradeTargetView{},
-	}
-	for _, t := range u.GetTargets() {
-		v.Targets = append(v.Targets, upgradeTargetView{
-			Cluster: t.GetCluster(), Wave: t.GetWave(), State: t.GetState(), AgentVersion: t.GetAgentVersion(), Message: t.GetMessage(),
-			GoodSince: stamp(t.GetGoodSince()), GoodAge: a.age(t.GetGoodSince()),
-		})
-	}
-	return v
-}
-
 // showUpgrade prints an upgrade and, below it, its clusters.
 func (a *app) showUpgrade(u *hubv1.AgentUpgrade) error {
-	v := a.upgradeView(u)
 	if output.Data(a.output) {
-		return a.encode(v)
+		return a.encode(u)
 	}
-	if v.Phase == "" {
-		_, err := fmt.Fprintf(a.Err, "no agent upgrade has run yet; the hub is at version %s\n", v.HubVersion)
+	if u.GetPhase() == "" {
+		_, err := fmt.Fprintf(a.Err, "no agent upgrade has run yet; the hub is at version %s\n", u.GetHubVersion())
 		return err
 	}
 	if output.Human(a.output) && !a.quiet {
-		err := printOne(a, v, func(v upgradeView) string { return v.Version },
-			col("Version", func(v upgradeView) string { return v.Version }),
-			col("Before", func(v upgradeView) string { return v.Previous }),
-			col("Phase", func(v upgradeView) string { return v.Phase }),
-			col("Wave", func(v upgradeView) string {
-				return fmt.Sprintf("%d of %d (%s)", v.Wave, len(v.Waves), strings.Join(v.Waves, ", "))
+		err := printOne(a, u, (*hubv1.AgentUpgrade).GetVersion,
+			col("Version", (*hubv1.AgentUpgrade).GetVersion),
+			col("Before", (*hubv1.AgentUpgrade).GetPrevious),
+			col("Phase", (*hubv1.AgentUpgrade).GetPhase),
+			col("Wave", func(u *hubv1.AgentUpgrade) string {
+				return fmt.Sprintf("%d of %d (%s)", u.GetWave(), len(u.GetWaves()), strings.Join(u.GetWaves(), ", "))
 			}),
-			col("Message", func(v upgradeView) string { return v.Message }),
-			col("By", func(v upgradeView) string { return v.By }),
-			col("Changed", func(v upgradeView) string { return ago(v.UpdatedAge) }),
+			col("Message", (*hubv1.AgentUpgrade).GetMessage),
+			col("By", (*hubv1.AgentUpgrade).GetBy),
+			col("Changed", func(u *hubv1.AgentUpgrade) string { return ago(a.age(u.GetUpdatedAt())) }),
 		)
-		if err != nil || len(v.Targets) == 0 {
+		if err != nil || len(u.GetTargets()) == 0 {
 			return err
 		}
 		fmt.Fprintln(a.Out)
 	}
-	return printList(a, v.Targets, func(t upgradeTargetView) string { return t.Cluster },
-		col("CLUSTER", func(t upgradeTargetView) string { return t.Cluster }),
-		col("WAVE", func(t upgradeTargetView) string { return fmt.Sprint(t.Wave) }),
-		col("STATE", func(t upgradeTargetView) string { return t.State }),
-		col("AGENT", func(t upgradeTargetView) string { return t.AgentVersion }),
-		col("GOOD SINCE", func(t upgradeTargetView) string { return ago(t.GoodAge) }),
-		col("MESSAGE", func(t upgradeTargetView) string { return output.OneLine(t.Message) }),
-	)
+	return printList(a, u.GetTargets(), (*hubv1.AgentUpgradeTarget).GetCluster, targetColumns(a)...)
+}
+
+func targetColumns(a *app) []column[*hubv1.AgentUpgradeTarget] {
+	return []column[*hubv1.AgentUpgradeTarget]{
+		col("CLUSTER", (*hubv1.AgentUpgradeTarget).GetCluster),
+		col("WAVE", func(t *hubv1.AgentUpgradeTarget) string { return fmt.Sprint(t.GetWave()) }),
+		col("STATE", (*hubv1.AgentUpgradeTarget).GetState),
+		col("AGENT", (*hubv1.AgentUpgradeTarget).GetAgentVersion),
+		ages("GOOD SINCE", func(t *hubv1.AgentUpgradeTarget) string { return ago(a.age(t.GetGoodSince())) }),
+		col("MESSAGE", (*hubv1.AgentUpgradeTarget).GetMessage),
+	}
+}
+
+// agentsStatus shows the last upgrade, or watches its clusters.
+func agentsStatus(a *app) *cobra.Command {
+	var watch bool
+	c := &cobra.Command{
+		Use: "status", Short: "Show the last agent upgrade, cluster by cluster", Args: noArgs,
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
+			status := func(ctx context.Context) (*hubv1.AgentUpgrade, error) {
+				answer, err := client.Agents.UpgradeStatus(ctx, connect.NewRequest(&hubv1.UpgradeStatusRequest{}))
+				if err != nil {
+					return nil, err
+				}
+				return answer.Msg, nil
+			}
+			if !watch {
+				u, err := status(c.Context())
+				if err != nil {
+					return err
+				}
+				return a.showUpgrade(u)
+			}
+			read := func(ctx context.Context) ([]*hubv1.AgentUpgradeTarget, error) {
+				u, err := status(ctx)
+				return u.GetTargets(), err
+			}
+			return follow(c.Context(), a, true, output.Watched[*hubv1.AgentUpgradeTarget]{Read: read, Name: (*hubv1.AgentUpgradeTarget).GetCluster, Columns: targetColumns(a)})
+		}),
+	}
+	watchFlag(c, &watch)
+	return c
 }
 
 func (a *app) agents() *cobra.Command {
@@ -105,9 +100,7 @@ func (a *app) agents() *cobra.Command {
 	}
 	return noun("agents", "Show and upgrade the agents", []string{"agent"},
 		a.agentsUpgrade(),
-		word("status", "Show the last agent upgrade, cluster by cluster", func(ctx context.Context, client *sdk.Client) (*connect.Response[hubv1.AgentUpgrade], error) {
-			return client.Agents.UpgradeStatus(ctx, connect.NewRequest(&hubv1.UpgradeStatusRequest{}))
-		}),
+		agentsStatus(a),
 		word("pause", "Pause the agent upgrade: no further agent starts", func(ctx context.Context, client *sdk.Client) (*connect.Response[hubv1.AgentUpgrade], error) {
 			return client.Agents.PauseUpgrade(ctx, connect.NewRequest(&hubv1.PauseUpgradeRequest{}))
 		}),

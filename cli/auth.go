@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -9,45 +8,29 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/exitcode"
+	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
 )
 
-type bindingView struct {
-	ID          string `json:"id"`
-	SubjectKind string `json:"subjectKind"`
-	Subject     string `json:"subject"`
-	Action      string `json:"action"`
-	Level       string `json:"level"`
-	Object      string `json:"object"`
-	CreatedAt   string `json:"createdAt"`
-	CreatedBy   string `json:"createdBy"`
-}
-
-func bindingViewOf(b *hubv1.Binding) bindingView {
-	return bindingView{b.GetId(), b.GetSubjectKind(), b.GetSubject(), b.GetAction(), b.GetLevel(), b.GetObject(), stamp(b.GetCreatedAt()), b.GetCreatedBy()}
-}
-
-// where describes the place of a binding for people.
-func (v bindingView) where() string {
-	if v.Level == "hub" {
+// placeOf describes the place of a binding for people.
+func placeOf(b *hubv1.Binding) string {
+	if b.GetLevel() == "hub" {
 		return "everything"
 	}
-	return v.Level + " " + v.Object
+	return b.GetLevel() + " " + b.GetObject()
 }
 
 func (a *app) printBindings(all []*hubv1.Binding) error {
-	views := []bindingView{}
-	for _, b := range all {
-		views = append(views, bindingViewOf(b))
-	}
-	return printList(a, views, func(v bindingView) string { return v.ID },
-		col("SUBJECT", func(v bindingView) string { return v.Subject }),
-		col("KIND", func(v bindingView) string { return v.SubjectKind }),
-		col("ACTION", func(v bindingView) string { return v.Action }),
-		col("WHERE", func(v bindingView) string { return v.where() }),
-		col("BY", func(v bindingView) string { return v.CreatedBy }),
-		col("ID", func(v bindingView) string { return v.ID }),
+	return printList(a, all, (*hubv1.Binding).GetId,
+		col("SUBJECT", (*hubv1.Binding).GetSubject),
+		col("KIND", (*hubv1.Binding).GetSubjectKind),
+		col("ACTION", (*hubv1.Binding).GetAction),
+		col("WHERE", placeOf),
+		col("BY", (*hubv1.Binding).GetCreatedBy),
+		col("ID", (*hubv1.Binding).GetId),
 	)
 }
 
@@ -156,13 +139,12 @@ is 1 if you may not. An administrator can check another user with --as.`,
 				return err
 			}
 			view := struct {
-				Allowed bool         `json:"allowed"`
-				Reason  string       `json:"reason"`
-				Binding *bindingView `json:"binding,omitempty"`
+				Allowed bool          `json:"allowed"`
+				Reason  string        `json:"reason"`
+				Binding fields.Object `json:"binding,omitempty"`
 			}{Allowed: answer.Msg.GetAllowed(), Reason: answer.Msg.GetReason()}
 			if b := answer.Msg.GetBinding(); b != nil {
-				v := bindingViewOf(b)
-				view.Binding = &v
+				view.Binding = fields.Of(b, a.age)
 			}
 			switch {
 			case output.Data(a.output):
@@ -175,7 +157,7 @@ is 1 if you may not. An administrator can check another user with --as.`,
 				fmt.Fprintln(a.Out, "no")
 			}
 			if !view.Allowed {
-				return errors.New(view.Reason)
+				return exitcode.With(errcode.New(errcode.Forbidden, "%s", view.Reason), exitcode.Failed)
 			}
 			return nil
 		},

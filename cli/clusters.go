@@ -20,67 +20,23 @@ func (a *app) clusters() *cobra.Command {
 		a.clustersList(), a.clustersGet(), a.clustersCreate(), a.clustersConnect(), a.clustersKubeconfig(), a.clustersCredential(), a.clustersUpdate(), a.clustersApprove(), a.clustersDelete())
 }
 
-// clusterView is a cluster as -o json and -o yaml show it.
-type clusterView struct {
-	Name              string            `json:"name"`
-	Handle            string            `json:"handle"`
-	Project           string            `json:"project"`
-	Tags              map[string]string `json:"tags"`
-	Registered        bool              `json:"registered"`
-	Pending           bool              `json:"pending"`
-	Freshness         string            `json:"freshness"`
-	PolledAt          string            `json:"polledAt"`
-	PolledAge         string            `json:"polledAge"`
-	Tunnel            string            `json:"tunnel"`
-	TunnelSince       string            `json:"tunnelSince"`
-	TunnelAge         string            `json:"tunnelAge"`
-	KubernetesVersion string            `json:"kubernetesVersion"`
-	Distro            string            `json:"distro"`
-	AgentVersion      string            `json:"agentVersion"`
-	Nodes             int32             `json:"nodes"`
-	Services          int32             `json:"services"`
-	ServicesHealthy   int32             `json:"servicesHealthy"`
-	ServicesFailed    int32             `json:"servicesFailed"`
-	PingedAt          string            `json:"pingedAt"`
-	CreatedAt         string            `json:"createdAt"`
-	CreatedAge        string            `json:"createdAge"`
-	Message           string            `json:"message"`
-	ID                string            `json:"id"`
-}
-
-func (a *app) clusterView(c *hubv1.Cluster) clusterView {
-	tags := c.GetTags()
-	if tags == nil {
-		tags = map[string]string{}
-	}
-	return clusterView{
-		Name: c.GetName(), Handle: c.GetHandle(), Project: c.GetProject(), Tags: tags,
-		Registered: c.GetRegistered(), Pending: c.GetPending(), Freshness: c.GetFreshness(),
-		PolledAt: stamp(c.GetPolledAt()), PolledAge: a.age(c.GetPolledAt()), Tunnel: c.GetTunnel(), TunnelSince: stamp(c.GetTunnelSince()), TunnelAge: a.age(c.GetTunnelSince()),
-		KubernetesVersion: c.GetKubernetesVersion(), Distro: c.GetDistro(), AgentVersion: c.GetAgentVersion(), Nodes: c.GetNodes(),
-		Services: c.GetServices(), ServicesHealthy: c.GetServicesHealthy(), ServicesFailed: c.GetServicesFailed(),
-		PingedAt: stamp(c.GetPingedAt()), CreatedAt: stamp(c.GetCreatedAt()), CreatedAge: a.age(c.GetCreatedAt()),
-		Message: c.GetMessage(), ID: c.GetId(),
-	}
-}
-
-// state says whether the cluster polls, and if not, why.
-func (c clusterView) state() string {
+// clusterState says whether the cluster polls, and if not, why.
+func clusterState(c *hubv1.Cluster) string {
 	switch {
-	case c.Pending:
+	case c.GetPending():
 		return "Awaiting approval"
-	case !c.Registered:
+	case !c.GetRegistered():
 		return "Not connected"
 	}
-	return c.Freshness
+	return c.GetFreshness()
 }
 
-// tunnel is the tunnel's state and how long it has lasted.
-func (c clusterView) tunnel() string {
-	if c.TunnelAge == "" {
-		return c.Tunnel
+// tunnelOf is the tunnel's state and how long it has lasted.
+func tunnelOf(a *app, c *hubv1.Cluster) string {
+	if c.GetTunnelSince() == 0 {
+		return c.GetTunnel()
 	}
-	return c.Tunnel + " for " + c.TunnelAge
+	return c.GetTunnel() + " for " + a.age(c.GetTunnelSince())
 }
 
 func joinMap(m map[string]string) string {
@@ -91,51 +47,43 @@ func joinMap(m map[string]string) string {
 	return strings.Join(parts, ",")
 }
 
-func clusterName(v clusterView) string { return v.Name }
-
-func clusterColumns() []column[clusterView] {
-	return []column[clusterView]{
-		col("NAME", clusterName),
-		col("STATE", clusterView.state),
-		ages("POLLED", func(v clusterView) string { return v.PolledAge }),
-		col("TUNNEL", func(v clusterView) string { return v.Tunnel }),
-		col("SERVICES", func(v clusterView) string { return fmt.Sprintf("%d/%d", v.ServicesHealthy, v.Services) }),
-		col("KUBERNETES", func(v clusterView) string { return v.KubernetesVersion }),
-		col("AGENT", func(v clusterView) string { return v.AgentVersion }),
-		wide("PROJECT", func(v clusterView) string { return v.Project }),
-		wide("HANDLE", func(v clusterView) string { return v.Handle }),
-		wide("DISTRO", func(v clusterView) string { return v.Distro }),
-		wide("NODES", func(v clusterView) string { return strconv.Itoa(int(v.Nodes)) }),
-		wide("MESSAGE", func(v clusterView) string { return v.Message }),
-		col("TAGS", func(v clusterView) string { return joinMap(v.Tags) }),
+func clusterColumns(a *app) []column[*hubv1.Cluster] {
+	return []column[*hubv1.Cluster]{
+		col("NAME", (*hubv1.Cluster).GetName),
+		col("STATE", clusterState),
+		ages("POLLED", func(v *hubv1.Cluster) string { return a.age(v.GetPolledAt()) }),
+		col("TUNNEL", (*hubv1.Cluster).GetTunnel),
+		col("SERVICES", func(v *hubv1.Cluster) string { return fmt.Sprintf("%d/%d", v.GetServicesHealthy(), v.GetServices()) }),
+		col("KUBERNETES", (*hubv1.Cluster).GetKubernetesVersion),
+		col("AGENT", (*hubv1.Cluster).GetAgentVersion),
+		wide("PROJECT", (*hubv1.Cluster).GetProject),
+		wide("HANDLE", (*hubv1.Cluster).GetHandle),
+		wide("DISTRO", (*hubv1.Cluster).GetDistro),
+		wide("NODES", func(v *hubv1.Cluster) string { return strconv.Itoa(int(v.GetNodes())) }),
+		wide("MESSAGE", (*hubv1.Cluster).GetMessage),
+		col("TAGS", func(v *hubv1.Cluster) string { return joinMap(v.GetTags()) }),
 	}
-}
-
-func (a *app) clusterViews(all []*hubv1.Cluster) []clusterView {
-	views := []clusterView{}
-	for _, c := range all {
-		views = append(views, a.clusterView(c))
-	}
-	return views
 }
 
 func (a *app) printCluster(c *hubv1.Cluster) error {
-	return printOne(a, a.clusterView(c), clusterName,
-		col("Name", func(v clusterView) string { return v.Name }),
-		col("Handle", func(v clusterView) string { return v.Handle }),
-		col("Project", func(v clusterView) string { return v.Project }),
-		col("State", clusterView.state),
-		col("Last poll", func(v clusterView) string { return ago(v.PolledAge) }),
-		col("Message", func(v clusterView) string { return v.Message }),
-		col("Tags", func(v clusterView) string { return joinMap(v.Tags) }),
-		col("Kubernetes", func(v clusterView) string { return strings.TrimSpace(v.KubernetesVersion + " " + v.Distro) }),
-		col("Nodes", func(v clusterView) string { return strconv.Itoa(int(v.Nodes)) }),
-		col("Agent", func(v clusterView) string { return v.AgentVersion }),
-		col("Tunnel", clusterView.tunnel),
-		col("Services", func(v clusterView) string {
-			return fmt.Sprintf("%d, %d healthy, %d failed", v.Services, v.ServicesHealthy, v.ServicesFailed)
+	return printOne(a, c, (*hubv1.Cluster).GetName,
+		col("Name", (*hubv1.Cluster).GetName),
+		col("Handle", (*hubv1.Cluster).GetHandle),
+		col("Project", (*hubv1.Cluster).GetProject),
+		col("State", clusterState),
+		col("Last poll", func(v *hubv1.Cluster) string { return ago(a.age(v.GetPolledAt())) }),
+		col("Message", (*hubv1.Cluster).GetMessage),
+		col("Tags", func(v *hubv1.Cluster) string { return joinMap(v.GetTags()) }),
+		col("Kubernetes", func(v *hubv1.Cluster) string {
+			return strings.TrimSpace(v.GetKubernetesVersion() + " " + v.GetDistro())
 		}),
-		col("Created", func(v clusterView) string { return ago(v.CreatedAge) }),
+		col("Nodes", func(v *hubv1.Cluster) string { return strconv.Itoa(int(v.GetNodes())) }),
+		col("Agent", (*hubv1.Cluster).GetAgentVersion),
+		col("Tunnel", func(v *hubv1.Cluster) string { return tunnelOf(a, v) }),
+		col("Services", func(v *hubv1.Cluster) string {
+			return fmt.Sprintf("%d, %d healthy, %d failed", v.GetServices(), v.GetServicesHealthy(), v.GetServicesFailed())
+		}),
+		col("Created", func(v *hubv1.Cluster) string { return ago(a.age(v.GetCreatedAt())) }),
 	)
 }
 
@@ -154,14 +102,14 @@ func (a *app) clustersList() *cobra.Command {
 		Use: "list", Aliases: []string{"ls"}, Short: "List clusters with the age of their last poll", Args: noArgs,
 		Example: "  axle clusters list --tag tier=edge -o json\n  axle clusters list --watch",
 		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
-			read := func(ctx context.Context) ([]clusterView, error) {
+			read := func(ctx context.Context) ([]*hubv1.Cluster, error) {
 				list, err := client.Clusters.List(ctx, connect.NewRequest(&hubv1.ListClustersRequest{Project: project, Tags: tags}))
 				if err != nil {
 					return nil, err
 				}
-				return a.clusterViews(list.Msg.GetClusters()), nil
+				return list.Msg.GetClusters(), nil
 			}
-			return follow(c.Context(), a, watch, output.Watched[clusterView]{Read: read, Name: clusterName, Columns: clusterColumns()})
+			return follow(c.Context(), a, watch, output.Watched[*hubv1.Cluster]{Read: read, Name: (*hubv1.Cluster).GetName, Columns: clusterColumns(a)})
 		}),
 	}
 	c.Flags().StringVar(&project, "project", "", "only clusters of this project")
@@ -176,7 +124,7 @@ func (a *app) clustersGet() *cobra.Command {
 		RunE: shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.Cluster], error) {
 			return client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: name}))
 		}, a.printCluster, func(all []*hubv1.Cluster) error {
-			return printList(a, a.clusterViews(all), clusterName, clusterColumns()...)
+			return printList(a, all, (*hubv1.Cluster).GetName, clusterColumns(a)...)
 		}),
 	}
 }

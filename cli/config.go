@@ -75,28 +75,15 @@ replicas, and run this command. It can be interrupted and repeated at any point.
 	return noun("config", "Manage the backends that store values", nil, list, a.configMigrate(), rotate)
 }
 
-type migrationView struct {
-	From       string `json:"from"`
-	To         string `json:"to"`
-	Phase      string `json:"phase"`
-	Copied     int64  `json:"copied"`
-	Deleted    int64  `json:"deleted"`
-	Left       int64  `json:"left"`
-	Problem    string `json:"problem"`
-	StartedAt  string `json:"startedAt"`
-	FinishedAt string `json:"finishedAt"`
-}
-
 func (a *app) printMigration(m *hubv1.Migration) error {
-	v := migrationView{m.GetFrom(), m.GetTo(), m.GetPhase(), m.GetCopied(), m.GetDeleted(), m.GetLeft(), m.GetProblem(), stamp(m.GetStartedAt()), stamp(m.GetFinishedAt())}
-	return printOne(a, v, func(v migrationView) string { return v.Phase },
-		col("Phase", func(v migrationView) string { return v.Phase }),
-		col("From", func(v migrationView) string { return v.From }),
-		col("To", func(v migrationView) string { return v.To }),
-		col("Copied", func(v migrationView) string { return fmt.Sprint(v.Copied) }),
-		col("Deleted", func(v migrationView) string { return fmt.Sprint(v.Deleted) }),
-		col("Left", func(v migrationView) string { return fmt.Sprint(v.Left) }),
-		col("Problem", func(v migrationView) string { return v.Problem }),
+	return printOne(a, m, (*hubv1.Migration).GetPhase,
+		col("Phase", (*hubv1.Migration).GetPhase),
+		col("From", (*hubv1.Migration).GetFrom),
+		col("To", (*hubv1.Migration).GetTo),
+		col("Copied", func(v *hubv1.Migration) string { return fmt.Sprint(v.GetCopied()) }),
+		col("Deleted", func(v *hubv1.Migration) string { return fmt.Sprint(v.GetDeleted()) }),
+		col("Left", func(v *hubv1.Migration) string { return fmt.Sprint(v.GetLeft()) }),
+		col("Problem", (*hubv1.Migration).GetProblem),
 	)
 }
 

@@ -20,25 +20,17 @@ const eventsEvery = 1500 * time.Millisecond
 // maxEvents is the most that the hub returns at once.
 const maxEvents = 1000
 
-type eventView struct {
-	ID      int64  `json:"id"`
-	At      string `json:"at"`
-	Age     string `json:"age"`
-	Kind    string `json:"kind"`
-	Object  string `json:"object"`
-	By      string `json:"by"`
-	Message string `json:"message"`
-}
+func eventID(e *hubv1.Event) string { return fmt.Sprint(e.GetId()) }
 
-func eventColumns() []column[eventView] {
-	return []column[eventView]{
-		col("TIME", func(v eventView) string { return v.At }),
-		wide("AGE", func(v eventView) string { return v.Age }),
-		wide("ID", func(v eventView) string { return fmt.Sprint(v.ID) }),
-		col("EVENT", func(v eventView) string { return v.Kind }),
-		col("OBJECT", func(v eventView) string { return v.Object }),
-		col("BY", func(v eventView) string { return v.By }),
-		col("MESSAGE", func(v eventView) string { return v.Message }),
+func eventColumns(a *app) []column[*hubv1.Event] {
+	return []column[*hubv1.Event]{
+		col("TIME", func(e *hubv1.Event) string { return stamp(e.GetAt()) }),
+		wide("AGE", func(e *hubv1.Event) string { return a.age(e.GetAt()) }),
+		wide("ID", eventID),
+		col("EVENT", (*hubv1.Event).GetKind),
+		col("OBJECT", (*hubv1.Event).GetObject),
+		col("BY", (*hubv1.Event).GetBy),
+		col("MESSAGE", (*hubv1.Event).GetMessage),
 	}
 }
 
@@ -71,14 +63,14 @@ only; --since and --follow read at most the newest 1000 before the first line.`,
 			if from != 0 && request.GetLimit() == 0 {
 				request.Limit = maxEvents
 			}
-			views, err := eventsSince(c.Context(), a, client, request, from)
+			found, err := eventsSince(c.Context(), a, client, request, from)
 			if err != nil {
 				return err
 			}
 			if keepOn {
-				return followEvents(c.Context(), a, client, request, views)
+				return followEvents(c.Context(), a, client, request, found)
 			}
-			return printList(a, views, func(v eventView) string { return fmt.Sprint(v.ID) }, eventColumns()...)
+			return printList(a, found, eventID, eventColumns(a)...)
 		}),
 	}
 	c.Flags().StringVar(&request.Cluster, "cluster", "", "only events of this cluster")
@@ -91,33 +83,33 @@ only; --since and --follow read at most the newest 1000 before the first line.`,
 
 // eventsSince returns the newest events since a time, newest first. The request
 // then asks for what comes after them.
-func eventsSince(ctx context.Context, a *app, client *sdk.Client, request *hubv1.ListEventsRequest, from int64) ([]eventView, error) {
+func eventsSince(ctx context.Context, a *app, client *sdk.Client, request *hubv1.ListEventsRequest, from int64) ([]*hubv1.Event, error) {
 	list, err := client.Events.List(ctx, connect.NewRequest(request))
 	if err != nil {
 		return nil, err
 	}
-	views := []eventView{}
+	found := []*hubv1.Event{}
 	for _, e := range list.Msg.GetEvents() {
 		request.After = max(request.GetAfter(), e.GetId())
 		if e.GetAt() >= from {
-			views = append(views, eventView{e.GetId(), stamp(e.GetAt()), a.age(e.GetAt()), e.GetKind(), e.GetObject(), e.GetBy(), e.GetMessage()})
+			found = append(found, e)
 		}
 	}
-	if from != 0 && len(views) == int(request.GetLimit()) {
-		fmt.Fprintf(a.Err, "only the newest %s are shown; there may be more since then\n", output.Count(len(views), "event"))
+	if from != 0 && len(found) == int(request.GetLimit()) {
+		fmt.Fprintf(a.Err, "only the newest %s are shown; there may be more since then\n", output.Count(len(found), "event"))
 	}
-	return views, nil
+	return found, nil
 }
 
 // followEvents prints events oldest first, and those that come, until it is
 // interrupted.
-func followEvents(ctx context.Context, a *app, client *sdk.Client, request *hubv1.ListEventsRequest, views []eventView) error {
+func followEvents(ctx context.Context, a *app, client *sdk.Client, request *hubv1.ListEventsRequest, found []*hubv1.Event) error {
 	request.Limit = maxEvents
-	return output.Watch(ctx, a.printer(), output.Watched[eventView]{
+	return output.Watch(ctx, a.printer(), output.Watched[*hubv1.Event]{
 		Every: eventsEvery,
-		Read: func(ctx context.Context) ([]eventView, error) {
-			now := views
-			views = nil
+		Read: func(ctx context.Context) ([]*hubv1.Event, error) {
+			now := found
+			found = nil
 			if now == nil {
 				var err error
 				if now, err = eventsSince(ctx, a, client, request, 0); err != nil {
@@ -129,7 +121,7 @@ func followEvents(ctx context.Context, a *app, client *sdk.Client, request *hubv
 		},
 		Stream:  true,
 		Again:   again,
-		Name:    func(v eventView) string { return fmt.Sprint(v.ID) },
-		Columns: eventColumns(),
+		Name:    eventID,
+		Columns: eventColumns(a),
 	})
 }

@@ -12,7 +12,7 @@ var examples = map[string]string{
 	"agents abort":           "axle agents abort",
 	"agents pause":           "axle agents pause",
 	"agents resume":          "axle agents resume",
-	"agents status":          "axle agents status\naxle agents status -o json",
+	"agents status":          "axle agents status\naxle agents status --watch",
 	"auth bindings":          "axle auth bindings\naxle auth bindings -o json",
 	"clusters approve":       "axle clusters approve edge-1",
 	"clusters create":        "axle clusters create edge-1 --tag tier=edge > bootstrap.token\naxle clusters create edge-1 --renew-token > bootstrap.token",

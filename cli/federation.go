@@ -17,44 +17,21 @@ import (
 	"github.com/axle-cd/axle/sdk"
 )
 
-type trustView struct {
-	ID          string            `json:"id"`
-	Name        string            `json:"name"`
-	Issuer      string            `json:"issuer"`
-	Audience    string            `json:"audience"`
-	Claims      map[string]string `json:"claims"`
-	Account     string            `json:"account"`
-	Scopes      []string          `json:"scopes"`
-	Lifetime    string            `json:"lifetime"`
-	CreatedAt   string            `json:"createdAt"`
-	CreatedBy   string            `json:"createdBy"`
-	LastUsedAt  string            `json:"lastUsedAt"`
-	LastUsedAge string            `json:"lastUsedAge"`
-}
-
-func (a *app) trustView(t *hubv1.Trust) trustView {
-	return trustView{
-		ID: t.GetId(), Name: t.GetName(), Issuer: t.GetIssuer(), Audience: t.GetAudience(), Claims: t.GetClaims(), Account: t.GetAccount(),
-		Scopes: append([]string{}, t.GetScopes()...), Lifetime: (time.Duration(t.GetLifetimeMicros()) * time.Microsecond).String(),
-		CreatedAt: stamp(t.GetCreatedAt()), CreatedBy: t.GetCreatedBy(), LastUsedAt: stamp(t.GetLastUsedAt()), LastUsedAge: a.age(t.GetLastUsedAt()),
-	}
-}
-
-func (a *app) printTrusts(views []trustView) error {
-	return printList(a, views, func(v trustView) string { return v.Name },
-		col("NAME", func(v trustView) string { return v.Name }),
-		col("ACCOUNT", func(v trustView) string { return v.Account }),
-		col("SCOPES", func(v trustView) string { return strings.Join(v.Scopes, ",") }),
-		col("ISSUER", func(v trustView) string { return v.Issuer }),
-		col("AUDIENCE", func(v trustView) string { return v.Audience }),
-		col("CLAIMS", func(v trustView) string {
+func (a *app) printTrusts(all []*hubv1.Trust) error {
+	return printList(a, all, (*hubv1.Trust).GetName,
+		col("NAME", (*hubv1.Trust).GetName),
+		col("ACCOUNT", (*hubv1.Trust).GetAccount),
+		col("SCOPES", func(v *hubv1.Trust) string { return strings.Join(v.GetScopes(), ",") }),
+		col("ISSUER", (*hubv1.Trust).GetIssuer),
+		col("AUDIENCE", (*hubv1.Trust).GetAudience),
+		col("CLAIMS", func(v *hubv1.Trust) string {
 			var pairs []string
-			for _, key := range slices.Sorted(maps.Keys(v.Claims)) {
-				pairs = append(pairs, key+"="+v.Claims[key])
+			for _, key := range slices.Sorted(maps.Keys(v.GetClaims())) {
+				pairs = append(pairs, key+"="+v.GetClaims()[key])
 			}
 			return strings.Join(pairs, " ")
 		}),
-		col("LAST USED", func(v trustView) string { return ago(v.LastUsedAge) }),
+		col("LAST USED", func(v *hubv1.Trust) string { return ago(a.age(v.GetLastUsedAt())) }),
 	)
 }
 
@@ -66,11 +43,7 @@ func (a *app) federation() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			views := []trustView{}
-			for _, t := range all.Msg.GetTrusts() {
-				views = append(views, a.trustView(t))
-			}
-			return a.printTrusts(views)
+			return a.printTrusts(all.Msg.GetTrusts())
 		}),
 	}
 	remove := &cobra.Command{
@@ -113,7 +86,7 @@ issuer such as GitHub signs tokens for the jobs of all its customers.`,
 			if err != nil {
 				return err
 			}
-			return a.printTrusts([]trustView{a.trustView(made.Msg)})
+			return a.printTrusts([]*hubv1.Trust{made.Msg})
 		}),
 	}
 	flags := c.Flags()

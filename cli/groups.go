@@ -13,74 +13,39 @@ import (
 	"github.com/axle-cd/axle/sdk"
 )
 
-type memberView struct {
-	Name string `json:"name"`
-	Kind string `json:"kind"`
-	// Sources say why the member is in the group: "" for a person's action,
-	// otherwise the name of a login provider.
-	Sources []string `json:"sources"`
-}
-
-type groupView struct {
-	Name        string       `json:"name"`
-	Description string       `json:"description"`
-	Members     int32        `json:"members"`
-	Member      []memberView `json:"member,omitempty"`
-	CreatedAt   string       `json:"createdAt"`
-	CreatedAge  string       `json:"createdAge"`
-	ID          string       `json:"id"`
-}
-
-func (a *app) groupView(g *hubv1.Group) groupView {
-	v := groupView{
-		Name: g.GetName(), Description: g.GetDescription(), Members: g.GetMembers(), CreatedAt: stamp(g.GetCreatedAt()), CreatedAge: a.age(g.GetCreatedAt()), ID: g.GetId(),
-	}
-	for _, m := range g.GetMember() {
-		v.Member = append(v.Member, memberView{m.GetName(), m.GetKind(), append([]string{}, m.GetSources()...)})
-	}
-	return v
-}
-
-// who lists the members by name, with the login provider that added each.
-func (v groupView) who() string {
+// membersOf lists the members by name, with the login provider that added each.
+func membersOf(g *hubv1.Group) string {
 	var lines []string
-	for _, m := range v.Member {
-		line := m.Name
-		if by := slices.DeleteFunc(slices.Clone(m.Sources), func(s string) bool { return s == "" }); len(by) > 0 {
+	for _, m := range g.GetMember() {
+		line := m.GetName()
+		if by := slices.DeleteFunc(slices.Clone(m.GetSources()), func(s string) bool { return s == "" }); len(by) > 0 {
 			line += " (by " + strings.Join(by, ", ") + ")"
 		}
 		lines = append(lines, line)
 	}
 	if len(lines) == 0 {
-		return strconv.Itoa(int(v.Members))
+		return strconv.Itoa(int(g.GetMembers()))
 	}
 	return strings.Join(lines, "\n")
 }
 
 // printGroup shows a group and its members.
 func (a *app) printGroup(g *hubv1.Group) error {
-	v := a.groupView(g)
-	rows := []column[groupView]{
-		col("Name", groupName),
-		col("Description", func(v groupView) string { return v.Description }),
-		col("Members", groupView.who),
+	rows := []column[*hubv1.Group]{
+		col("Name", (*hubv1.Group).GetName),
+		col("Description", (*hubv1.Group).GetDescription),
+		col("Members", membersOf),
 	}
-	return printOne(a, v, groupName, rows...)
+	return printOne(a, g, (*hubv1.Group).GetName, rows...)
 }
 
-func groupName(v groupView) string { return v.Name }
-
 func (a *app) printGroups(all []*hubv1.Group) error {
-	views := []groupView{}
-	for _, g := range all {
-		views = append(views, a.groupView(g))
-	}
-	return printList(a, views, groupName,
-		col("NAME", groupName),
-		col("MEMBERS", func(v groupView) string { return strconv.Itoa(int(v.Members)) }),
-		ages("AGE", func(v groupView) string { return v.CreatedAge }),
-		wide("ID", func(v groupView) string { return v.ID }),
-		col("DESCRIPTION", func(v groupView) string { return v.Description }),
+	return printList(a, all, (*hubv1.Group).GetName,
+		col("NAME", (*hubv1.Group).GetName),
+		col("MEMBERS", func(v *hubv1.Group) string { return strconv.Itoa(int(v.GetMembers())) }),
+		ages("AGE", func(v *hubv1.Group) string { return a.age(v.GetCreatedAt()) }),
+		wide("ID", (*hubv1.Group).GetId),
+		col("DESCRIPTION", (*hubv1.Group).GetDescription),
 	)
 }
 

@@ -207,8 +207,7 @@ func (a *app) reachable(ctx context.Context, name string) error {
 	if err != nil || c.Msg.GetTunnel() == "Up" {
 		return nil // leave what cannot be known here to the hub's answer
 	}
-	state := a.clusterView(c.Msg)
-	return errcode.New(errcode.Unavailable, "cluster %s is %s and its tunnel is %s; axle clusters get %s shows more; axle-agent doctor, run where the agent runs, shows what keeps the tunnel down", name, state.state(), state.tunnel(), name)
+	return errcode.New(errcode.Unavailable, "cluster %s is %s and its tunnel is %s; axle clusters get %s shows more; axle-agent doctor, run where the agent runs, shows what keeps the tunnel down", name, clusterState(c.Msg), tunnelOf(a, c.Msg), name)
 }
 
 func (a *app) runKubectl(ctx context.Context, program, dir, name string, args []string, out, errs io.Writer) error {

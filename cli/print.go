@@ -10,7 +10,9 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
+	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -34,7 +36,15 @@ func ages[T any](title string, text func(T) string) column[T] {
 }
 
 func (a *app) printer() output.Printer {
-	return output.Printer{Out: a.Out, Err: a.Err, Format: a.output, NoHeaders: a.noHeaders, Quiet: a.quiet, Colours: output.Colourful(a.Out, a.getenv)}
+	return output.Printer{Out: a.Out, Err: a.Err, Format: a.output, NoHeaders: a.noHeaders, Quiet: a.quiet, Colours: output.Colourful(a.Out, a.getenv), Value: a.value}
+}
+
+// value is what programs get of a message of the API: its fields.
+func (a *app) value(item any) any {
+	if m, ok := item.(proto.Message); ok {
+		return fields.Of(m, a.age)
+	}
+	return item
 }
 
 // printList writes items in the chosen format.
@@ -71,7 +81,7 @@ func watchFlag(c *cobra.Command, watch *bool) {
 }
 
 // encode writes a value in a format for programs.
-func (a *app) encode(v any) error { return output.Write(a.Out, a.output, v) }
+func (a *app) encode(v any) error { return output.Write(a.Out, a.output, a.value(v)) }
 
 // call returns what runs a command that asks the hub.
 func (a *app) call(run func(c *cobra.Command, client *sdk.Client, args []string) error) func(*cobra.Command, []string) error {
@@ -138,12 +148,7 @@ func shows[T any](a *app, get func(ctx context.Context, client *sdk.Client, name
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // stamp formats a time as the JSON output does; 0 is empty.
-func stamp(micros int64) string {
-	if micros == 0 {
-		return ""
-	}
-	return clock.FromMicros(micros).Format(time.RFC3339)
-}
+func stamp(micros int64) string { return fields.Stamp(micros) }
 
 // age is how long ago a time was, in the largest fitting unit: "40s", "5m",
 // "3h", "12d". 0 is empty.

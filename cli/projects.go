@@ -12,53 +12,31 @@ import (
 	"github.com/axle-cd/axle/sdk"
 )
 
-type projectView struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Clusters    int32  `json:"clusters"`
-	Services    int32  `json:"services"`
-	CreatedAt   string `json:"createdAt"`
-	CreatedAge  string `json:"createdAge"`
-	ID          string `json:"id"`
-
-	Limits limitsView `json:"limits"`
-}
-
-func (a *app) projectView(p *hubv1.Project) projectView {
-	return projectView{p.GetName(), p.GetDescription(), p.GetClusters(), p.GetServices(), stamp(p.GetCreatedAt()), a.age(p.GetCreatedAt()), p.GetId(), limitsOf(p.GetLimits())}
-}
-
 func (a *app) printProject(p *hubv1.Project) error {
-	rows := []column[projectView]{
-		col("Name", projectName),
-		col("Description", func(v projectView) string { return v.Description }),
-		col("Clusters", func(v projectView) string { return strconv.Itoa(int(v.Clusters)) }),
-		col("Services", func(v projectView) string { return strconv.Itoa(int(v.Services)) }),
-		col("Created", func(v projectView) string {
-			if v.CreatedAge == "" {
+	rows := []column[*hubv1.Project]{
+		col("Name", (*hubv1.Project).GetName),
+		col("Description", (*hubv1.Project).GetDescription),
+		col("Clusters", func(v *hubv1.Project) string { return strconv.Itoa(int(v.GetClusters())) }),
+		col("Services", func(v *hubv1.Project) string { return strconv.Itoa(int(v.GetServices())) }),
+		col("Created", func(v *hubv1.Project) string {
+			if v.GetCreatedAt() == 0 {
 				return "with the hub"
 			}
-			return ago(v.CreatedAge)
+			return ago(a.age(v.GetCreatedAt()))
 		}),
 	}
-	return printOne(a, a.projectView(p), projectName, append(rows, limitColumns(p.GetLimits())...)...)
+	return printOne(a, p, (*hubv1.Project).GetName, append(rows, limitColumns(p.GetLimits())...)...)
 }
 
-func projectName(v projectView) string { return v.Name }
-
 func (a *app) printProjects(all []*hubv1.Project) error {
-	views := []projectView{}
-	for _, p := range all {
-		views = append(views, a.projectView(p))
-	}
-	return printList(a, views, projectName,
-		col("NAME", projectName),
-		col("CLUSTERS", func(v projectView) string { return strconv.Itoa(int(v.Clusters)) }),
-		col("SERVICES", func(v projectView) string { return strconv.Itoa(int(v.Services)) }),
-		ages("AGE", func(v projectView) string { return v.CreatedAge }),
-		wide("NAMESPACES", func(v projectView) string { return strings.Join(v.Limits.Namespaces, ",") }),
-		wide("KINDS", func(v projectView) string { return strings.Join(v.Limits.Kinds, ",") }),
-		col("DESCRIPTION", func(v projectView) string { return v.Description }),
+	return printList(a, all, (*hubv1.Project).GetName,
+		col("NAME", (*hubv1.Project).GetName),
+		col("CLUSTERS", func(v *hubv1.Project) string { return strconv.Itoa(int(v.GetClusters())) }),
+		col("SERVICES", func(v *hubv1.Project) string { return strconv.Itoa(int(v.GetServices())) }),
+		ages("AGE", func(v *hubv1.Project) string { return a.age(v.GetCreatedAt()) }),
+		wide("NAMESPACES", func(v *hubv1.Project) string { return strings.Join(v.GetLimits().GetNamespaces(), ",") }),
+		wide("KINDS", func(v *hubv1.Project) string { return strings.Join(v.GetLimits().GetKinds(), ",") }),
+		col("DESCRIPTION", (*hubv1.Project).GetDescription),
 	)
 }
 

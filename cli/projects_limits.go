@@ -8,26 +8,11 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 )
 
-// limitsView is a project's limits as -o json shows them.
-type limitsView struct {
-	Namespaces     []string     `json:"namespaces"`
-	Kinds          []string     `json:"kinds"`
-	ClusterScoped  bool         `json:"clusterScoped"`
-	ServiceAccount string       `json:"serviceAccount"`
-	SyncWindows    []windowView `json:"syncWindows"`
-}
-
-func limitsOf(l *hubv1.ProjectLimits) limitsView {
-	return limitsView{
-		append([]string{}, l.GetNamespaces()...), append([]string{}, l.GetKinds()...), l.GetClusterScoped(), l.GetServiceAccount(), windowViews(l.GetSyncWindows()),
-	}
-}
-
 // limitColumns are the lines of a project that show its limits. A line without
 // a limit is empty.
-func limitColumns(l *hubv1.ProjectLimits) []column[projectView] {
-	line := func(title, text string) column[projectView] {
-		return col(title, func(projectView) string { return text })
+func limitColumns(l *hubv1.ProjectLimits) []column[*hubv1.Project] {
+	line := func(title, text string) column[*hubv1.Project] {
+		return col(title, func(*hubv1.Project) string { return text })
 	}
 	scoped := ""
 	if l.GetClusterScoped() {
@@ -37,7 +22,7 @@ func limitColumns(l *hubv1.ProjectLimits) []column[projectView] {
 	for _, w := range l.GetSyncWindows() {
 		windows = append(windows, windowText(w))
 	}
-	return []column[projectView]{
+	return []column[*hubv1.Project]{
 		line("Namespaces", strings.Join(l.GetNamespaces(), ", ")),
 		line("Kinds", strings.Join(l.GetKinds(), ", ")),
 		line("Cluster-scoped", scoped),

@@ -18,28 +18,6 @@ import (
 	"github.com/axle-cd/axle/sdk"
 )
 
-type providerView struct {
-	Name            string            `json:"name"`
-	Title           string            `json:"title"`
-	Issuer          string            `json:"issuer"`
-	ClientID        string            `json:"clientId"`
-	Scopes          []string          `json:"scopes"`
-	GroupsClaim     string            `json:"groupsClaim"`
-	Groups          map[string]string `json:"groups"`
-	EmailDomains    []string          `json:"emailDomains"`
-	AllowUnverified bool              `json:"allowUnverified"`
-	CallbackURL     string            `json:"callbackUrl"`
-	LogoutURL       string            `json:"logoutUrl"`
-	CreatedAt       string            `json:"createdAt"`
-}
-
-func viewProvider(p *hubv1.Provider) providerView {
-	return providerView{
-		p.GetName(), p.GetTitle(), p.GetIssuer(), p.GetClientId(), append([]string{}, p.GetScopes()...), p.GetGroupsClaim(), maps.Clone(p.GetGroups()),
-		append([]string{}, p.GetEmailDomains()...), p.GetAllowUnverified(), p.GetCallbackUrl(), p.GetLogoutUrl(), stamp(p.GetCreatedAt()),
-	}
-}
-
 func (a *app) providers() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List the login providers", Args: noArgs,
@@ -48,24 +26,20 @@ func (a *app) providers() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			views := []providerView{}
-			for _, p := range all.Msg.GetProviders() {
-				views = append(views, viewProvider(p))
-			}
-			return printList(a, views, func(v providerView) string { return v.Name },
-				col("NAME", func(v providerView) string { return v.Name }),
-				col("ISSUER", func(v providerView) string { return v.Issuer }),
-				col("CLIENT", func(v providerView) string { return v.ClientID }),
-				col("GROUPS CLAIM", func(v providerView) string { return v.GroupsClaim }),
-				col("GROUPS", func(v providerView) string {
+			return printList(a, all.Msg.GetProviders(), (*hubv1.Provider).GetName,
+				col("NAME", (*hubv1.Provider).GetName),
+				col("ISSUER", (*hubv1.Provider).GetIssuer),
+				col("CLIENT", (*hubv1.Provider).GetClientId),
+				col("GROUPS CLAIM", (*hubv1.Provider).GetGroupsClaim),
+				col("GROUPS", func(v *hubv1.Provider) string {
 					var all []string
-					for _, from := range slices.Sorted(maps.Keys(v.Groups)) {
-						all = append(all, from+"="+v.Groups[from])
+					for _, from := range slices.Sorted(maps.Keys(v.GetGroups())) {
+						all = append(all, from+"="+v.GetGroups()[from])
 					}
 					return strings.Join(all, ",")
 				}),
-				col("DOMAINS", func(v providerView) string { return strings.Join(v.EmailDomains, ",") }),
-				col("CALLBACK", func(v providerView) string { return v.CallbackURL }),
+				col("DOMAINS", func(v *hubv1.Provider) string { return strings.Join(v.GetEmailDomains(), ",") }),
+				col("CALLBACK", (*hubv1.Provider).GetCallbackUrl),
 			)
 		}),
 	}
@@ -148,7 +122,7 @@ func (a *app) providersCreate() *cobra.Command {
 				return err
 			}
 			if output.Data(a.output) {
-				return a.encode(viewProvider(made.Msg))
+				return a.encode(made.Msg)
 			}
 			_, err = fmt.Fprintf(a.Err, "login provider %s created; enter this callback URL there: %s\nand, if it supports back-channel logout, this logout URL: %s\n", args[0], made.Msg.GetCallbackUrl(), made.Msg.GetLogoutUrl())
 			return err

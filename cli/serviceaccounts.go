@@ -11,34 +11,18 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/sdk"
 )
 
-type serviceAccountView struct {
-	ID          string `json:"id"`
-	Name        string `json:"name"`
-	Admin       bool   `json:"admin"`
-	CreatedAt   string `json:"createdAt"`
-	Tokens      int32  `json:"tokens"`
-	LastUsedAt  string `json:"lastUsedAt"`
-	LastUsedAge string `json:"lastUsedAge"`
-}
-
-func (a *app) serviceAccountView(s *hubv1.ServiceAccount) serviceAccountView {
-	return serviceAccountView{
-		ID: s.GetId(), Name: s.GetName(), Admin: s.GetAdmin(), CreatedAt: stamp(s.GetCreatedAt()),
-		Tokens: s.GetTokens(), LastUsedAt: stamp(s.GetLastUsedAt()), LastUsedAge: a.age(s.GetLastUsedAt()),
-	}
-}
-
-func (a *app) printServiceAccounts(views []serviceAccountView) error {
-	return printList(a, views, func(v serviceAccountView) string { return v.Name },
-		col("NAME", func(v serviceAccountView) string { return v.Name }),
-		col("ADMIN", func(v serviceAccountView) string { return strconv.FormatBool(v.Admin) }),
-		col("TOKENS", func(v serviceAccountView) string { return strconv.Itoa(int(v.Tokens)) }),
-		col("LAST USED", func(v serviceAccountView) string { return ago(v.LastUsedAge) }),
-		col("CREATED", func(v serviceAccountView) string { return v.CreatedAt }),
+func (a *app) printServiceAccounts(all []*hubv1.ServiceAccount) error {
+	return printList(a, all, (*hubv1.ServiceAccount).GetName,
+		col("NAME", (*hubv1.ServiceAccount).GetName),
+		col("ADMIN", func(v *hubv1.ServiceAccount) string { return strconv.FormatBool(v.GetAdmin()) }),
+		col("TOKENS", func(v *hubv1.ServiceAccount) string { return strconv.Itoa(int(v.GetTokens())) }),
+		col("LAST USED", func(v *hubv1.ServiceAccount) string { return ago(a.age(v.GetLastUsedAt())) }),
+		col("CREATED", func(v *hubv1.ServiceAccount) string { return stamp(v.GetCreatedAt()) }),
 	)
 }
 
@@ -50,11 +34,7 @@ func (a *app) serviceAccounts() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			views := []serviceAccountView{}
-			for _, s := range all.Msg.GetAccounts() {
-				views = append(views, a.serviceAccountView(s))
-			}
-			return a.printServiceAccounts(views)
+			return a.printServiceAccounts(all.Msg.GetAccounts())
 		}),
 	}
 	request := &hubv1.CreateServiceAccountRequest{}
@@ -71,7 +51,7 @@ gives some, and no token until you create one or trust a CI system's tokens for 
 			if err != nil {
 				return err
 			}
-			return a.printServiceAccounts([]serviceAccountView{a.serviceAccountView(made.Msg)})
+			return a.printServiceAccounts([]*hubv1.ServiceAccount{made.Msg})
 		}),
 	}
 	create.Flags().BoolVar(&request.Admin, "admin", false, "make it an administrator, limited only by the scopes of its tokens")
@@ -101,9 +81,8 @@ func (a *app) serviceAccountToken() *cobra.Command {
 				return err
 			}
 			if !output.Human(a.output) {
-				view := a.tokenView(made.Msg.GetToken())
-				view.Secret = made.Msg.GetSecret()
-				return printOne(a, view, func(v tokenView) string { return v.Secret })
+				view := fields.Of(made.Msg.GetToken(), a.age).With("secret", made.Msg.GetSecret())
+				return printOne(a, view, func(fields.Object) string { return made.Msg.GetSecret() })
 			}
 			fmt.Fprintf(a.Err, "token %s of %s, scopes %s, ends %s; it is shown only once\n", made.Msg.GetToken().GetId(), args[0],
 				strings.Join(made.Msg.GetToken().GetScopes(), ","), stamp(made.Msg.GetToken().GetExpiresAt()))

@@ -10,18 +10,6 @@ import (
 	"github.com/axle-cd/axle/sdk"
 )
 
-type sessionView struct {
-	ID          string `json:"id"`
-	Kind        string `json:"kind"`
-	Name        string `json:"name"`
-	Source      string `json:"source"`
-	Agent       string `json:"agent"`
-	CreatedAt   string `json:"createdAt"`
-	LastUsedAge string `json:"lastUsedAge"`
-	ExpiresAt   string `json:"expiresAt"`
-	Current     bool   `json:"current"`
-}
-
 func (a *app) sessions() *cobra.Command {
 	var user string
 	list := &cobra.Command{
@@ -31,18 +19,14 @@ func (a *app) sessions() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			views := []sessionView{}
-			for _, s := range all.Msg.GetSessions() {
-				views = append(views, sessionView{s.GetId(), s.GetKind(), s.GetName(), s.GetSource(), s.GetAgent(), stamp(s.GetCreatedAt()), a.age(s.GetLastUsedAt()), stamp(s.GetExpiresAt()), s.GetCurrent()})
-			}
-			return printList(a, views, func(v sessionView) string { return v.ID },
-				col("ID", func(v sessionView) string { return v.ID }),
-				col("KIND", func(v sessionView) string { return v.Kind }),
-				col("NAME", func(v sessionView) string { return v.Name }),
-				col("FROM", func(v sessionView) string { return v.Source }),
-				col("SINCE", func(v sessionView) string { return v.CreatedAt }),
-				col("LAST USED", func(v sessionView) string { return ago(v.LastUsedAge) }),
-				col("EXPIRES", func(v sessionView) string { return v.ExpiresAt }),
+			return printList(a, all.Msg.GetSessions(), (*hubv1.Session).GetId,
+				col("ID", (*hubv1.Session).GetId),
+				col("KIND", (*hubv1.Session).GetKind),
+				col("NAME", (*hubv1.Session).GetName),
+				col("FROM", (*hubv1.Session).GetSource),
+				col("SINCE", func(v *hubv1.Session) string { return stamp(v.GetCreatedAt()) }),
+				col("LAST USED", func(v *hubv1.Session) string { return ago(a.age(v.GetLastUsedAt())) }),
+				col("EXPIRES", func(v *hubv1.Session) string { return stamp(v.GetExpiresAt()) }),
 			)
 		}),
 	}

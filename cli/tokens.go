@@ -11,36 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/sdk"
 )
-
-type tokenView struct {
-	ID          string   `json:"id"`
-	Kind        string   `json:"kind"`
-	Name        string   `json:"name"`
-	Owner       string   `json:"owner"`
-	Scopes      []string `json:"scopes"`
-	CreatedAt   string   `json:"createdAt"`
-	ExpiresAt   string   `json:"expiresAt"`
-	LastUsedAt  string   `json:"lastUsedAt"`
-	LastUsedAge string   `json:"lastUsedAge"`
-	Project     string   `json:"project"`
-	UsesLeft    int32    `json:"usesLeft"`
-	NamePattern string   `json:"namePattern"`
-	EndsWith    string   `json:"endsWith,omitempty"`
-	MadeBy      string   `json:"madeBy,omitempty"`
-	// Secret is set only when the token was just created.
-	Secret string `json:"secret,omitempty"`
-}
-
-func (a *app) tokenView(t *hubv1.Token) tokenView {
-	return tokenView{
-		ID: t.GetId(), Kind: t.GetKind(), Name: t.GetName(), Owner: t.GetOwner(), Scopes: append([]string{}, t.GetScopes()...),
-		CreatedAt: stamp(t.GetCreatedAt()), ExpiresAt: stamp(t.GetExpiresAt()), LastUsedAt: stamp(t.GetLastUsedAt()), LastUsedAge: a.age(t.GetLastUsedAt()),
-		Project: t.GetProject(), UsesLeft: t.GetUsesLeft(), NamePattern: t.GetNamePattern(), EndsWith: t.GetEndsWith(), MadeBy: t.GetMadeBy(),
-	}
-}
 
 func (a *app) tokens() *cobra.Command {
 	list := &cobra.Command{
@@ -50,25 +24,21 @@ func (a *app) tokens() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			views := []tokenView{}
-			for _, t := range all.Msg.GetTokens() {
-				views = append(views, a.tokenView(t))
-			}
-			return printList(a, views, func(v tokenView) string { return v.ID },
-				col("ID", func(v tokenView) string { return v.ID }),
-				col("KIND", func(v tokenView) string { return v.Kind }),
-				col("NAME", func(v tokenView) string { return v.Name }),
-				col("OWNER", func(v tokenView) string { return v.Owner }),
-				col("SCOPES", func(v tokenView) string { return strings.Join(v.Scopes, ",") }),
-				col("EXPIRES", func(v tokenView) string { return v.ExpiresAt }),
-				col("ENDS WITH", func(v tokenView) string { return v.EndsWith }),
-				col("MADE BY", func(v tokenView) string { return v.MadeBy }),
-				col("LAST USED", func(v tokenView) string { return ago(v.LastUsedAge) }),
-				col("USES LEFT", func(v tokenView) string {
-					if v.Kind != "bootstrap" {
+			return printList(a, all.Msg.GetTokens(), (*hubv1.Token).GetId,
+				col("ID", (*hubv1.Token).GetId),
+				col("KIND", (*hubv1.Token).GetKind),
+				col("NAME", (*hubv1.Token).GetName),
+				col("OWNER", (*hubv1.Token).GetOwner),
+				col("SCOPES", func(v *hubv1.Token) string { return strings.Join(v.GetScopes(), ",") }),
+				col("EXPIRES", func(v *hubv1.Token) string { return stamp(v.GetExpiresAt()) }),
+				col("ENDS WITH", (*hubv1.Token).GetEndsWith),
+				col("MADE BY", (*hubv1.Token).GetMadeBy),
+				col("LAST USED", func(v *hubv1.Token) string { return ago(a.age(v.GetLastUsedAt())) }),
+				col("USES LEFT", func(v *hubv1.Token) string {
+					if v.GetKind() != "bootstrap" {
 						return ""
 					}
-					return strconv.Itoa(int(v.UsesLeft))
+					return strconv.Itoa(int(v.GetUsesLeft()))
 				}),
 			)
 		}),
@@ -116,13 +86,12 @@ your password or passkey. For programs, use axle serviceaccounts token.`,
 			if err != nil {
 				return err
 			}
-			view := a.tokenView(made.Msg.GetToken())
-			view.Secret = made.Msg.GetSecret()
+			token := made.Msg.GetToken()
 			if output.Data(a.output) {
-				return a.encode(view)
+				return a.encode(fields.Of(token, a.age).With("secret", made.Msg.GetSecret()))
 			}
-			fmt.Fprintf(a.Err, "token %s created, valid until %s; it is shown only once:\n", view.ID, view.until())
-			_, err = fmt.Fprintln(a.Out, view.Secret)
+			fmt.Fprintf(a.Err, "token %s created, valid until %s; it is shown only once:\n", token.GetId(), untilOf(token))
+			_, err = fmt.Fprintln(a.Out, made.Msg.GetSecret())
 			return err
 		}),
 	}
@@ -138,11 +107,12 @@ your password or passkey. For programs, use axle serviceaccounts token.`,
 	return c
 }
 
-func (v tokenView) until() string {
-	if v.EndsWith == "" {
-		return v.ExpiresAt
+// untilOf says how long a token is valid.
+func untilOf(t *hubv1.Token) string {
+	if t.GetEndsWith() == "" {
+		return stamp(t.GetExpiresAt())
 	}
-	return v.ExpiresAt + ", or until the token or login that created it ends"
+	return stamp(t.GetExpiresAt()) + ", or until the token or login that created it ends"
 }
 
 // fitting rejects flags that do not apply to this kind of token: a limit that

@@ -11,28 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/sdk"
 )
-
-type userView struct {
-	Name       string   `json:"name"`
-	Kind       string   `json:"kind"`
-	Admin      bool     `json:"admin"`
-	Groups     []string `json:"groups"`
-	CreatedAt  string   `json:"createdAt"`
-	CreatedAge string   `json:"createdAge"`
-	ID         string   `json:"id"`
-	// Token is set only when it was just created.
-	Token string `json:"token,omitempty"`
-}
-
-func (a *app) userView(u *hubv1.User) userView {
-	return userView{
-		Name: u.GetName(), Kind: u.GetKind(), Admin: u.GetAdmin(), Groups: append([]string{}, u.GetGroups()...),
-		CreatedAt: stamp(u.GetCreatedAt()), CreatedAge: a.age(u.GetCreatedAt()), ID: u.GetId(),
-	}
-}
 
 func (a *app) users() *cobra.Command {
 	list := &cobra.Command{
@@ -42,16 +24,12 @@ func (a *app) users() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			views := []userView{}
-			for _, u := range all.Msg.GetUsers() {
-				views = append(views, a.userView(u))
-			}
-			return printList(a, views, func(v userView) string { return v.Name },
-				col("NAME", func(v userView) string { return v.Name }),
-				col("KIND", func(v userView) string { return v.Kind }),
-				col("ADMIN", func(v userView) string { return strconv.FormatBool(v.Admin) }),
-				col("GROUPS", func(v userView) string { return strings.Join(v.Groups, ",") }),
-				col("AGE", func(v userView) string { return v.CreatedAge }),
+			return printList(a, all.Msg.GetUsers(), (*hubv1.User).GetName,
+				col("NAME", (*hubv1.User).GetName),
+				col("KIND", (*hubv1.User).GetKind),
+				col("ADMIN", func(v *hubv1.User) string { return strconv.FormatBool(v.GetAdmin()) }),
+				col("GROUPS", func(v *hubv1.User) string { return strings.Join(v.GetGroups(), ",") }),
+				col("AGE", func(v *hubv1.User) string { return a.age(v.GetCreatedAt()) }),
 			)
 		}),
 	}
@@ -81,17 +59,20 @@ the token goes to standard output, once.`,
 			if err != nil {
 				return err
 			}
-			view := a.userView(made.Msg.GetUser())
-			view.Token = made.Msg.GetToken()
+			name, token := made.Msg.GetUser().GetName(), made.Msg.GetToken()
 			if output.Data(a.output) {
+				view := fields.Of(made.Msg.GetUser(), a.age)
+				if token != "" {
+					view = view.With("token", token)
+				}
 				return a.encode(view)
 			}
-			fmt.Fprintf(a.Err, "user %s created; give access with: axle auth bind --user %s --action read --project NAME\n", view.Name, view.Name)
-			if view.Token == "" {
+			fmt.Fprintf(a.Err, "user %s created; give access with: axle auth bind --user %s --action read --project NAME\n", name, name)
+			if token == "" {
 				return nil
 			}
 			fmt.Fprintf(a.Err, "first token, valid until %s; it is shown only once:\n", stamp(made.Msg.GetTokenExpiresAt()))
-			_, err = fmt.Fprintln(a.Out, view.Token)
+			_, err = fmt.Fprintln(a.Out, token)
 			return err
 		}),
 	}
@@ -114,7 +95,7 @@ func (a *app) usersAdmin() *cobra.Command {
 				return err
 			}
 			if output.Data(a.output) {
-				return a.encode(a.userView(u.Msg))
+				return a.encode(u.Msg)
 			}
 			not := " an"
 			if revoke {

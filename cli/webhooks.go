@@ -10,32 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/sdk"
 )
 
 // webhookProviders are the values of --provider.
 var webhookProviders = []string{"azure", "bitbucket", "generic", "gitea", "github", "gitlab"}
-
-type webhookView struct {
-	Name         string `json:"name"`
-	Provider     string `json:"provider"`
-	Repository   string `json:"repository"`
-	URL          string `json:"url"`
-	CreatedAt    string `json:"createdAt"`
-	DeliveredAt  string `json:"deliveredAt"`
-	DeliveredAge string `json:"deliveredAge"`
-	Outcome      string `json:"outcome"`
-	// Secret is set only when the webhook was just created.
-	Secret string `json:"secret,omitempty"`
-}
-
-func (a *app) webhookView(w *hubv1.Webhook) webhookView {
-	return webhookView{
-		Name: w.GetName(), Provider: w.GetProvider(), Repository: w.GetRepository(), URL: w.GetUrl(), CreatedAt: stamp(w.GetCreatedAt()),
-		DeliveredAt: stamp(w.GetDeliveredAt()), DeliveredAge: a.age(w.GetDeliveredAt()), Outcome: w.GetOutcome(),
-	}
-}
 
 func (a *app) webhooks() *cobra.Command {
 	list := &cobra.Command{
@@ -45,22 +26,18 @@ func (a *app) webhooks() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			views := []webhookView{}
-			for _, w := range all.Msg.GetWebhooks() {
-				views = append(views, a.webhookView(w))
-			}
-			return printList(a, views, func(v webhookView) string { return v.Name },
-				col("NAME", func(v webhookView) string { return v.Name }),
-				col("PROVIDER", func(v webhookView) string { return v.Provider }),
-				col("REPOSITORY", func(v webhookView) string {
-					if v.Repository == "" {
+			return printList(a, all.Msg.GetWebhooks(), (*hubv1.Webhook).GetName,
+				col("NAME", (*hubv1.Webhook).GetName),
+				col("PROVIDER", (*hubv1.Webhook).GetProvider),
+				col("REPOSITORY", func(v *hubv1.Webhook) string {
+					if v.GetRepository() == "" {
 						return "(by URL)"
 					}
-					return v.Repository
+					return v.GetRepository()
 				}),
-				col("LAST DELIVERY", func(v webhookView) string { return ago(v.DeliveredAge) }),
-				col("OUTCOME", func(v webhookView) string { return v.Outcome }),
-				col("URL", func(v webhookView) string { return v.URL }),
+				col("LAST DELIVERY", func(v *hubv1.Webhook) string { return ago(a.age(v.GetDeliveredAt())) }),
+				col("OUTCOME", (*hubv1.Webhook).GetOutcome),
+				col("URL", (*hubv1.Webhook).GetUrl),
 			)
 		}),
 	}
@@ -105,13 +82,12 @@ when the webhook is restricted to one repository.`,
 			if err != nil {
 				return err
 			}
-			view := a.webhookView(made.Msg.GetWebhook())
-			view.Secret = made.Msg.GetSecret()
+			hook := made.Msg.GetWebhook()
 			if output.Data(a.output) {
-				return a.encode(view)
+				return a.encode(fields.Of(hook, a.age).With("secret", made.Msg.GetSecret()))
 			}
-			fmt.Fprintf(a.Err, "webhook %s created; enter this at the upstream (content type application/json, pushes and tags):\n", view.Name)
-			_, err = fmt.Fprintf(a.Out, "URL     %s\nSecret  %s\n", view.URL, view.Secret)
+			fmt.Fprintf(a.Err, "webhook %s created; enter this at the upstream (content type application/json, pushes and tags):\n", hook.GetName())
+			_, err = fmt.Fprintf(a.Out, "URL     %s\nSecret  %s\n", hook.GetUrl(), made.Msg.GetSecret())
 			return err
 		}),
 	}

@@ -51,34 +51,18 @@ func windowText(w *hubv1.SyncWindow) string {
 	return text
 }
 
-type windowView struct {
-	Kind       string `json:"kind"`
-	Schedule   string `json:"schedule"`
-	Duration   string `json:"duration"`
-	TimeZone   string `json:"timeZone"`
-	ManualSync bool   `json:"manualSync"`
-}
-
-func windowViews(all []*hubv1.SyncWindow) []windowView {
-	views := []windowView{}
-	for _, w := range all {
-		views = append(views, windowView{w.GetKind(), w.GetSchedule(), w.GetDuration(), w.GetTimeZone(), w.GetManualSync()})
-	}
-	return views
-}
-
 func (a *app) printWindows(all []*hubv1.SyncWindow) error {
-	return printList(a, windowViews(all), func(v windowView) string { return v.Schedule },
-		col("KIND", func(v windowView) string { return v.Kind }),
-		col("SCHEDULE", func(v windowView) string { return v.Schedule }),
-		col("DURATION", func(v windowView) string { return v.Duration }),
-		col("TIME ZONE", func(v windowView) string {
-			if v.TimeZone == "" {
+	return printList(a, all, (*hubv1.SyncWindow).GetSchedule,
+		col("KIND", (*hubv1.SyncWindow).GetKind),
+		col("SCHEDULE", (*hubv1.SyncWindow).GetSchedule),
+		col("DURATION", (*hubv1.SyncWindow).GetDuration),
+		col("TIME ZONE", func(v *hubv1.SyncWindow) string {
+			if v.GetTimeZone() == "" {
 				return "UTC"
 			}
-			return v.TimeZone
+			return v.GetTimeZone()
 		}),
-		col("MANUAL SYNC", func(v windowView) string { return strconv.FormatBool(v.ManualSync) }),
+		col("MANUAL SYNC", func(v *hubv1.SyncWindow) string { return strconv.FormatBool(v.GetManualSync()) }),
 	)
 }
 

@@ -37,6 +37,17 @@ type Printer struct {
 	Quiet bool
 	// Colours is true if tables may have colours.
 	Colours bool
+	// Value returns what is encoded for programs in place of an item. Nil is
+	// the item itself.
+	Value func(item any) any
+}
+
+// value is an item as programs get it.
+func (p Printer) value(item any) any {
+	if p.Value == nil {
+		return item
+	}
+	return p.Value(item)
 }
 
 // names reports whether only names are printed.
@@ -61,10 +72,11 @@ func List[T any](p Printer, items []T, name func(T) string, columns []Column[T])
 		t := newTable(p, columns)
 		return t.write(items)
 	}
-	if items == nil {
-		items = []T{}
+	values := make([]any, len(items))
+	for i, item := range items {
+		values[i] = p.value(item)
 	}
-	return Write(p.Out, p.Format, items)
+	return Write(p.Out, p.Format, values)
 }
 
 // One writes one item. A table shows its fields as lines.
@@ -82,7 +94,7 @@ func One[T any](p Printer, item T, name func(T) string, lines []Column[T]) error
 		}
 		return w.Flush()
 	}
-	return Write(p.Out, p.Format, item)
+	return Write(p.Out, p.Format, p.value(item))
 }
 
 // shown are the columns of the chosen format.

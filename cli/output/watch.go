@@ -120,7 +120,7 @@ func show[T any](p Printer, t *table[T], w Watched[T], items []T) error {
 				return err
 			}
 		}
-		if err := Write(p.Out, p.Format, item); err != nil {
+		if err := Write(p.Out, p.Format, p.value(item)); err != nil {
 			return err
 		}
 	}
