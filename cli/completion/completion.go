@@ -35,7 +35,7 @@ type Words func(ctx context.Context, r Request) ([]string, error)
 
 // flags are the flags that name objects in every command that has them.
 var flags = map[string]Words{
-	"cluster": Clusters, "clusters": Clusters, "project": projects, "repo": repositories, "repository": repositories, "chart-repo": repositories,
+	"cluster": clusters, "clusters": clusters, "project": projects, "repo": repositories, "repository": repositories, "chart-repo": repositories,
 	"service": services, "user": users, "actor": users, "as": users, "account": accounts, "bind": contexts, "import": outputs, "depends-on": siblings,
 	"trust": trusts, "from": backends, "to": backends, "explain": keys,
 }
@@ -50,7 +50,7 @@ var special = map[string]Words{
 // arguments are the commands whose first argument names an object, or all of
 // them if the command takes several.
 var arguments = map[string]Words{
-	"clusters get": Clusters, "clusters update": Clusters, "clusters approve": Clusters, "clusters delete": Clusters, "clusters kubeconfig": Clusters, "clusters credential": Clusters,
+	"clusters get": clusters, "clusters update": clusters, "clusters approve": clusters, "clusters delete": clusters, "clusters kubeconfig": clusters, "clusters credential": clusters,
 	"repos get": repositories, "repos update": repositories, "repos refresh": repositories, "repos delete": repositories,
 	"projects get": projects, "projects update": projects, "projects delete": projects,
 	"services get": services, "services update": services, "services sync": services, "services pause": services, "services resume": services,
@@ -93,8 +93,7 @@ func list[Q, A, T any](ctx context.Context, call func(context.Context, *connect.
 	return names, nil
 }
 
-// Clusters offers the names of clusters.
-func Clusters(ctx context.Context, r Request) ([]string, error) {
+func clusters(ctx context.Context, r Request) ([]string, error) {
 	return list(ctx, r.Client.Clusters.List, &hubv1.ListClustersRequest{}, (*hubv1.ListClustersResponse).GetClusters, (*hubv1.Cluster).GetName)
 }
 

@@ -68,7 +68,7 @@ type Reader struct {
 	Server string
 	// Out gets the logs, Err what is left out.
 	Out, Err io.Writer
-	Options
+	Options  Options
 }
 
 // source is one log.
@@ -89,13 +89,13 @@ func (r *Reader) Read(ctx context.Context, pods []Pod) error {
 	if err != nil {
 		return err
 	}
-	if r.Follow && len(sources) > maxFollowed {
+	if r.Options.Follow && len(sources) > maxFollowed {
 		return errcode.New(errcode.Exhausted, "%d logs are too many to follow at once, at most %d; name one container with --container, or read them without --follow", len(sources), maxFollowed)
 	}
 	var lines sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(1)
-	if r.Follow {
+	if r.Options.Follow {
 		group.SetLimit(maxFollowed)
 	}
 	for _, s := range sources {
@@ -132,15 +132,15 @@ func (r *Reader) sources(ctx context.Context, pods []Pod) ([]source, error) {
 			init := strings.HasPrefix(name, initMark)
 			name = strings.TrimPrefix(name, initMark)
 			switch {
-			case r.Container == name || r.Container == "" && !init:
+			case r.Options.Container == name || r.Options.Container == "" && !init:
 				all = append(all, source{pods[i], name})
 			case !slices.Contains(others, name):
 				others = append(others, name)
 			}
 		}
 	}
-	if len(all) == 0 && r.Container != "" {
-		return nil, errcode.New(errcode.NotFound, "no pod has a container %q; the containers are: %s", r.Container, strings.Join(others, ", "))
+	if len(all) == 0 && r.Options.Container != "" {
+		return nil, errcode.New(errcode.NotFound, "no pod has a container %q; the containers are: %s", r.Options.Container, strings.Join(others, ", "))
 	}
 	return all, nil
 }
@@ -176,16 +176,16 @@ func (r *Reader) containers(ctx context.Context, pod Pod) ([]string, error) {
 // one writes one log. A container that has not started is noted and left out.
 func (r *Reader) one(ctx context.Context, s source, label string, lines *sync.Mutex) error {
 	query := url.Values{"container": {s.container}}
-	for name, on := range map[string]bool{"follow": r.Follow, "previous": r.Previous, "timestamps": r.Timestamps} {
+	for name, on := range map[string]bool{"follow": r.Options.Follow, "previous": r.Options.Previous, "timestamps": r.Options.Timestamps} {
 		if on {
 			query.Set(name, "true")
 		}
 	}
-	if r.Tail >= 0 {
-		query.Set("tailLines", strconv.FormatInt(r.Tail, 10))
+	if r.Options.Tail >= 0 {
+		query.Set("tailLines", strconv.FormatInt(r.Options.Tail, 10))
 	}
-	if r.Since > 0 {
-		query.Set("sinceSeconds", strconv.FormatInt(max(1, int64(r.Since.Seconds())), 10))
+	if r.Options.Since > 0 {
+		query.Set("sinceSeconds", strconv.FormatInt(max(1, int64(r.Options.Since.Seconds())), 10))
 	}
 	answer, err := r.get(ctx, s.pod, "/log", query)
 	if errcode.Is(err, errcode.Invalid) || errcode.Is(err, errcode.NotFound) {
