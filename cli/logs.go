@@ -12,6 +12,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/podlogs"
+	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -99,7 +100,7 @@ func readLogs(ctx context.Context, a *app, cluster string, pods []podlogs.Pod, o
 	if err != nil {
 		return err
 	}
-	config := &rest.Config{Host: made.GetServer(), BearerToken: made.GetToken(), TLSClientConfig: rest.TLSClientConfig{CAData: []byte(first(made.GetCaPem(), t.CA))}}
+	config := &rest.Config{Host: made.GetServer(), BearerToken: made.GetToken(), UserAgent: "axle/" + buildinfo.Version, TLSClientConfig: rest.TLSClientConfig{CAData: []byte(first(made.GetCaPem(), t.CA))}}
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return errcode.New(errcode.Invalid, "reach the API of cluster %s: %w", cluster, err)

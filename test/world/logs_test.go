@@ -14,6 +14,8 @@ func TestLogsOfAService(t *testing.T) {
 	t.Parallel()
 	s := newStageOf(t, world.Config{Clusters: []string{"edge"}, Pods: true, Hub: []string{"--repo-poll-interval", "2s"}})
 	s.Cluster("edge").SetBinary("sh", "/bin/sh")
+	_, err := s.Kubectl(t.Context(), "edge", "create", "clusterrolebinding", "hub-admins", "--clusterrole=cluster-admin", "--group=axle:admins")
+	s.must(err)
 	container := func(name string) string {
 		return fmt.Sprintf(`{name: %s, image: "axle.test/sh:1", command: [/usr/local/bin/sh, -c], args: ["echo first of %s; echo begin %s"]}`, name, name, name)
 	}
