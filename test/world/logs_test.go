@@ -20,7 +20,7 @@ func TestLogsOfAService(t *testing.T) {
 		return fmt.Sprintf(`{name: %s, image: "axle.test/sh:1", command: [/usr/local/bin/sh, -c], args: ["echo first of %s; echo begin %s"]}`, name, name, name)
 	}
 	s.commitFiles("fleet", "two containers", map[string]string{
-		"talk/pod.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: talker}\nspec: {restartPolicy: Never, terminationGracePeriodSeconds: 0, containers: [" + container("main") + ", " + container("side") + "]}\n",
+		"talk/pod.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: talker}\nspec: {restartPolicy: Never, automountServiceAccountToken: false, terminationGracePeriodSeconds: 0, containers: [" + container("main") + ", " + container("side") + "]}\n",
 	})
 	s.axle("services", "create", "edge/talk", "--repo", "fleet", "--ref", "main", "--folder", "talk")
 	s.eventual("the logs of both containers", func() error {
