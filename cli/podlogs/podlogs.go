@@ -129,10 +129,10 @@ func (r *Reader) sources(ctx context.Context, pods []Pod) ([]source, error) {
 	var others []string
 	for i, names := range found {
 		for _, name := range names {
-			init := strings.HasPrefix(name, initMark)
+			initial := strings.HasPrefix(name, initMark)
 			name = strings.TrimPrefix(name, initMark)
 			switch {
-			case r.Options.Container == name || r.Options.Container == "" && !init:
+			case r.Options.Container == name || r.Options.Container == "" && !initial:
 				all = append(all, source{pods[i], name})
 			case !slices.Contains(others, name):
 				others = append(others, name)
