@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/limits"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -25,7 +26,10 @@ func (a *app) printProject(p *hubv1.Project) error {
 			return ago(a.age(v.GetCreatedAt()))
 		}),
 	}
-	return printOne(a, p, (*hubv1.Project).GetName, append(rows, limitColumns(p.GetLimits())...)...)
+	for _, line := range limits.Lines(p.GetLimits()) {
+		rows = append(rows, col(line.Title, func(*hubv1.Project) string { return line.Text }))
+	}
+	return printOne(a, p, (*hubv1.Project).GetName, rows...)
 }
 
 func (a *app) printProjects(all []*hubv1.Project) error {
@@ -58,7 +62,7 @@ func (a *app) projects() *cobra.Command {
 		}, a.printProject, a.printProjects),
 	}
 	var description string
-	var declared limitFlags
+	var declared limits.Flags
 	create := &cobra.Command{
 		Use: "create NAME", Short: "Create a project", Args: exactly(1),
 		Long: `Create a project. What its services may touch is limited by the rights of the
@@ -67,7 +71,7 @@ agents refuse rendered objects outside these limits.`,
 		Example: `  axle projects create shop --allow-namespace 'shop-*' --service-account deployer
   axle projects create infra --allow-kind 'Deployment.apps' --allow-kind 'Config*' --cluster-scoped`,
 		RunE: func(c *cobra.Command, args []string) error {
-			limits, err := declared.change(c, nil)
+			wanted, err := declared.Change(c, nil)
 			if err != nil {
 				return err
 			}
@@ -75,7 +79,7 @@ agents refuse rendered objects outside these limits.`,
 			if err != nil {
 				return err
 			}
-			p, err := client.Projects.Create(c.Context(), connect.NewRequest(&hubv1.CreateProjectRequest{Name: args[0], Description: description, Limits: limits}))
+			p, err := client.Projects.Create(c.Context(), connect.NewRequest(&hubv1.CreateProjectRequest{Name: args[0], Description: description, Limits: wanted}))
 			if err != nil {
 				return err
 			}
@@ -83,7 +87,7 @@ agents refuse rendered objects outside these limits.`,
 		},
 	}
 	create.Flags().StringVar(&description, "description", "", "purpose of the project")
-	declared.register(create)
+	declared.Register(create)
 	remove := &cobra.Command{
 		Use: "delete NAME…", Short: "Delete empty projects", Args: atLeast(1),
 		RunE: removes(a, "project", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
@@ -96,7 +100,7 @@ agents refuse rendered objects outside these limits.`,
 
 func (a *app) projectsUpdate() *cobra.Command {
 	var description string
-	var declared limitFlags
+	var declared limits.Flags
 	c := &cobra.Command{
 		Use: "update NAME", Short: "Change the description or the limits of a project", Args: exactly(1),
 		Long: `Change a project. A flag replaces the limit that it names; other limits stay. The
@@ -111,7 +115,7 @@ namespace that services of the project use now.`,
 				return err
 			}
 			request := &hubv1.UpdateProjectRequest{Name: args[0]}
-			if request.Limits, err = declared.change(c, before.Msg.GetLimits()); err != nil {
+			if request.Limits, err = declared.Change(c, before.Msg.GetLimits()); err != nil {
 				return err
 			}
 			if c.Flags().Changed("description") {
@@ -128,6 +132,6 @@ namespace that services of the project use now.`,
 		}),
 	}
 	c.Flags().StringVar(&description, "description", "", "purpose of the project")
-	declared.register(c)
+	declared.Register(c)
 	return c
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/cli/suggest"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/plain"
@@ -44,7 +44,7 @@ type app struct {
 	noHeaders   bool
 }
 
-func usagef(format string, args ...any) error { return exitcode.Usage(fmt.Errorf(format, args...)) }
+func usagef(format string, args ...any) error { return exitcode.Usagef(format, args...) }
 
 // Run executes the command line and returns the exit code.
 func Run(ctx context.Context, args []string, streams Streams) int {
@@ -119,13 +119,13 @@ services to clusters, and shows what runs where, with the age of each fact.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       buildinfo.Version,
-		Args:          knownVerb,
+		Args:          suggest.Verb,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 		// A wrong -o is found before anything is done.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return exitcode.Usage(output.Check(a.output)) },
 	}
 	root.SetVersionTemplate("axle {{.Version}}\n")
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return exitcode.Usage(likelyFlag(c, err)) })
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return exitcode.Usage(suggest.Flag(c, err)) })
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.contextName, "context", "", "name of the logged-in hub to use (env AXLE_CONTEXT)")
 	flags.StringVarP(&a.output, "output", "o", "table", "output format: table, wide, json, yaml, name, jsonpath=TEMPLATE or go-template=TEMPLATE")
@@ -151,7 +151,7 @@ services to clusters, and shows what runs where, with the age of each fact.`,
 func noun(use, short string, aliases []string, verbs ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
 		Use: use, Short: short, Aliases: aliases,
-		Args: knownVerb,
+		Args: suggest.Verb,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(verbs...)

@@ -3,53 +3,14 @@ package cli
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/limits"
 	"github.com/axle-cd/axle/sdk"
 )
-
-// windowForm is the syntax of a window on the command line.
-const windowForm = "allow|deny:SCHEDULE:DURATION[:TIMEZONE][:manual]"
-
-// parseWindows parses windows. A single empty text means no windows.
-func parseWindows(texts []string) ([]*hubv1.SyncWindow, error) {
-	var all []*hubv1.SyncWindow
-	for _, text := range texts {
-		if text == "" && len(texts) == 1 {
-			return nil, nil
-		}
-		parts := strings.Split(text, ":")
-		w := &hubv1.SyncWindow{}
-		if last := len(parts) - 1; last > 2 && parts[last] == "manual" {
-			w.ManualSync, parts = true, parts[:last]
-		}
-		if len(parts) < 3 || len(parts) > 4 {
-			return nil, usagef("%q is not a sync window; write %s, such as 'deny:0 22 * * *:8h:Europe/Berlin'", text, windowForm)
-		}
-		w.Kind, w.Schedule, w.Duration = parts[0], parts[1], parts[2]
-		if len(parts) == 4 {
-			w.TimeZone = parts[3]
-		}
-		all = append(all, w)
-	}
-	return all, nil
-}
-
-// windowText formats a window as parseWindows reads it.
-func windowText(w *hubv1.SyncWindow) string {
-	text := strings.Join([]string{w.GetKind(), w.GetSchedule(), w.GetDuration()}, ":")
-	if w.GetTimeZone() != "" {
-		text += ":" + w.GetTimeZone()
-	}
-	if w.GetManualSync() {
-		text += ":manual"
-	}
-	return text
-}
 
 func (a *app) printWindows(all []*hubv1.SyncWindow) error {
 	return printList(a, all, (*hubv1.SyncWindow).GetSchedule,
@@ -83,13 +44,13 @@ func (a *app) hubSyncWindows() *cobra.Command {
 		Long: `Replace the sync windows that apply to every service of every cluster. A service
 also has the windows of its project and its own: all three must allow a sync. The
 agents' own upgrades are not affected. A window is
-` + windowForm + `.`,
+` + limits.WindowForm + `.`,
 		Example: "  axle hub sync-windows set 'deny:0 0 24 12 *:72h:Europe/Berlin:manual'\n  axle hub sync-windows set --none",
 		RunE: func(c *cobra.Command, args []string) error {
 			if none == (len(args) > 0) {
 				return usagef("give windows, or --none to remove all")
 			}
-			windows, err := parseWindows(args)
+			windows, err := limits.ParseWindows(args)
 			if err != nil {
 				return err
 			}

@@ -55,6 +55,9 @@ func Usage(err error) error {
 	return usageError{err}
 }
 
+// Usagef is Usage of a formatted text.
+func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
+
 type usageError struct{ error }
 
 func (u usageError) Unwrap() error { return u.error }

@@ -1,4 +1,4 @@
-package cli
+package limits_test
 
 import (
 	"testing"
@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/limits"
 )
 
 func TestWindowsAsPeopleTypeThem(t *testing.T) {
@@ -18,7 +19,7 @@ func TestWindowsAsPeopleTypeThem(t *testing.T) {
 		"deny:0 0 24 12 *:72h:Europe/Berlin:manual": {Kind: "deny", Schedule: "0 0 24 12 *", Duration: "72h", TimeZone: "Europe/Berlin", ManualSync: true},
 		"deny": nil, "deny:* * * * *": nil, "deny:a:1h:UTC:manually": nil, "deny:a:1h:UTC:manual:manual": nil,
 	} {
-		got, err := parseWindows([]string{text})
+		got, err := limits.ParseWindows([]string{text})
 		if want == nil {
 			if err == nil {
 				t.Errorf("%q is taken: %v", text, got)
@@ -28,11 +29,11 @@ func TestWindowsAsPeopleTypeThem(t *testing.T) {
 		if diff := cmp.Diff([]*hubv1.SyncWindow{want}, got, protocmp.Transform()); err != nil || diff != "" {
 			t.Errorf("%q: %v (-want +got):\n%s", text, err, diff)
 		}
-		if back := windowText(want); back != text {
+		if back := limits.WindowText(want); back != text {
 			t.Errorf("%q is shown as %q", text, back)
 		}
 	}
-	if got, err := parseWindows([]string{""}); err != nil || got != nil {
+	if got, err := limits.ParseWindows([]string{""}); err != nil || got != nil {
 		t.Errorf("an empty one lifts all: %v, %v", got, err)
 	}
 }
@@ -51,13 +52,13 @@ func TestLimitFlagsReplaceWhatTheyName(t *testing.T) {
 		"lifted":       {[]string{"--allow-kind", "", "--service-account="}, &hubv1.ProjectLimits{Namespaces: []string{"a"}}},
 		"cluster wide": {[]string{"--cluster-scoped"}, &hubv1.ProjectLimits{Namespaces: []string{"a"}, Kinds: []string{"B"}, ServiceAccount: "c", ClusterScoped: true}},
 	} {
-		var flags limitFlags
+		var flags limits.Flags
 		c := &cobra.Command{}
-		flags.register(c)
+		flags.Register(c)
 		if err := c.ParseFlags(tc.args); err != nil {
 			t.Fatal(err)
 		}
-		got, err := flags.change(c, before())
+		got, err := flags.Change(c, before())
 		if diff := cmp.Diff(tc.want, got, protocmp.Transform()); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}

@@ -1,4 +1,7 @@
-package cli
+// Package suggest answers a mistyped command or flag with what was probably
+// meant, before any hub is asked. cli gives it every command line that cobra
+// does not understand.
+package suggest
 
 import (
 	"errors"
@@ -8,14 +11,16 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/axle-cd/axle/cli/exitcode"
 )
 
 // likely is the maximum distance at which another word is suggested.
 const likely = 2
 
-// knownVerb is for commands that only group others. It rejects an unknown word
+// Verb is for commands that only group others. It rejects an unknown word
 // and suggests similar ones.
-func knownVerb(c *cobra.Command, args []string) error {
+func Verb(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -25,11 +30,11 @@ func knownVerb(c *cobra.Command, args []string) error {
 		slices.Sort(all)
 		meant = "; did you mean " + strings.Join(all, " or ") + "?"
 	}
-	return usagef("unknown command %q for %q%s", args[0], c.CommandPath(), meant)
+	return exitcode.Usagef("unknown command %q for %q%s", args[0], c.CommandPath(), meant)
 }
 
-// likelyFlag adds a similar flag to the error about an unknown flag.
-func likelyFlag(c *cobra.Command, err error) error {
+// Flag adds a similar flag to the error about an unknown flag.
+func Flag(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
 		return err
