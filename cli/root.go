@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/axle-cd/axle/cli/examples"
 	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/cli/suggest"
@@ -141,7 +142,7 @@ services to clusters, and shows what runs where, with the age of each fact.`,
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(output.Formats, cobra.ShellCompDirectiveNoFileComp))
 	_ = root.RegisterFlagCompletionFunc("context", completeHubs(a))
 	root.CompletionOptions.DisableDefaultCmd = true
-	exemplify(root)
+	examples.Add(root)
 	a.completeNames(root)
 	askFirst(a, root)
 	return root

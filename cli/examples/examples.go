@@ -1,4 +1,7 @@
-package cli
+// Package examples holds the examples of commands whose help needs only one or
+// two lines of use. Other commands have theirs beside their code. A test of cli
+// reads each as a shell would, and fails for a command without one.
+package examples
 
 import (
 	"strings"
@@ -6,8 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// examples are for commands whose help needs only one or two lines of use.
-// Other commands have their examples beside their code.
+// examples are by the path of their command, without "axle".
 var examples = map[string]string{
 	"agents abort":           "axle agents abort",
 	"agents pause":           "axle agents pause",
@@ -67,10 +69,10 @@ var examples = map[string]string{
 	"whoami":                 "axle whoami",
 }
 
-// exemplify sets the example of each command below c.
-func exemplify(c *cobra.Command) {
+// Add sets the example of each command below c that has none.
+func Add(c *cobra.Command) {
 	for _, sub := range c.Commands() {
-		exemplify(sub)
+		Add(sub)
 	}
 	path, _ := strings.CutPrefix(c.CommandPath(), "axle ")
 	if text := examples[path]; text != "" && c.Example == "" {
