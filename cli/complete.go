@@ -38,7 +38,10 @@ func (a *app) completes(argument bool, words completion.Words) cobra.CompletionF
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		if argument {
-			all = slices.DeleteFunc(all, func(name string) bool { return slices.Contains(args, name) })
+			all = slices.DeleteFunc(all, func(word string) bool {
+				name, _, _ := strings.Cut(word, "\t") // what it is follows the tab
+				return slices.Contains(args, name)
+			})
 		}
 		return all, cobra.ShellCompDirectiveNoFileComp
 	}
