@@ -14,7 +14,8 @@
 //
 // Invariants: an owner's context ends 12 s, by the monotonic clock, after the
 // start of the last renewal that proved its lease, whatever the database does;
-// a lease is given back only after its owner has ended. Plan moves at most one
+// a lease is given back only after its owner has ended; no work begins before all
+// leases of one look are taken or a call for them failed. Plan moves at most one
 // repository in 10 s off an owner that is well, never more than two at a time,
 // none off a replica that only restarts, and gives none more to carry than 1.25
 // times the mean, or the mean and one repository.

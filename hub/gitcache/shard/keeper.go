@@ -256,6 +256,9 @@ func (k *Keeper) fence(ctx context.Context) {
 }
 
 // adjust ends what is not wanted or over, and begins what is wanted and free.
+// All leases are taken before any work begins, unless a call fails: the work of
+// the first would write to the same database, and on a slow disk the last would
+// wait for minutes behind it.
 func (k *Keeper) adjust(ctx context.Context) {
 	k.dismiss(ctx, false)
 	k.mu.Lock()
@@ -267,16 +270,29 @@ func (k *Keeper) adjust(ctx context.Context) {
 	}
 	k.mu.Unlock()
 	slices.Sort(missing) // replicas that want the same lock in one order
+	var begin []func()
 	for ids := range slices.Chunk(missing, max(1, k.config.Batch)) {
 		if ctx.Err() != nil {
-			return
+			break
 		}
-		k.acquire(ctx, ids)
+		taken, err := k.acquire(ctx, ids)
+		if begin = append(begin, taken...); err != nil {
+			k.config.Log.Warn("leases cannot be acquired", logkey.Count, len(ids), logkey.Repository, ids[0], logkey.Error, err)
+			start(begin)
+			begin = nil
+		}
+	}
+	start(begin)
+}
+
+func start(works []func()) {
+	for _, work := range works {
+		go work()
 	}
 }
 
-// acquire takes what is free of a batch and begins the work.
-func (k *Keeper) acquire(ctx context.Context, ids []string) {
+// acquire takes what is free of a batch and returns the work that it brings.
+func (k *Keeper) acquire(ctx context.Context, ids []string) (works []func(), err error) {
 	k.mu.Lock()
 	for _, id := range ids {
 		k.taking[id] = true
@@ -286,31 +302,30 @@ func (k *Keeper) acquire(ctx context.Context, ids []string) {
 	call, cancel := context.WithTimeout(ctx, k.config.FenceAfter/2)
 	epochs, err := k.config.Leases.Acquire(call, ids)
 	cancel()
-	if err != nil {
-		k.config.Log.Warn("leases cannot be acquired", logkey.Count, len(ids), logkey.Repository, ids[0], logkey.Error, err)
-	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, id := range ids {
 		delete(k.taking, id)
 		if epoch := epochs[id]; epoch != 0 {
-			k.begin(ctx, id, epoch, started)
+			works = append(works, k.own(ctx, id, epoch, started))
 		}
 	}
+	return works, err
 }
 
-// begin starts an owner's work in its own goroutine. The lock is held.
-func (k *Keeper) begin(ctx context.Context, id string, epoch int64, proved time.Time) {
+// own notes a lease and returns an owner's work, which must be run. The lock is
+// held.
+func (k *Keeper) own(ctx context.Context, id string, epoch int64, proved time.Time) func() {
 	work, cancel := context.WithCancelCause(ctx)
 	o := &ownership{epoch: epoch, proved: proved, cancel: cancel, done: make(chan struct{})}
 	k.owned[id] = o
-	go func() {
+	return func() {
 		defer close(o.done)
 		defer cancel(nil)
 		if err := k.config.Own(work, id, epoch); err != nil && work.Err() == nil {
 			k.config.Log.Warn("an owner gave up", logkey.Repository, id, logkey.Epoch, epoch, logkey.Error, err)
 		}
-	}()
+	}
 }
 
 // dismiss cancels what is not wanted, and gives back the leases of work that
