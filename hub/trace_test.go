@@ -76,7 +76,7 @@ func TestTracesFollowALookAtUpstream(t *testing.T) {
 		t.Fatal(err)
 	}
 	get(t, http.DefaultClient, h.URL+"/ext/v1/nothing")
-	for name, parent := range map[string]string{"list refs and fetch": "look upstream", "evaluate sources": "look upstream", "GET /ext/v1/nothing": ""} {
+	for name, parent := range map[string]string{"read upstream": "look upstream", "evaluate sources": "look upstream", "GET /ext/v1/nothing": ""} {
 		eventually.For(t, limit, "the span "+name, func() error { return sent.under(name, parent) })
 	}
 }

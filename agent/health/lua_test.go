@@ -172,7 +172,7 @@ func TestScriptsThatMisbehave(t *testing.T) {
 		"returns nothing":           {``, "returned nil"},
 		"returns a text":            {`return "Healthy"`, "returned string"},
 		"returns an empty table":    {`return {}`, "status is nil"},
-		"returns another word":      {`return {status = "Fine"}`, `"Fine" is not one of`},
+		"returns another word":      {`return {status = "Fine"}`, `"Fine" is not a valid status`},
 		"returns a table as text":   {`return {status = "Healthy", message = {}}`, "message is table"},
 		"returns through a trick":   {`return setmetatable({}, {__index = function() while true do end end})`, "status is nil"},
 		"opens files":               {`return io.open("/etc/passwd")`, "nil"},

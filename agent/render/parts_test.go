@@ -77,12 +77,12 @@ func TestPartsArePutTogether(t *testing.T) {
 		},
 		"a part that writes into the agent's folder": {
 			parts: []tree{{files: map[string]string{".axle-parts/1/a.yaml": "x"}}, {path: "over", entry: "apps/over", files: overlay}},
-			want:  []string{"!.axle-parts/1/a.yaml: the name .axle-parts is kept"},
+			want:  []string{"!.axle-parts/1/a.yaml: the name .axle-parts is reserved"},
 		},
 		"a part that writes into the chart": {
 			parts:  []tree{{files: map[string]string{".helm-chart/templates/evil.yaml": "x"}}, {path: ".helm-chart", files: webChart}},
 			render: &agentv1.Render{Helm: &agentv1.Helm{ChartPath: ".helm-chart"}},
-			want:   []string{"!the name .helm-chart is kept"},
+			want:   []string{"!the name .helm-chart is reserved"},
 		},
 		"what a part refers to outside its folder": {
 			parts:  []tree{{files: map[string]string{"a.yaml": configMap("a", "1")}}, {path: "over", entry: "apps/over", files: overlay}},

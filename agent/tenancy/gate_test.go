@@ -99,7 +99,7 @@ func TestWhatAServiceMayTouch(t *testing.T) {
 		"another project":                    {limits: tenancy.Limits{Project: "shop"}, kind: configMaps, namespace: "other"},
 		"its own namespace":                  {limits: tenancy.Limits{Project: "shop", Namespaces: []string{"team"}}, kind: configMaps, namespace: "web"},
 		"an allowed one":                     {limits: tenancy.Limits{Project: "shop", Namespaces: []string{"team-?"}}, kind: configMaps, namespace: "team-1"},
-		"one that is not":                    {limits: tenancy.Limits{Project: "shop", Namespaces: []string{"team-?"}}, kind: configMaps, namespace: "team-10", write: "(web, team-?)", read: "(web, team-?)"},
+		"one that is not":                    {limits: tenancy.Limits{Project: "shop", Namespaces: []string{"team-?"}}, kind: configMaps, namespace: "team-10", write: "(web, team-?, allowed by project shop)", read: "(web, team-?, allowed by project shop)"},
 		"the cluster's own":                  {limits: tenancy.Limits{Project: "shop"}, kind: configMaps, namespace: "kube-system", write: "the cluster's own", read: "the cluster's own"},
 		"the cluster's own by a pattern":     {limits: tenancy.Limits{Project: "shop", Namespaces: []string{"*"}}, kind: configMaps, namespace: "kube-system", write: "the cluster's own", read: "the cluster's own"},
 		"the cluster's own by its name":      {limits: tenancy.Limits{Project: "shop", Namespaces: []string{"kube-system"}}, kind: configMaps, namespace: "kube-system"},

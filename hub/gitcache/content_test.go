@@ -242,7 +242,7 @@ func TestLFSFaults(t *testing.T) {
 			w.git.SetFault(repoName, gitserver.Fault{Only: gitserver.LFS, Status: 200, Body: "<html>"})
 		}, 10, "did not answer with JSON"},
 		"to inside": {func(w *world) { w.git.SetLFSBase("http://169.254.169.254/") }, 10, "is internal"},
-		"a bomb":    {func(*world) {}, 3 << 20, "more than 2097152 bytes"},
+		"a bomb":    {func(*world) {}, 3 << 20, "more than the limit of 2097152 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

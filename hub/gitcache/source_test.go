@@ -213,11 +213,11 @@ func TestSourceErrors(t *testing.T) {
 		files       []string
 		want        string
 	}{
-		"unknown ref":     {"mian", "apps", nil, `ref "mian" is no branch, tag or full commit id of the repository; it has the branches: main`},
-		"short id":        {"abcdef1", "apps", nil, "is no branch, tag or full commit id"},
-		"expression":      {"main~1", "apps", nil, "is no branch, tag or full commit id"},
-		"ref with a dash": {"--upload-pack=x", "apps", nil, "is no branch"},
-		"full unknown":    {"refs/heads/nope", "apps", nil, "is no branch"},
+		"unknown ref":     {"mian", "apps", nil, `ref "mian" is not a branch, tag or full commit id of the repository; it has the branches: main`},
+		"short id":        {"abcdef1", "apps", nil, "is not a branch, tag or full commit id"},
+		"expression":      {"main~1", "apps", nil, "is not a branch, tag or full commit id"},
+		"ref with a dash": {"--upload-pack=x", "apps", nil, "is not a branch"},
+		"full unknown":    {"refs/heads/nope", "apps", nil, "is not a branch"},
 		"unknown commit":  {strings.Repeat("ab", 20), "apps", nil, "is not in the repository"},
 		"unknown folder":  {"main", "apps/wbe", nil, `folder "apps/wbe" does not exist or is empty; folders in "apps": api, web`},
 		"unknown parent":  {"main", "aps/x/y", nil, `folders in the root:`},

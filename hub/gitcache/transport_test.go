@@ -125,7 +125,7 @@ func TestBranchesComeAndGo(t *testing.T) {
 	flat, deep := w.track("release", "a"), w.track("release/1.0", "a")
 	w.mustRefresh()
 	w.head(flat, good)
-	w.head(deep, saying("is no branch"))
+	w.head(deep, saying("is not a branch"))
 	if err := w.git.DeleteRef(t.Context(), repoName, "refs/heads/release"); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestBranchesComeAndGo(t *testing.T) {
 	if got := w.content(w.head(deep, good), "cm.yaml"); got != "deep" {
 		t.Errorf("release/1.0 has %q", got)
 	}
-	gone := w.head(flat, saying("is no branch"))
+	gone := w.head(flat, saying("is not a branch"))
 	if got := w.content(gone, "cm.yaml"); got != "flat" {
 		t.Errorf("the last good content is %q", got)
 	}

@@ -36,7 +36,7 @@ func TestLifeOfRefs(t *testing.T) {
 	}{
 		"force-push": {ref: "main", change: func(w *world) { w.set("refs/heads/main", w.orphan(put("new"))); w.collect() }, text: "new"},
 		"deleted branch": {ref: "gone", before: func(w *world) { w.commit("gone", put("old")) },
-			change: func(w *world) { w.unset("refs/heads/gone"); w.collect() }, says: `ref "gone" is no branch, tag or full commit id of the repository; it has the branches: main; its default branch is main`},
+			change: func(w *world) { w.unset("refs/heads/gone"); w.collect() }, says: `ref "gone" is not a branch, tag or full commit id of the repository; it has the branches: main; its default branch is main`},
 		"branch that comes back": {ref: "gone", before: func(w *world) { w.commit("gone", put("old")) },
 			change: func(w *world) {
 				w.unset("refs/heads/gone")
@@ -62,7 +62,7 @@ func TestLifeOfRefs(t *testing.T) {
 		"other ref": {ref: "refs/pull/7/head", before: func(w *world) { w.set("refs/pull/7/head", w.orphan(put("old"))) },
 			change: func(w *world) { w.set("refs/pull/7/head", w.orphan(put("new"))) }, text: "new"},
 		"deleted repository": {ref: "main", change: func(w *world) { w.must(w.git.Delete(repoName)) }, says: "does not exist, or the credentials may not see it", broken: true},
-		"emptied repository": {ref: "main", change: func(w *world) { w.unset("refs/heads/main"); w.collect() }, says: "is no branch"},
+		"emptied repository": {ref: "main", change: func(w *world) { w.unset("refs/heads/main"); w.collect() }, says: "is not a branch"},
 		"recreated repository": {ref: "main", change: func(w *world) {
 			w.must(w.git.Delete(repoName))
 			if err := w.refresh(); err == nil {
@@ -79,7 +79,7 @@ func TestLifeOfRefs(t *testing.T) {
 		"a tag of the branch's name":        {ref: "main", change: func(w *world) { w.tag("main", w.orphan(put("evil"))) }, says: `ref "main" is both a branch and a tag; write refs/heads/main or refs/tags/main`},
 		"a branch of the tag's name":        {ref: "v1", before: func(w *world) { w.tag("v1", w.orphan(put("old"))) }, change: func(w *world) { w.commit("v1", put("evil")) }, says: "is both a branch and a tag"},
 		"a tag beside the branch in full":   {ref: "refs/heads/main", change: func(w *world) { w.tag("main", w.orphan(put("evil"))); w.commit("main", put("new")) }, text: "new"},
-		"a branch becomes a folder":         {ref: "rel", before: func(w *world) { w.commit("rel", put("old")) }, change: func(w *world) { w.unset("refs/heads/rel"); w.commit("rel/1", put("new")) }, says: "is no branch"},
+		"a branch becomes a folder":         {ref: "rel", before: func(w *world) { w.commit("rel", put("old")) }, change: func(w *world) { w.unset("refs/heads/rel"); w.commit("rel/1", put("new")) }, says: "is not a branch"},
 		"a tag becomes a branch":            {ref: "v1", before: func(w *world) { w.tag("v1", w.orphan(put("old"))) }, change: func(w *world) { w.unset("refs/tags/v1"); w.commit("v1", put("new")) }, text: "new"},
 		"a branch that points at no commit": {ref: "v1", before: func(w *world) { w.tag("v1", w.orphan(put("old"))) }, change: func(w *world) { w.set("refs/tags/v1", w.blob("text")) }, says: "does not point at a commit"},
 	} {

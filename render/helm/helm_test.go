@@ -314,7 +314,7 @@ func TestBadCharts(t *testing.T) {
 		},
 		"wants another Kubernetes": {
 			files: map[string]string{"Chart.yaml": chartYAML + "kubeVersion: '>=1.40.0'\n"},
-			file:  "Chart.yaml", want: "wants Kubernetes >=1.40.0, the cluster has v1.36.3",
+			file:  "Chart.yaml", want: "requires Kubernetes >=1.40.0, the cluster has v1.36.3",
 		},
 		"library": {
 			files: map[string]string{"Chart.yaml": chartYAML + "type: library\n"},

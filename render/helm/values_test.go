@@ -88,7 +88,7 @@ func TestBadValuesTemplates(t *testing.T) {
 		"fail":        {"a.tpl", "x: 1\n\ny: {{ fail \"set it\" }}", "set it", 3},
 		"environment": {"a.tpl", `x: {{ env "HOME" }}`, `"env" not defined`, 1},
 		"circle":      {"a.tpl", `{{ define "x" }}{{ include "x" . }}{{ end }}{{ include "x" . }}`, "include each other", 1},
-		"too long":    {"a.tpl", `{{ range until 1000 }}{{ repeat 10000 "x" }}{{ end }}`, "more than 8 MiB", 0},
+		"too long":    {"a.tpl", `{{ range until 1000 }}{{ repeat 10000 "x" }}{{ end }}`, "larger than 8 MiB", 0},
 		"liquid":      {"a.liquid", "x: 1\ny: {{ 'a' | add: 1 }}", "is not a number", 2},
 	}
 	for name, test := range tests {

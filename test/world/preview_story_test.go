@@ -85,7 +85,7 @@ func TestPreviews(t *testing.T) {
 	if f := fleet.Summary; result.Code != 1 || f.Services != 2 || f.Same != 1 || f.Differ != 1 || f.Failed != 0 || f.Objects["update"] != 1 {
 		t.Errorf("exit %d, %+v: %s", result.Code, fleet, result.Err)
 	}
-	if out := s.differs(0, "diff", "--repo", "fleet", "--ref", "main"); !strings.Contains(out, "0 differ, 2 stay as they are") {
+	if out := s.differs(0, "diff", "--repo", "fleet", "--ref", "main"); !strings.Contains(out, "0 differ, 2 unchanged") {
 		t.Errorf("what is there: %s", out)
 	}
 	if out := s.differs(2, "diff", "--repo", "fleet", "--ref", "proposal", "--base", "elsewhere"); !strings.Contains(out, "no service that you may read") {

@@ -139,10 +139,10 @@ func (s *stage) diffs() {
 	s.commitFiles("fleet", "before", map[string]string{"diff/one.yaml": object("one", "before"), "diff/two.yaml": object("two", "goes"), "diff/same.yaml": object("same", "same"), "diff/secret.yaml.liquid": secret("before")})
 	s.axle("services", "create", "edge-1/diff", "--repo", "fleet", "--ref", "main", "--folder", "diff", "--secret-file", "word="+s.write("diff-secret", "hunter2-hunter2"))
 	s.axle("services", "wait", "edge-1/diff", "--timeout", "90s")
-	if result, err := s.Axle(s.t.Context(), "services", "diff", "edge-1/diff", "--last"); err == nil || !strings.Contains(err.Error(), "no diff of edge-1/diff was made yet") {
+	if result, err := s.Axle(s.t.Context(), "services", "diff", "edge-1/diff", "--last"); err == nil || !strings.Contains(err.Error(), "there is no diff of edge-1/diff yet") {
 		s.t.Errorf("the last of none: %v, %s", err, result.Out)
 	}
-	if out := s.axle("services", "diff", "edge-1/diff"); !strings.Contains(out, ": 0 differ, 4 are as they should be") {
+	if out := s.axle("services", "diff", "edge-1/diff"); !strings.Contains(out, ": 0 differ, 4 are up to date") {
 		s.t.Errorf("nothing changed: %s", out)
 	}
 
@@ -154,7 +154,7 @@ func (s *stage) diffs() {
 	for _, want := range []string{
 		"# update ConfigMap diff/one", "--- live/ConfigMap/diff/one", "-  word: before", "+  word: after",
 		"# create ConfigMap diff/three", "+  word: comes", "# delete ConfigMap diff/two", "-  word: goes", "# update Secret diff/secret", "# create ConfigMap diff/uses",
-		": 5 differ, 1 are as they should be",
+		": 5 differ, 1 are up to date",
 	} {
 		if !strings.Contains(text, want) {
 			s.t.Errorf("no %q in\n%s", want, text)

@@ -141,7 +141,7 @@ func TestBadCharts(t *testing.T) {
 		"device":          {chart: chartserver.Chart{Archive: pack(entry("app/null", tar.TypeChar, "", 0))}, text: "only files"},
 		"twice":           {chart: chartserver.Chart{Archive: pack(yaml)}, text: "twice"},
 		"case":            {chart: chartserver.Chart{Archive: pack(entry("app/chart.yaml", tar.TypeReg, "", 3))}, text: "case"},
-		"beside":          {chart: chartserver.Chart{Archive: pack(entry("other", tar.TypeReg, "", 3))}, text: "beside"},
+		"beside":          {chart: chartserver.Chart{Archive: pack(entry("other", tar.TypeReg, "", 3))}, text: "outside"},
 		"bomb":            {chart: chartserver.Chart{Archive: pack(entry("app/zeros", tar.TypeReg, "", 4<<20))}, text: "more than 1048576 bytes"},
 		"many files":      {chart: chartserver.Chart{Archive: many(200)}, text: "more than 100 files"},
 		"many folders":    {chart: chartserver.Chart{Archive: folders(1000)}, text: "more than 400 entries"},

@@ -126,7 +126,7 @@ func TestLoginToBuckets(t *testing.T) {
 		"aws pod identity": {auth: record.AuthAWS, creds: none, env: func(s *cloudserver.Server) map[string]string {
 			return map[string]string{"AWS_CONTAINER_CREDENTIALS_FULL_URI": s.URL() + "/pod", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": identity}
 		}},
-		"aws own role elsewhere": {auth: record.AuthAWS, creds: none, env: webIdentity, notOurs: true, err: "no host of this service of the cloud"},
+		"aws own role elsewhere": {auth: record.AuthAWS, creds: none, env: webIdentity, notOurs: true, err: "not a host of this cloud service"},
 		"aws nothing":            {auth: record.AuthAWS, creds: none, err: "no AWS keys"},
 		"gcp account": {auth: record.AuthGCP, creds: func(t *testing.T, s *cloudserver.Server) record.Credentials {
 			return record.Credentials{ServiceAccountJSON: serviceAccount(t, s.URL()+"/google/token")}
@@ -134,7 +134,7 @@ func TestLoginToBuckets(t *testing.T) {
 		"gcp metadata": {auth: record.AuthGCP, creds: none, env: func(s *cloudserver.Server) map[string]string {
 			return map[string]string{"GCE_METADATA_HOST": s.Host()}
 		}},
-		"gcp own account elsewhere": {auth: record.AuthGCP, creds: none, notOurs: true, err: "no host of this service of the cloud"},
+		"gcp own account elsewhere": {auth: record.AuthGCP, creds: none, notOurs: true, err: "not a host of this cloud service"},
 		"azure secret": {auth: record.AuthAzure, creds: func(*testing.T, *cloudserver.Server) record.Credentials {
 			return record.Credentials{TenantID: "tenant", ClientID: "app", ClientSecret: "client-secret"}
 		}, env: func(s *cloudserver.Server) map[string]string {

@@ -316,7 +316,7 @@ func TestRefsOfAMirror(t *testing.T) {
 			t.Errorf("%s is %q, %v", ref, got, err)
 		}
 	}
-	for ref, want := range map[string]string{"blob": "does not point at a commit", "feature": "is no branch", "refs/pull/7/head": "is no branch", "x": "its default branch is main"} {
+	for ref, want := range map[string]string{"blob": "does not point at a commit", "feature": "is not a branch", "refs/pull/7/head": "is not a branch", "x": "its default branch is main"} {
 		if _, err := table.Resolve(ref); !errcode.Is(err, errcode.Unprocessable) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", ref, err, want)
 		}

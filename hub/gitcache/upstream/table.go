@@ -168,12 +168,12 @@ func (t *Table) unknown(ref string) error {
 	}
 	hint := "the repository has no branches"
 	if len(some) > 0 {
-		hint = "it has the branches:  " + strings.Join(some, ", ")
+		hint = "it has the branches: " + strings.Join(some, ", ")
 	}
 	if def, ok := strings.CutPrefix(t.def, "refs/heads/"); ok {
 		hint += "; its default branch is " + def
 	}
-	return errcode.New(errcode.Unprocessable, "ref %.200q is no branch, tag or full commit id of the repository; %s", ref, hint)
+	return errcode.New(errcode.Unprocessable, "ref %.200q is not a branch, tag or full commit id of the repository; %s", ref, hint)
 }
 
 // AllPrefixes are the prefixes for a listing of everything, beside refs in use
