@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -24,11 +25,11 @@ func ofIDs[T any](ctx context.Context, s *Store, take func(scan) (T, error), que
 
 // People is identity.Store.
 func (s *Store) People(ctx context.Context, ids []string) ([]identity.Person, error) {
-	users, err := ofIDs(ctx, s, scanUser, userColumns, "id", " ORDER BY name", ids)
+	users, err := ofIDs(ctx, s, userTable.Reader(), selectUsers, "id", " ORDER BY name", ids)
 	if err != nil {
 		return nil, err
 	}
-	members, err := ofIDs(ctx, s, scanMember, memberColumns, "user_id", " ORDER BY group_id", ids)
+	members, err := ofIDs(ctx, s, memberTable.Reader(), selectMembers, "user_id", " ORDER BY group_id", ids)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func (s *Store) DeleteUser(ctx context.Context, id string) error {
 
 // OwnedTokens is identity.Store.
 func (s *Store) OwnedTokens(ctx context.Context, ownerID string) ([]identity.Token, error) {
-	return rowsOf(ctx, s, scanToken, tokenColumns+"WHERE t.owner_id = $1 AND t.owner_id <> ''", ownerID)
+	return rowsOf(ctx, s, tokenTable.Reader(), selectTokens+"WHERE t.owner_id = $1 AND t.owner_id <> ''", ownerID)
 }
 
 // CountAdmins is identity.Store.
@@ -83,22 +84,53 @@ func (s *Store) CountAdmins(ctx context.Context) (int, error) {
 	return n, err
 }
 
-const groupColumns = `SELECT id, name, description, created_at,
-	(SELECT count(DISTINCT m.user_id) FROM group_members m WHERE m.group_id = user_groups.id) FROM user_groups `
+var (
+	groupTable = rows.Of("user_groups", func(c *rows.Columns, g *identity.Group) {
+		rows.Col(c, "id", &g.ID)
+		rows.Col(c, "name", &g.Name)
+		rows.Col(c, "description", &g.Description)
+		rows.Col(c, "created_at", &g.CreatedAt)
+		rows.Col(c, "(SELECT count(DISTINCT m.user_id) FROM group_members m WHERE m.group_id = user_groups.id)", &g.Members)
+	})
+	selectGroups = groupTable.Select()
+	insertGroup  = groupTable.All().Insert("ON CONFLICT DO NOTHING")
 
-func scanGroup(row scan) (g identity.Group, err error) {
-	err = row(&g.ID, &g.Name, &g.Description, &g.CreatedAt, &g.Members)
-	return g, err
-}
+	memberTable = rows.Of("group_members", func(c *rows.Columns, m *identity.Member) {
+		rows.Col(c, "group_id", &m.GroupID)
+		rows.Col(c, "user_id", &m.UserID)
+		rows.Col(c, "source", &m.Source)
+	})
+	selectMembers = memberTable.Select()
+	insertMember  = memberTable.All().Insert("ON CONFLICT DO NOTHING")
+
+	bindingTable = rows.Of("bindings b", func(c *rows.Columns, b *identity.Binding) {
+		rows.Col(c, "id", &b.ID)
+		rows.Col(c, "subject_kind", &b.SubjectKind)
+		rows.Col(c, "subject_id", &b.SubjectID)
+		rows.Col(c, "COALESCE(u.name, g.name, '')", &b.Subject)
+		rows.Col(c, "action", &b.Action)
+		rows.Col(c, "level", &b.Level)
+		rows.Col(c, "object_id", &b.ObjectID)
+		rows.Col(c, "COALESCE(p.name, c.name, sc.name || '/' || s.name, '')", &b.Object)
+		rows.Col(c, "created_at", &b.CreatedAt)
+		rows.Col(c, "created_by", &b.CreatedBy)
+	})
+	selectBindings = bindingTable.Select() + `LEFT JOIN users u ON u.id = b.subject_id LEFT JOIN user_groups g ON g.id = b.subject_id
+	LEFT JOIN projects p ON b.level = 'project' AND p.id = b.object_id
+	LEFT JOIN clusters c ON b.level = 'cluster' AND c.id = b.object_id
+	LEFT JOIN services s ON b.level = 'service' AND s.id = b.object_id
+	LEFT JOIN clusters sc ON sc.id = s.cluster_id `
+	insertBinding = bindingTable.All().Insert("ON CONFLICT DO NOTHING")
+)
 
 // Groups is identity.Store.
 func (s *Store) Groups(ctx context.Context, ids []string) ([]identity.Group, error) {
-	return ofIDs(ctx, s, scanGroup, groupColumns, "id", " ORDER BY name", ids)
+	return ofIDs(ctx, s, groupTable.Reader(), selectGroups, "id", " ORDER BY name", ids)
 }
 
 // GroupByName is identity.Store.
 func (s *Store) GroupByName(ctx context.Context, name string) (identity.Group, error) {
-	g, found, err := rowOf(ctx, s, scanGroup, groupColumns+"WHERE name = $1", name)
+	g, found, err := rowOf(ctx, s, groupTable.Reader(), selectGroups+"WHERE name = $1", name)
 	if err == nil && !found {
 		return g, errcode.New(errcode.NotFound, "group %.80q does not exist; axle groups list shows those that do", name)
 	}
@@ -107,8 +139,7 @@ func (s *Store) GroupByName(ctx context.Context, name string) (identity.Group, e
 
 // InsertGroup is identity.Store.
 func (s *Store) InsertGroup(ctx context.Context, g identity.Group) error {
-	inserted, err := s.execOne(ctx, `INSERT INTO user_groups (id, name, description, created_at)
-		VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`, g.ID, g.Name, g.Description, g.CreatedAt)
+	inserted, err := wrote(ctx, s, insertGroup, &g)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "group %q exists already", g.Name)
 	}
@@ -129,27 +160,19 @@ func (s *Store) DeleteGroup(ctx context.Context, id string) error {
 	return nil
 }
 
-const memberColumns = "SELECT group_id, user_id, source FROM group_members "
-
-func scanMember(row scan) (m identity.Member, err error) {
-	err = row(&m.GroupID, &m.UserID, &m.Source)
-	return m, err
-}
-
 // Members is identity.Store.
 func (s *Store) Members(ctx context.Context, groupID string) ([]identity.Member, error) {
-	return rowsOf(ctx, s, scanMember, memberColumns+"WHERE group_id = $1 ORDER BY user_id, source", groupID)
+	return rowsOf(ctx, s, memberTable.Reader(), selectMembers+"WHERE group_id = $1 ORDER BY user_id, source", groupID)
 }
 
 // MembershipsOf is identity.Store.
 func (s *Store) MembershipsOf(ctx context.Context, userID, source string) ([]identity.Member, error) {
-	return rowsOf(ctx, s, scanMember, memberColumns+"WHERE user_id = $1 AND source = $2 ORDER BY group_id", userID, source)
+	return rowsOf(ctx, s, memberTable.Reader(), selectMembers+"WHERE user_id = $1 AND source = $2 ORDER BY group_id", userID, source)
 }
 
 // PutMember is identity.Store.
 func (s *Store) PutMember(ctx context.Context, m identity.Member) (bool, error) {
-	return s.execOne(ctx, `INSERT INTO group_members (group_id, user_id, source) VALUES ($1, $2, $3)
-		ON CONFLICT DO NOTHING`, m.GroupID, m.UserID, m.Source)
+	return wrote(ctx, s, insertMember, &m)
 }
 
 // DeleteMember is identity.Store.
@@ -157,22 +180,9 @@ func (s *Store) DeleteMember(ctx context.Context, m identity.Member) (bool, erro
 	return s.execOne(ctx, "DELETE FROM group_members WHERE group_id = $1 AND user_id = $2 AND source = $3", m.GroupID, m.UserID, m.Source)
 }
 
-const bindingColumns = `SELECT b.id, b.subject_kind, b.subject_id, COALESCE(u.name, g.name, ''), b.action, b.level, b.object_id,
-	COALESCE(p.name, c.name, sc.name || '/' || s.name, ''), b.created_at, b.created_by
-	FROM bindings b LEFT JOIN users u ON u.id = b.subject_id LEFT JOIN user_groups g ON g.id = b.subject_id
-	LEFT JOIN projects p ON b.level = 'project' AND p.id = b.object_id
-	LEFT JOIN clusters c ON b.level = 'cluster' AND c.id = b.object_id
-	LEFT JOIN services s ON b.level = 'service' AND s.id = b.object_id
-	LEFT JOIN clusters sc ON sc.id = s.cluster_id `
-
-func scanBinding(row scan) (b identity.Binding, err error) {
-	err = row(&b.ID, &b.SubjectKind, &b.SubjectID, &b.Subject, &b.Action, &b.Level, &b.ObjectID, &b.Object, &b.CreatedAt, &b.CreatedBy)
-	return b, err
-}
-
 // Bindings is identity.Store.
 func (s *Store) Bindings(ctx context.Context, subjectIDs []string) ([]identity.Binding, error) {
-	all, err := ofIDs(ctx, s, scanBinding, bindingColumns, "b.subject_id", " ORDER BY b.created_at, b.id", subjectIDs)
+	all, err := ofIDs(ctx, s, bindingTable.Reader(), selectBindings, "b.subject_id", " ORDER BY b.created_at, b.id", subjectIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -182,9 +192,7 @@ func (s *Store) Bindings(ctx context.Context, subjectIDs []string) ([]identity.B
 
 // InsertBinding is identity.Store.
 func (s *Store) InsertBinding(ctx context.Context, b identity.Binding) (bool, error) {
-	return s.execOne(ctx, `INSERT INTO bindings (id, subject_kind, subject_id, action, level, object_id, created_at, created_by)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
-		b.ID, b.SubjectKind, b.SubjectID, b.Action, b.Level, b.ObjectID, b.CreatedAt, b.CreatedBy)
+	return wrote(ctx, s, insertBinding, &b)
 }
 
 // DeleteBinding is identity.Store.
@@ -195,7 +203,7 @@ func (s *Store) DeleteBinding(ctx context.Context, id string) error {
 
 // StaleBindings is identity.Store.
 func (s *Store) StaleBindings(ctx context.Context, limit int) ([]identity.Binding, error) {
-	return rowsOf(ctx, s, scanBinding, bindingColumns+`WHERE COALESCE(u.name, g.name, '') = ''
+	return rowsOf(ctx, s, bindingTable.Reader(), selectBindings+`WHERE COALESCE(u.name, g.name, '') = ''
 		OR b.level = 'project' AND p.id IS NULL OR b.level = 'cluster' AND c.id IS NULL OR b.level = 'service' AND s.id IS NULL
 		ORDER BY b.id LIMIT $1`, limit)
 }

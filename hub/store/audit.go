@@ -2,23 +2,50 @@ package store
 
 import (
 	"context"
-	"encoding/hex"
-	"encoding/json"
 	"slices"
 	"strings"
 
 	"github.com/axle-cd/axle/hub/event/audit"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/hashchain"
 )
 
 var _ audit.Store = (*Store)(nil)
 
-const (
-	// auditInsert is how many rows one statement adds.
-	auditInsert = 50
-	// auditColumns is how many values a row has.
-	auditColumns = 11
+// auditInsert is how many rows one statement adds.
+const auditInsert = 50
+
+var (
+	auditTable = rows.Of("audit", func(c *rows.Columns, r *audit.Row) {
+		rows.Col(c, "seq", &r.Sequence)
+		rows.Col(c, "at", &r.Columns.At)
+		rows.Col(c, "actor", &r.Columns.Actor)
+		rows.Col(c, "cluster_id", &r.Columns.ClusterID)
+		rows.Col(c, "action", &r.Columns.Action)
+		rows.Col(c, "kind", &r.Columns.Kind)
+		rows.Col(c, "name", &r.Columns.Name)
+		rows.Col(c, "result", &r.Columns.Result)
+		rows.Text(c, "record", &r.Record)
+		rows.Col(c, "prev", &r.Previous)
+		rows.Col(c, "hash", &r.Hash)
+	})
+	selectAudit  = auditTable.Select()
+	auditRow     = auditTable.All().Statement("INSERT INTO audit ({columns}) VALUES ")
+	auditColumns = len(auditRow.Append(nil, &audit.Row{}))
+
+	checkpointTable = rows.Of("audit_checkpoints", func(c *rows.Columns, v *hashchain.Checkpoint) {
+		rows.Col(c, "seq", &v.Sequence)
+		rows.Col(c, "kind", &v.Kind)
+		rows.Col(c, "hash", &v.Hash)
+		rows.Col(c, "at", &v.At)
+		rows.Col(c, "newest", &v.Newest)
+		rows.Col(c, "key_id", &v.KeyID)
+		// What is no signature any more is found by whoever checks it.
+		rows.LooseHex(c, "signature", &v.Signature)
+	})
+	selectCheckpoints = checkpointTable.Select()
+	insertCheckpoint  = checkpointTable.All().Insert("ON CONFLICT DO NOTHING")
 )
 
 // AppendAudit is audit.Store.
@@ -96,14 +123,12 @@ func (s *Store) lockAudit(ctx context.Context) error {
 	return err
 }
 
-func (s *Store) insertAudit(ctx context.Context, rows []audit.Row) error {
-	args := make([]any, 0, auditColumns*len(rows))
-	for _, r := range rows {
-		args = append(args, r.Sequence, r.Columns.At, r.Columns.Actor, r.Columns.ClusterID, r.Columns.Action, r.Columns.Kind,
-			r.Columns.Name, r.Columns.Result, string(r.Record), r.Previous, r.Hash)
+func (s *Store) insertAudit(ctx context.Context, records []audit.Row) error {
+	args := make([]any, 0, auditColumns*len(records))
+	for i := range records {
+		args = auditRow.Append(args, &records[i])
 	}
-	_, err := s.exec(ctx, `INSERT INTO audit (seq, at, actor, cluster_id, action, kind, name, result, record, prev, hash)
-		VALUES `+s.dialect.auditValues(len(rows)), args...)
+	_, err := s.exec(ctx, auditRow.Text()+s.dialect.auditValues(len(records)), args...)
 	return err
 }
 
@@ -163,42 +188,21 @@ func (s *Store) AuditRows(ctx context.Context, q audit.Query) ([]audit.Row, erro
 	if q.Newest {
 		order = "seq DESC"
 	}
-	return rowsOf(ctx, s, auditRow, `SELECT seq, at, actor, cluster_id, action, kind, name, result, record, prev, hash FROM audit
-		WHERE `+strings.Join(where, " AND ")+" ORDER BY "+order+" LIMIT $1", args...)
-}
-
-func auditRow(row scan) (r audit.Row, err error) {
-	var record string
-	c := &r.Columns
-	err = row(&r.Sequence, &c.At, &c.Actor, &c.ClusterID, &c.Action, &c.Kind, &c.Name, &c.Result, &record, &r.Previous, &r.Hash)
-	r.Record = json.RawMessage(record)
-	return r, err
+	return rowsOf(ctx, s, auditTable.Reader(), selectAudit+"WHERE "+strings.Join(where, " AND ")+" ORDER BY "+order+" LIMIT $1", args...)
 }
 
 // AuditCheckpoints is audit.Store.
 func (s *Store) AuditCheckpoints(ctx context.Context) ([]hashchain.Checkpoint, error) {
-	return rowsOf(ctx, s, func(row scan) (c hashchain.Checkpoint, err error) {
-		var signature string
-		if err := row(&c.Sequence, &c.Kind, &c.Hash, &c.At, &c.Newest, &c.KeyID, &signature); err != nil {
-			return c, err
-		}
-		// What is no signature any more is found by whoever checks it.
-		c.Signature, err = hex.DecodeString(signature)
-		if err != nil {
-			c.Signature = nil
-		}
-		return c, nil
-	}, "SELECT seq, kind, hash, at, newest, key_id, signature FROM audit_checkpoints ORDER BY seq, kind")
+	return rowsOf(ctx, s, checkpointTable.Reader(), selectCheckpoints+"ORDER BY seq, kind")
 }
 
 // PutAuditCheckpoint is audit.Store.
 func (s *Store) PutAuditCheckpoint(ctx context.Context, c hashchain.Checkpoint) error {
-	return s.Write(ctx, func(ctx context.Context) error { return s.insertCheckpoint(ctx, c) })
+	return s.Write(ctx, func(ctx context.Context) error { return s.addCheckpoint(ctx, c) })
 }
 
-func (s *Store) insertCheckpoint(ctx context.Context, c hashchain.Checkpoint) error {
-	_, err := s.exec(ctx, `INSERT INTO audit_checkpoints (seq, kind, hash, at, newest, key_id, signature) VALUES ($1, $2, $3, $4, $5, $6, $7)
-		ON CONFLICT DO NOTHING`, c.Sequence, c.Kind, c.Hash, c.At, c.Newest, c.KeyID, hex.EncodeToString(c.Signature))
+func (s *Store) addCheckpoint(ctx context.Context, c hashchain.Checkpoint) error {
+	_, err := wrote(ctx, s, insertCheckpoint, &c)
 	return err
 }
 
@@ -215,7 +219,7 @@ func (s *Store) CutAudit(ctx context.Context, c hashchain.Checkpoint) error {
 		if _, err := s.exec(ctx, "DELETE FROM audit_checkpoints WHERE seq <= $1", c.Sequence); err != nil {
 			return err
 		}
-		return s.insertCheckpoint(ctx, c)
+		return s.addCheckpoint(ctx, c)
 	})
 }
 

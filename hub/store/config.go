@@ -6,31 +6,52 @@ import (
 
 	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
 var _ config.Store = (*Store)(nil)
 
-const selectDocument = `SELECT id, backend, parts, shared, ready, copied_to, copied_parts, stale_in, stale_parts, created_at
-	FROM config_documents `
+var (
+	documentTable = rows.Of("config_documents", func(c *rows.Columns, d *config.Document) {
+		rows.Col(c, "id", &d.ID)
+		rows.Col(c, "backend", &d.Backend)
+		rows.Col(c, "parts", &d.Parts)
+		rows.Col(c, "shared", &d.Shared)
+		rows.Col(c, "ready", &d.Ready)
+		rows.Col(c, "copied_to", &d.CopiedTo)
+		rows.Col(c, "copied_parts", &d.CopiedParts)
+		rows.Col(c, "stale_in", &d.StaleIn)
+		rows.Col(c, "stale_parts", &d.StaleParts)
+		rows.Col(c, "created_at", &d.CreatedAt)
+	})
+	selectDocuments = documentTable.Select()
+	insertDocument  = documentTable.All().Insert("")
+	updateDocument  = documentTable.Except("created_at").Update("id")
 
-func scanDocument(row scan) (d config.Document, err error) {
-	err = row(&d.ID, &d.Backend, &d.Parts, &d.Shared, &d.Ready, &d.CopiedTo, &d.CopiedParts, &d.StaleIn, &d.StaleParts, &d.CreatedAt)
-	return d, err
-}
+	bagTable = rows.Of("bags b", func(c *rows.Columns, b *config.BagRow) {
+		rows.Col(c, "kind", &b.Kind)
+		rows.Col(c, "name", &b.Name)
+		rows.Col(c, "project_id", &b.ProjectID)
+		rows.Col(c, "COALESCE(p.name, '')", &b.Project)
+		rows.Col(c, "document", &b.Document)
+		rows.Col(c, "version", &b.Version)
+		rows.Col(c, "updated_at", &b.UpdatedAt)
+		rows.Col(c, "updated_by", &b.UpdatedBy)
+	})
+	selectBags = bagTable.Select() + "LEFT JOIN projects p ON p.id = b.project_id "
+	putBag     = bagTable.All().Upsert("kind", "name")
+)
 
 // InsertDocument is config.Store.
 func (s *Store) InsertDocument(ctx context.Context, d config.Document) error {
-	_, err := s.exec(ctx, `INSERT INTO config_documents (id, backend, parts, shared, ready, copied_to, copied_parts, stale_in, stale_parts, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, d.ID, d.Backend, d.Parts, d.Shared, d.Ready, d.CopiedTo, d.CopiedParts, d.StaleIn, d.StaleParts, d.CreatedAt)
+	_, err := wrote(ctx, s, insertDocument, &d)
 	return err
 }
 
 // UpdateDocument is config.Store.
 func (s *Store) UpdateDocument(ctx context.Context, d config.Document) error {
-	changed, err := s.execOne(ctx, `UPDATE config_documents SET backend = $2, parts = $3, shared = $4, ready = $5, copied_to = $6,
-		copied_parts = $7, stale_in = $8, stale_parts = $9 WHERE id = $1`,
-		d.ID, d.Backend, d.Parts, d.Shared, d.Ready, d.CopiedTo, d.CopiedParts, d.StaleIn, d.StaleParts)
+	changed, err := wrote(ctx, s, updateDocument, &d)
 	if err == nil && !changed {
 		err = errcode.New(errcode.NotFound, "document %s does not exist", d.ID)
 	}
@@ -46,7 +67,7 @@ func (s *Store) DeleteDocument(ctx context.Context, id string) error {
 // DocumentsByID is config.Store.
 func (s *Store) DocumentsByID(ctx context.Context, ids []string) (all []config.Document, err error) {
 	err = chunks(ids, func(args []any) error {
-		part, err := rowsOf(ctx, s, scanDocument, selectDocument+"WHERE id IN ("+placeholders(1, len(args))+")", args...)
+		part, err := rowsOf(ctx, s, documentTable.Reader(), selectDocuments+"WHERE id IN ("+placeholders(1, len(args))+")", args...)
 		all = append(all, part...)
 		return err
 	})
@@ -59,7 +80,7 @@ func (s *Store) DocumentsIn(ctx context.Context, backend string, stale bool, aft
 	if stale {
 		column = "stale_in"
 	}
-	return rowsOf(ctx, s, scanDocument, selectDocument+"WHERE "+column+" = $1 AND id > $2 ORDER BY id LIMIT $3", backend, after, limit)
+	return rowsOf(ctx, s, documentTable.Reader(), selectDocuments+"WHERE "+column+" = $1 AND id > $2 ORDER BY id LIMIT $3", backend, after, limit)
 }
 
 // CountDocuments is config.Store.
@@ -87,7 +108,7 @@ func (s *Store) UnusedDocuments(ctx context.Context, after string, before int64,
 	if len(ids) == limit {
 		last = end
 	}
-	unused, err = rowsOf(ctx, s, scanDocument, selectDocument+`d WHERE d.id > $1 AND d.id <= $2 AND d.created_at < $3
+	unused, err = rowsOf(ctx, s, documentTable.Reader(), selectDocuments+`d WHERE d.id > $1 AND d.id <= $2 AND d.created_at < $3
 		AND NOT EXISTS (SELECT 1 FROM spec_documents u WHERE u.document_id = d.id)
 		AND (d.shared = 0 OR NOT EXISTS (SELECT 1 FROM bags WHERE document = d.id)) ORDER BY d.id`, after, end, before)
 	return unused, last, err
@@ -135,26 +156,15 @@ func (s *Store) ValuesNotUnder(ctx context.Context, prefix, after string, limit 
 	return all, err
 }
 
-const selectBag = `SELECT b.kind, b.name, b.project_id, COALESCE(p.name, ''), b.document, b.version, b.updated_at, b.updated_by
-	FROM bags b LEFT JOIN projects p ON p.id = b.project_id `
-
-func scanBag(row scan) (b config.BagRow, err error) {
-	err = row(&b.Kind, &b.Name, &b.ProjectID, &b.Project, &b.Document, &b.Version, &b.UpdatedAt, &b.UpdatedBy)
-	return b, err
-}
-
 // PutBag is config.Store.
 func (s *Store) PutBag(ctx context.Context, b config.BagRow) error {
-	_, err := s.exec(ctx, `INSERT INTO bags (kind, name, project_id, document, version, updated_at, updated_by)
-		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (kind, name) DO UPDATE SET project_id = excluded.project_id,
-		document = excluded.document, version = excluded.version, updated_at = excluded.updated_at, updated_by = excluded.updated_by`,
-		b.Kind, b.Name, b.ProjectID, b.Document, b.Version, b.UpdatedAt, b.UpdatedBy)
+	_, err := wrote(ctx, s, putBag, &b)
 	return err
 }
 
 // BagByName is config.Store.
 func (s *Store) BagByName(ctx context.Context, kind, name string) (config.BagRow, error) {
-	b, found, err := rowOf(ctx, s, scanBag, selectBag+"WHERE b.kind = $1 AND b.name = $2", kind, name)
+	b, found, err := rowOf(ctx, s, bagTable.Reader(), selectBags+"WHERE b.kind = $1 AND b.name = $2", kind, name)
 	if err == nil && !found {
 		err = config.NoBag(kind, name)
 	}
@@ -163,12 +173,12 @@ func (s *Store) BagByName(ctx context.Context, kind, name string) (config.BagRow
 
 // Bags is config.Store.
 func (s *Store) Bags(ctx context.Context, kind string) ([]config.BagRow, error) {
-	return rowsOf(ctx, s, scanBag, selectBag+"WHERE b.kind = $1 ORDER BY b.name", kind)
+	return rowsOf(ctx, s, bagTable.Reader(), selectBags+"WHERE b.kind = $1 ORDER BY b.name", kind)
 }
 
 // UntoldBags is config.TellStore.
 func (s *Store) UntoldBags(ctx context.Context) ([]config.BagRow, error) {
-	return rowsOf(ctx, s, scanBag, selectBag+"WHERE b.told <> b.version ORDER BY b.kind, b.name")
+	return rowsOf(ctx, s, bagTable.Reader(), selectBags+"WHERE b.told <> b.version ORDER BY b.kind, b.name")
 }
 
 // ToldBag is config.TellStore.

@@ -4,37 +4,52 @@ import (
 	"context"
 
 	"github.com/axle-cd/axle/hub/fanout"
-	"github.com/axle-cd/axle/hub/store/query"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
 var _ fanout.Store = (*Store)(nil)
 
-const rolloutColumns = `SELECT id, subject, version, payload, previous, previous_payload, plan, phase, wave, wave_at,
-	accepted, message, actor, created_at, updated_at FROM rollouts `
+var (
+	rolloutTable = rows.Of("rollouts", func(c *rows.Columns, r *fanout.Rollout) {
+		rows.Col(c, "id", &r.ID)
+		rows.Col(c, "subject", &r.Subject)
+		rows.Col(c, "version", &r.Version)
+		rows.Col(c, "payload", &r.Payload)
+		rows.Col(c, "previous", &r.Previous)
+		rows.Col(c, "previous_payload", &r.PreviousPayload)
+		rows.JSON(c, "plan", &r.Plan)
+		rows.Col(c, "phase", &r.Phase)
+		rows.Col(c, "wave", &r.Wave)
+		rows.Col(c, "wave_at", &r.WaveAt)
+		rows.Col(c, "accepted", &r.Accepted)
+		rows.Col(c, "message", &r.Message)
+		rows.Col(c, "actor", &r.By)
+		rows.Col(c, "created_at", &r.CreatedAt)
+		rows.Col(c, "updated_at", &r.UpdatedAt)
+	})
+	selectRollouts = rolloutTable.Select()
+	// insertRollout adds one unless another of the same subject is under way.
+	insertRollout = rolloutTable.All().Statement(`INSERT INTO rollouts ({columns}) SELECT {values}
+		WHERE NOT EXISTS (SELECT 1 FROM rollouts WHERE subject = {subject} AND phase IN ('Progressing', 'Paused', 'Stopped', 'Aborting'))`)
+	updateRollout = rolloutTable.Only("id", "phase", "wave", "wave_at", "accepted", "message", "updated_at").Update("id")
 
-func scanRollout(row scan) (r fanout.Rollout, err error) {
-	var plan string
-	err = row(&r.ID, &r.Subject, &r.Version, &r.Payload, &r.Previous, &r.PreviousPayload, &plan, &r.Phase, &r.Wave, &r.WaveAt,
-		&r.Accepted, &r.Message, &r.By, &r.CreatedAt, &r.UpdatedAt)
-	if err != nil {
-		return r, err
-	}
-	return r, fromJSON(plan, &r.Plan)
-}
+	targetTable = rows.Of("rollout_targets", func(c *rows.Columns, t *fanout.Target) {
+		rows.Col(c, "rollout_id", &t.RolloutID)
+		rows.Col(c, "cluster_id", &t.ClusterID)
+		rows.Col(c, "wave", &t.Wave)
+		rows.Col(c, "state", &t.State)
+		rows.Col(c, "placed_at", &t.PlacedAt)
+		rows.Col(c, "good_since", &t.GoodSince)
+		rows.Col(c, "message", &t.Message)
+	})
+	selectTargets = targetTable.Select()
+	putTargets    = targetTable.All().UpsertMany("rollout_id", "cluster_id")
+)
 
 // InsertRollout is fanout.Store.
 func (s *Store) InsertRollout(ctx context.Context, r fanout.Rollout) error {
-	plan, err := jsonText(r.Plan)
-	if err != nil {
-		return err
-	}
-	inserted, err := s.execOne(ctx, `INSERT INTO rollouts (id, subject, version, payload, previous, previous_payload, plan,
-		phase, wave, wave_at, accepted, message, actor, created_at, updated_at)
-		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15
-		WHERE NOT EXISTS (SELECT 1 FROM rollouts WHERE subject = $2 AND phase IN ('Progressing', 'Paused', 'Stopped', 'Aborting'))`,
-		r.ID, r.Subject, r.Version, r.Payload, r.Previous, r.PreviousPayload, plan,
-		r.Phase, r.Wave, r.WaveAt, r.Accepted, r.Message, r.By, r.CreatedAt, r.UpdatedAt)
+	inserted, err := wrote(ctx, s, insertRollout, &r)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "a rollout of %s is under way; wait for its end or abort it", r.Subject)
 	}
@@ -43,8 +58,7 @@ func (s *Store) InsertRollout(ctx context.Context, r fanout.Rollout) error {
 
 // UpdateRollout is fanout.Store.
 func (s *Store) UpdateRollout(ctx context.Context, r fanout.Rollout) error {
-	changed, err := s.execOne(ctx, `UPDATE rollouts SET phase = $2, wave = $3, wave_at = $4, accepted = $5, message = $6,
-		updated_at = $7 WHERE id = $1`, r.ID, r.Phase, r.Wave, r.WaveAt, r.Accepted, r.Message, r.UpdatedAt)
+	changed, err := wrote(ctx, s, updateRollout, &r)
 	if err == nil && !changed {
 		return errcode.New(errcode.NotFound, "rollout %s does not exist", r.ID)
 	}
@@ -53,7 +67,7 @@ func (s *Store) UpdateRollout(ctx context.Context, r fanout.Rollout) error {
 
 // LatestRollout is fanout.Store.
 func (s *Store) LatestRollout(ctx context.Context, subject string) (fanout.Rollout, error) {
-	r, found, err := rowOf(ctx, s, scanRollout, rolloutColumns+"WHERE subject = $1 ORDER BY created_at DESC, id DESC LIMIT 1", subject)
+	r, found, err := rowOf(ctx, s, rolloutTable.Reader(), selectRollouts+"WHERE subject = $1 ORDER BY created_at DESC, id DESC LIMIT 1", subject)
 	if err == nil && !found {
 		return r, errcode.New(errcode.NotFound, "%s was never rolled out", subject)
 	}
@@ -63,13 +77,10 @@ func (s *Store) LatestRollout(ctx context.Context, subject string) (fanout.Rollo
 // RolloutTargets is fanout.Store.
 func (s *Store) RolloutTargets(ctx context.Context, rolloutID string, clusterIDs []string) (all []fanout.Target, err error) {
 	read := func(where string, args ...any) error {
-		return s.each(ctx, `SELECT rollout_id, cluster_id, wave, state, placed_at, good_since, message FROM rollout_targets
-			WHERE rollout_id = $1`+where+" ORDER BY wave, cluster_id", append([]any{rolloutID}, args...), func(row scan) error {
-			var t fanout.Target
-			err := row(&t.RolloutID, &t.ClusterID, &t.Wave, &t.State, &t.PlacedAt, &t.GoodSince, &t.Message)
+		return eachOf(ctx, s, targetTable.Reader(), func(t fanout.Target) error {
 			all = append(all, t)
-			return err
-		})
+			return nil
+		}, selectTargets+"WHERE rollout_id = $1"+where+" ORDER BY wave, cluster_id", append([]any{rolloutID}, args...)...)
 	}
 	if clusterIDs == nil {
 		return all, read("")
@@ -81,22 +92,18 @@ func (s *Store) RolloutTargets(ctx context.Context, rolloutID string, clusterIDs
 
 // PutRolloutTargets is fanout.Store.
 func (s *Store) PutRolloutTargets(ctx context.Context, targets []fanout.Target) error {
-	var rows query.Values
 	at := map[string]int{} // of several of one cluster the last counts
 	for i, t := range targets {
 		at[t.ClusterID] = i
 	}
+	last := make([]fanout.Target, 0, len(at))
 	for i, t := range targets {
 		if at[t.ClusterID] == i {
-			rows.Add(t.RolloutID, t.ClusterID, t.Wave, t.State, t.PlacedAt, t.GoodSince, t.Message)
+			last = append(last, t)
 		}
 	}
-	return rows.Each(func(list string, args []any) error {
-		_, err := s.exec(ctx, `INSERT INTO rollout_targets (rollout_id, cluster_id, wave, state, placed_at, good_since, message)
-			VALUES `+list+` ON CONFLICT (rollout_id, cluster_id) DO UPDATE SET wave = excluded.wave,
-			state = excluded.state, placed_at = excluded.placed_at, good_since = excluded.good_since, message = excluded.message`, args...)
-		return err
-	})
+	_, err := putTargets.Exec(ctx, database{s}, last)
+	return err
 }
 
 // DeleteRolloutTargets is fanout.Store.

@@ -4,14 +4,33 @@ import (
 	"context"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
+)
+
+var (
+	trustTable = rows.Of("trusts t", func(c *rows.Columns, t *identity.Trust) {
+		rows.Col(c, "id", &t.ID)
+		rows.Col(c, "name", &t.Name)
+		rows.Col(c, "issuer", &t.Issuer)
+		rows.Col(c, "audience", &t.Audience)
+		rows.Sparse(c, "claims", &t.Claims, "null")
+		rows.Col(c, "account_id", &t.AccountID)
+		rows.Col(c, "COALESCE(u.name, '')", &t.Account)
+		rows.Sparse(c, "scopes", &t.Scopes, "null")
+		rows.Col(c, "lifetime", &t.Lifetime)
+		rows.Col(c, "ca_pem", &t.CAPEM)
+		rows.Col(c, "created_at", &t.CreatedAt)
+		rows.Col(c, "created_by", &t.CreatedBy)
+		rows.Col(c, "last_used_at", &t.LastUsedAt)
+	})
+	selectTrusts = trustTable.Select() + "LEFT JOIN users u ON u.id = t.account_id "
+	insertTrust  = trustTable.All().Insert("ON CONFLICT DO NOTHING")
 )
 
 // InsertTrust is identity.FederationStore.
 func (s *Store) InsertTrust(ctx context.Context, t identity.Trust) error {
-	inserted, err := s.execOne(ctx, `INSERT INTO trusts (id, name, issuer, audience, claims, account_id, scopes, lifetime, ca_pem,
-		created_at, created_by, last_used_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING`,
-		t.ID, t.Name, t.Issuer, t.Audience, asJSON{t.Claims}, t.AccountID, asJSON{t.Scopes}, t.Lifetime, t.CAPEM, t.CreatedAt, t.CreatedBy, t.LastUsedAt)
+	inserted, err := wrote(ctx, s, insertTrust, &t)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "trust %s exists", t.Name)
 	}
@@ -26,12 +45,7 @@ func (s *Store) DeleteTrust(ctx context.Context, id string) error {
 
 // Trusts is identity.FederationStore.
 func (s *Store) Trusts(ctx context.Context, issuer string) ([]identity.Trust, error) {
-	return rowsOf(ctx, s, func(row scan) (t identity.Trust, err error) {
-		err = row(&t.ID, &t.Name, &t.Issuer, &t.Audience, asJSON{&t.Claims}, &t.AccountID, &t.Account, asJSON{&t.Scopes}, &t.Lifetime, &t.CAPEM, &t.CreatedAt, &t.CreatedBy, &t.LastUsedAt)
-		return t, err
-	}, `SELECT t.id, t.name, t.issuer, t.audience, t.claims, t.account_id, COALESCE(u.name, ''), t.scopes, t.lifetime, t.ca_pem,
-		t.created_at, t.created_by, t.last_used_at FROM trusts t LEFT JOIN users u ON u.id = t.account_id
-		WHERE $1 = '' OR t.issuer = $1 ORDER BY t.name`, issuer)
+	return rowsOf(ctx, s, trustTable.Reader(), selectTrusts+"WHERE $1 = '' OR t.issuer = $1 ORDER BY t.name", issuer)
 }
 
 // TouchTrust is identity.FederationStore.

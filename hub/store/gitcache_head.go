@@ -6,29 +6,44 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/store/query"
-	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
 // headsAtOnce is the most that one WriteHeads takes.
 const headsAtOnce = 500
 
-const selectHeads = `SELECT source_id, repository_id, revision, message, author, committed_at, digest, size, entry, change_key,
-	epoch, fetch_seq, fetched_at, error, error_code, error_since, updated_at FROM heads `
-
-func scanHead(row scan) (h gitcache.Head, err error) {
-	var committed, fetched, since, updated int64
-	err = row(&h.SourceID, &h.RepositoryID, &h.Revision, &h.Message, &h.Author, &committed, &h.Digest, &h.Size, &h.Entry, &h.Key,
-		&h.Epoch, &h.FetchSeq, &fetched, &h.Error, &h.ErrorCode, &since, &updated)
-	h.CommittedAt, h.FetchedAt = clock.FromMicros(committed), clock.FromMicros(fetched)
-	h.ErrorSince, h.UpdatedAt = clock.FromMicros(since), clock.FromMicros(updated)
-	return h, err
-}
+var (
+	headTable = rows.Of("heads", func(c *rows.Columns, h *gitcache.Head) {
+		rows.Col(c, "source_id", &h.SourceID)
+		rows.Col(c, "repository_id", &h.RepositoryID)
+		rows.Col(c, "revision", &h.Revision)
+		rows.Col(c, "message", &h.Message)
+		rows.Col(c, "author", &h.Author)
+		rows.Micros(c, "committed_at", &h.CommittedAt)
+		rows.Col(c, "digest", &h.Digest)
+		rows.Col(c, "size", &h.Size)
+		rows.Col(c, "entry", &h.Entry)
+		rows.Col(c, "change_key", &h.Key)
+		rows.Col(c, "epoch", &h.Epoch)
+		rows.Col(c, "fetch_seq", &h.FetchSeq)
+		rows.Micros(c, "fetched_at", &h.FetchedAt)
+		rows.Col(c, "error", &h.Error)
+		rows.Col(c, "error_code", &h.ErrorCode)
+		rows.Micros(c, "error_since", &h.ErrorSince)
+		rows.Micros(c, "updated_at", &h.UpdatedAt)
+	})
+	selectHeads = headTable.Select()
+	headColumns = headTable.All().Keep("repository_id").Set("updated_at", "{now}")
+	upsertHeads = headColumns.InsertMany(headColumns.OrReplace("source_id") + " WHERE heads.epoch <= excluded.epoch")
+	// movedHeads are the columns that say whether there is something to tell.
+	movedHeads = headTable.Only("source_id", "digest", "entry", "error").Statement("{columns}")
+)
 
 // Head returns the head of one source. errcode.NotFound when it was never
 // evaluated.
 func (s *Store) Head(ctx context.Context, sourceID string) (gitcache.Head, error) {
-	h, found, err := rowOf(ctx, s, scanHead, selectHeads+"WHERE source_id = $1", sourceID)
+	h, found, err := rowOf(ctx, s, headTable.Reader(), selectHeads+"WHERE source_id = $1", sourceID)
 	if err == nil && !found {
 		err = errcode.New(errcode.NotFound, "source %s has no head yet", sourceID)
 	}
@@ -37,13 +52,13 @@ func (s *Store) Head(ctx context.Context, sourceID string) (gitcache.Head, error
 
 // Heads returns the heads of a repository's sources, sorted by source ID.
 func (s *Store) Heads(ctx context.Context, repositoryID string) ([]gitcache.Head, error) {
-	return rowsOf(ctx, s, scanHead, selectHeads+"WHERE repository_id = $1 ORDER BY source_id", repositoryID)
+	return rowsOf(ctx, s, headTable.Reader(), selectHeads+"WHERE repository_id = $1 ORDER BY source_id", repositoryID)
 }
 
 // HeadsOf returns the heads that exist of some sources, in any order.
 func (s *Store) HeadsOf(ctx context.Context, sourceIDs []string) (heads []gitcache.Head, err error) {
 	err = chunks(sourceIDs, func(args []any) error {
-		part, err := rowsOf(ctx, s, scanHead, selectHeads+"WHERE source_id IN ("+placeholders(1, len(args))+")", args...)
+		part, err := rowsOf(ctx, s, headTable.Reader(), selectHeads+"WHERE source_id IN ("+placeholders(1, len(args))+")", args...)
 		heads = append(heads, part...)
 		return err
 	})
@@ -52,13 +67,7 @@ func (s *Store) HeadsOf(ctx context.Context, sourceIDs []string) (heads []gitcac
 
 // EachHead streams all heads, for indexes that are built anew.
 func (s *Store) EachHead(ctx context.Context, fn func(gitcache.Head) error) error {
-	return s.each(ctx, selectHeads+"ORDER BY source_id", nil, func(row scan) error {
-		h, err := scanHead(row)
-		if err != nil {
-			return err
-		}
-		return fn(h)
-	})
+	return eachOf(ctx, s, headTable.Reader(), fn, selectHeads+"ORDER BY source_id")
 }
 
 // WriteHeads replaces the given heads and adds or replaces the artifacts they
@@ -109,12 +118,12 @@ func (s *Store) followed(ctx context.Context, repositoryID string, heads []gitca
 // for it, and which sources have services to tell: those with other content,
 // and those that began or ceased to fail.
 func (s *Store) noteMoved(ctx context.Context, heads []gitcache.Head) error {
-	var rows query.Values
-	for _, h := range heads {
-		rows.Add(h.SourceID, h.Digest, h.Entry, h.Error)
+	var moved query.Values
+	for i := range heads {
+		moved.Add(movedHeads.Append(nil, &heads[i])...)
 	}
-	list, args := rows.List()
-	with := "WITH v(source_id, digest, entry, error) AS (VALUES " + list + ") "
+	list, args := moved.List()
+	with := "WITH v(" + movedHeads.Text() + ") AS (VALUES " + list + ") "
 	_, err := s.exec(ctx, with+`INSERT INTO superseded (digest, at)
 		SELECT digest, {now} FROM (SELECT DISTINCT h.digest FROM v JOIN heads h ON h.source_id = v.source_id
 			WHERE h.digest <> v.digest AND h.digest <> '') d WHERE true
@@ -132,20 +141,10 @@ func (s *Store) noteMoved(ctx context.Context, heads []gitcache.Head) error {
 }
 
 func (s *Store) putHeads(ctx context.Context, repositoryID string, epoch int64, heads []gitcache.Head) error {
-	var rows query.Values
-	for _, h := range heads {
-		rows.Add(h.SourceID, repositoryID, h.Revision, h.Message, h.Author, clock.Micros(h.CommittedAt), h.Digest, h.Size,
-			h.Entry, h.Key, epoch, h.FetchSeq, clock.Micros(h.FetchedAt), h.Error, h.ErrorCode, clock.Micros(h.ErrorSince), query.Now)
+	for i := range heads {
+		heads[i].RepositoryID, heads[i].Epoch = repositoryID, epoch
 	}
-	list, args := rows.List()
-	written, err := s.exec(ctx, `INSERT INTO heads (source_id, repository_id, revision, message, author, committed_at, digest, size,
-			entry, change_key, epoch, fetch_seq, fetched_at, error, error_code, error_since, updated_at)
-		VALUES `+list+`
-		ON CONFLICT (source_id) DO UPDATE SET revision = excluded.revision, message = excluded.message, author = excluded.author,
-			committed_at = excluded.committed_at, digest = excluded.digest, size = excluded.size, entry = excluded.entry,
-			change_key = excluded.change_key, epoch = excluded.epoch, fetch_seq = excluded.fetch_seq, fetched_at = excluded.fetched_at,
-			error = excluded.error, error_code = excluded.error_code, error_since = excluded.error_since, updated_at = excluded.updated_at
-		WHERE heads.epoch <= excluded.epoch`, args...)
+	written, err := upsertHeads.Exec(ctx, database{s}, heads)
 	if err != nil {
 		return err
 	}

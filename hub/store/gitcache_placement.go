@@ -7,38 +7,66 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/gitcache/shard"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/clock"
 )
 
 var _ gitcache.PlacementStore = (*Store)(nil)
 
-const selectPlacement = `SELECT l.repository_id, r.bytes, l.replica, COALESCE(p.url, ''), l.epoch, l.expires_at, l.acquired_at,
-	l.preferred, l.follower, l.moved_at, l.followed_at, l.fetch_started_at, r.created_at, {now}
-	FROM repository_leases l JOIN repositories r ON r.id = l.repository_id LEFT JOIN replicas p ON p.name = l.replica `
+// placed is a placement with the times that it is told from.
+type placed struct {
+	shard.Placement
+	expires, moved, created, now int64
+}
 
-func scanPlacement(row scan) (p shard.Placement, err error) {
-	var expires, acquired, moved, followed, started, created, now int64
-	err = row(&p.RepositoryID, &p.Bytes, &p.Owner, &p.OwnerURL, &p.Epoch, &expires, &acquired,
-		&p.Preferred, &p.Follower, &moved, &followed, &started, &created, &now)
-	p.Held = p.Owner != "" && expires > now
-	p.AcquiredAt, p.MovedAgo = clock.FromMicros(acquired), time.Duration(now-moved)*time.Microsecond
-	p.FollowedAt, p.FetchStartedAt = clock.FromMicros(followed), clock.FromMicros(started)
+var (
+	placementTable = rows.Of("repository_leases l", func(c *rows.Columns, p *placed) {
+		rows.Col(c, "repository_id", &p.RepositoryID)
+		rows.Col(c, "r.bytes", &p.Bytes)
+		rows.Col(c, "replica", &p.Owner)
+		rows.Col(c, "COALESCE(p.url, '')", &p.OwnerURL)
+		rows.Col(c, "epoch", &p.Epoch)
+		rows.Col(c, "expires_at", &p.expires)
+		rows.Micros(c, "acquired_at", &p.AcquiredAt)
+		rows.Col(c, "preferred", &p.Preferred)
+		rows.Col(c, "follower", &p.Follower)
+		rows.Col(c, "moved_at", &p.moved)
+		rows.Micros(c, "followed_at", &p.FollowedAt)
+		rows.Micros(c, "fetch_started_at", &p.FetchStartedAt)
+		rows.Col(c, "r.created_at", &p.created)
+		rows.Col(c, "{now}", &p.now)
+	}).Then((*placed).tell)
+	selectPlacements = placementTable.Select() + "JOIN repositories r ON r.id = l.repository_id LEFT JOIN replicas p ON p.name = l.replica "
+)
+
+// tell sets what follows from the times.
+func (p *placed) tell() {
+	ago := func(at int64) time.Duration { return time.Duration(p.now-at) * time.Microsecond }
+	p.Held, p.MovedAgo = p.Owner != "" && p.expires > p.now, ago(p.moved)
 	if p.Held {
-		p.Age = time.Duration(now-acquired) * time.Microsecond
+		p.Age = ago(clock.Micros(p.AcquiredAt))
 	} else {
-		p.FreeFor = time.Duration(now-max(expires, created)) * time.Microsecond
+		p.FreeFor = ago(max(p.expires, p.created))
 	}
-	return p, err
+}
+
+// readPlacement reads the rows of one query.
+func readPlacement() func(scan) (shard.Placement, error) {
+	read := placementTable.Reader()
+	return func(row scan) (shard.Placement, error) {
+		p, err := read(row)
+		return p.Placement, err
+	}
 }
 
 // Placements returns who owns each repository and who should, in order of id.
 func (s *Store) Placements(ctx context.Context) ([]shard.Placement, error) {
-	return rowsOf(ctx, s, scanPlacement, selectPlacement+"ORDER BY l.repository_id")
+	return rowsOf(ctx, s, readPlacement(), selectPlacements+"ORDER BY l.repository_id")
 }
 
 // Placement returns one of them. errcode.NotFound.
 func (s *Store) Placement(ctx context.Context, repositoryID string) (shard.Placement, error) {
-	p, found, err := rowOf(ctx, s, scanPlacement, selectPlacement+"WHERE l.repository_id = $1", repositoryID)
+	p, found, err := rowOf(ctx, s, readPlacement(), selectPlacements+"WHERE l.repository_id = $1", repositoryID)
 	if err == nil && !found {
 		err = noRepository(repositoryID)
 	}

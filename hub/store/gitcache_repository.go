@@ -11,54 +11,51 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/gitcache/record"
-	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
 var _ gitcache.Store = (*Store)(nil)
 
-const selectRepository = `SELECT id, name, project_id, kind, url, auth, options, created_at, updated_at, generation,
-	health, health_message, checked_at, fetched_at, failed_since, next_check_at, bytes FROM repositories `
-
-func scanRepository(row scan) (r gitcache.Repository, err error) {
-	var created, updated, checked, fetched, failed, next int64
-	var options string
-	err = row(&r.ID, &r.Name, &r.ProjectID, &r.Kind, &r.URL, &r.Auth, &options, &created, &updated, &r.Generation,
-		&r.Health.State, &r.Health.Message, &checked, &fetched, &failed, &next, &r.Health.Bytes)
-	r.CreatedAt, r.UpdatedAt = clock.FromMicros(created), clock.FromMicros(updated)
-	r.Health.CheckedAt, r.Health.FetchedAt, r.Health.FailedSince = clock.FromMicros(checked), clock.FromMicros(fetched), clock.FromMicros(failed)
-	r.Health.NextAt = clock.FromMicros(next)
-	if err == nil {
-		err = decodeOptions(options, &r.Options)
-	}
-	return r, err
-}
-
-// encodeOptions is opaque text to the database; the zero value is no text.
-func encodeOptions[T any](o T) (string, error) {
-	text, err := json.Marshal(o)
-	if err != nil || string(text) == "{}" {
-		return "", err
-	}
-	return string(text), nil
-}
-
-func decodeOptions[T any](text string, into *T) error {
-	if text == "" {
-		return nil
-	}
-	return json.Unmarshal([]byte(text), into)
-}
+var (
+	repositoryTable = rows.Of("repositories", func(c *rows.Columns, r *gitcache.Repository) {
+		rows.Col(c, "id", &r.ID)
+		rows.Col(c, "name", &r.Name)
+		rows.Col(c, "project_id", &r.ProjectID)
+		rows.Col(c, "kind", &r.Kind)
+		rows.Col(c, "url", &r.URL)
+		rows.Col(c, "auth", &r.Auth)
+		rows.Sparse(c, "options", &r.Options, "{}")
+		rows.Micros(c, "created_at", &r.CreatedAt)
+		rows.Micros(c, "updated_at", &r.UpdatedAt)
+		rows.Col(c, "generation", &r.Generation)
+		rows.Col(c, "health", &r.Health.State)
+		rows.Col(c, "health_message", &r.Health.Message)
+		rows.Micros(c, "checked_at", &r.Health.CheckedAt)
+		rows.Micros(c, "fetched_at", &r.Health.FetchedAt)
+		rows.Micros(c, "failed_since", &r.Health.FailedSince)
+		rows.Micros(c, "next_check_at", &r.Health.NextAt)
+		rows.Col(c, "bytes", &r.Health.Bytes)
+	})
+	selectRepositories = repositoryTable.Select()
+	// insertRepository is given the sealed credentials.
+	insertRepository = repositoryTable.Only("id", "name", "project_id", "kind", "url", "auth", "options", "health").
+				Set("credentials", "{1}").Set("generation", "1").Set("created_at", "{now}").Set("updated_at", "{now}").Insert("ON CONFLICT DO NOTHING")
+	// updateRepository is given whether its generation is another one.
+	updateRepository = repositoryTable.Only("id", "name", "project_id", "url", "auth", "options").
+				Set("generation", "generation + {1}").Set("updated_at", "{now}").Update("id")
+	updateHealth = repositoryTable.Only("id", "health", "health_message", "checked_at", "fetched_at", "failed_since", "next_check_at", "bytes").Update("id")
+)
 
 // Repositories returns all repositories, sorted by name.
 func (s *Store) Repositories(ctx context.Context) ([]gitcache.Repository, error) {
-	return rowsOf(ctx, s, scanRepository, selectRepository+"ORDER BY name")
+	return rowsOf(ctx, s, repositoryTable.Reader(), selectRepositories+"ORDER BY name")
 }
 
 // RepositoriesByID returns those of the ids that exist.
 func (s *Store) RepositoriesByID(ctx context.Context, ids []string) (all []gitcache.Repository, err error) {
 	err = chunks(ids, func(args []any) error {
-		part, err := rowsOf(ctx, s, scanRepository, selectRepository+"WHERE id IN ("+placeholders(1, len(args))+")", args...)
+		part, err := rowsOf(ctx, s, repositoryTable.Reader(), selectRepositories+"WHERE id IN ("+placeholders(1, len(args))+")", args...)
 		all = append(all, part...)
 		return err
 	})
@@ -74,7 +71,7 @@ func (s *Store) RepositoriesNamed(ctx context.Context, names, urls []string) ([]
 	}
 	for column, values := range map[string][]string{"name": names, "lower(rtrim(trim(url), '/'))": urls} {
 		err := chunks(values, func(args []any) error {
-			part, err := rowsOf(ctx, s, scanRepository, selectRepository+"WHERE "+column+" IN ("+placeholders(1, len(args))+")", args...)
+			part, err := rowsOf(ctx, s, repositoryTable.Reader(), selectRepositories+"WHERE "+column+" IN ("+placeholders(1, len(args))+")", args...)
 			all = append(all, part...)
 			return err
 		})
@@ -93,7 +90,7 @@ func (s *Store) FindRepository(ctx context.Context, name, url string) (gitcache.
 	if name == "" {
 		where, key = "WHERE url = $1 ORDER BY name LIMIT 1", url
 	}
-	r, found, err := rowOf(ctx, s, scanRepository, selectRepository+where, key)
+	r, found, err := rowOf(ctx, s, repositoryTable.Reader(), selectRepositories+where, key)
 	if err == nil && !found {
 		err = noRepository(key)
 	}
@@ -102,7 +99,7 @@ func (s *Store) FindRepository(ctx context.Context, name, url string) (gitcache.
 
 // Repository returns one repository. errcode.NotFound.
 func (s *Store) Repository(ctx context.Context, id string) (gitcache.Repository, error) {
-	r, found, err := rowOf(ctx, s, scanRepository, selectRepository+"WHERE id = $1", id)
+	r, found, err := rowOf(ctx, s, repositoryTable.Reader(), selectRepositories+"WHERE id = $1", id)
 	if err == nil && !found {
 		err = noRepository(id)
 	}
@@ -154,14 +151,9 @@ func (s *Store) CreateRepository(ctx context.Context, r gitcache.Repository, c g
 	if err != nil {
 		return r, err
 	}
-	options, err := encodeOptions(r.Options)
-	if err != nil {
-		return r, err
-	}
 	err = s.Write(ctx, func(ctx context.Context) error {
-		created, err := s.execOne(ctx, `INSERT INTO repositories (id, name, project_id, kind, url, auth, options, credentials, generation, created_at, updated_at, health)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, {now}, {now}, $9) ON CONFLICT DO NOTHING`,
-			r.ID, r.Name, r.ProjectID, r.Kind, r.URL, r.Auth, options, sealed, record.Unknown)
+		r.Health.State = record.Unknown
+		created, err := wrote(ctx, s, insertRepository, &r, sealed)
 		if err != nil {
 			return err
 		}
@@ -214,13 +206,8 @@ func (s *Store) UpdateRepository(ctx context.Context, r gitcache.Repository, c *
 				return err
 			}
 		}
-		options, err := encodeOptions(r.Options)
-		if err != nil {
-			return err
-		}
 		news := c != nil || old.URL != r.URL || old.Auth != r.Auth || !reflect.DeepEqual(old.Options, r.Options)
-		_, err = s.exec(ctx, `UPDATE repositories SET name = $2, project_id = $3, url = $4, auth = $5, options = $6,
-			generation = generation + $7, updated_at = {now} WHERE id = $1`, r.ID, r.Name, r.ProjectID, r.URL, r.Auth, options, news)
+		_, err = wrote(ctx, s, updateRepository, &r, news)
 		if duplicate(err) {
 			return nameTaken(r.Name)
 		}
@@ -314,9 +301,7 @@ func (s *Store) WriteHealth(ctx context.Context, repositoryID string, epoch int6
 		if err != nil {
 			return err
 		}
-		_, err = s.exec(ctx, `UPDATE repositories SET health = $2, health_message = $3, checked_at = $4, fetched_at = $5,
-			failed_since = $6, bytes = $7, next_check_at = $8 WHERE id = $1`, repositoryID, h.State, h.Message,
-			clock.Micros(h.CheckedAt), clock.Micros(h.FetchedAt), clock.Micros(h.FailedSince), h.Bytes, clock.Micros(h.NextAt))
+		_, err = wrote(ctx, s, updateHealth, &gitcache.Repository{ID: repositoryID, Health: h})
 		if err != nil || (old.Health.State == h.State && old.Health.Message == cleanText(h.Message)) {
 			return err
 		}

@@ -2,41 +2,32 @@ package store
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-const selectSource = "SELECT id, repository_id, ref, folder, files, options FROM sources "
-
-func scanSource(row scan) (src gitcache.Source, err error) {
-	var files, options string
-	if err = row(&src.ID, &src.RepositoryID, &src.Ref, &src.Folder, &files, &options); err != nil {
-		return src, err
-	}
-	if err = decodeOptions(options, &src.Options); err != nil {
-		return src, err
-	}
-	return src, json.Unmarshal([]byte(files), &src.Files)
-}
+var (
+	sourceTable = rows.Of("sources", func(c *rows.Columns, s *gitcache.Source) {
+		rows.Col(c, "id", &s.ID)
+		rows.Col(c, "repository_id", &s.RepositoryID)
+		rows.Col(c, "ref", &s.Ref)
+		rows.Col(c, "folder", &s.Folder)
+		rows.JSON(c, "files", &s.Files)
+		rows.Sparse(c, "options", &s.Options, "{}")
+	})
+	selectSources = sourceTable.Select()
+	insertSource  = sourceTable.All().Set("put_at", "{now}").Insert("ON CONFLICT DO NOTHING")
+)
 
 // PutSource makes sure that a source is among those in use.
 // errcode.NotFound when its repository does not exist.
 func (s *Store) PutSource(ctx context.Context, src gitcache.Source) error {
-	files, err := json.Marshal(src.Files)
-	if err != nil {
-		return fmt.Errorf("encode files: %w", err)
-	}
-	options, err := encodeOptions(src.Options)
-	if err != nil {
-		return err
-	}
 	return s.Write(ctx, func(ctx context.Context) error {
 		if _, err := s.Repository(ctx, src.RepositoryID); err != nil {
 			return err
@@ -45,8 +36,7 @@ func (s *Store) PutSource(ctx context.Context, src gitcache.Source) error {
 		if err != nil || known {
 			return err
 		}
-		created, err := s.execOne(ctx, `INSERT INTO sources (id, repository_id, ref, folder, files, options, put_at)
-			VALUES ($1, $2, $3, $4, $5, $6, {now}) ON CONFLICT DO NOTHING`, src.ID, src.RepositoryID, src.Ref, src.Folder, string(files), options)
+		created, err := wrote(ctx, s, insertSource, &src)
 		if err != nil || !created {
 			return err
 		}
@@ -99,7 +89,7 @@ func (s *Store) DropSources(ctx context.Context, putBefore time.Time) (n int, er
 
 // Source returns one source. errcode.NotFound.
 func (s *Store) Source(ctx context.Context, id string) (gitcache.Source, error) {
-	src, found, err := rowOf(ctx, s, scanSource, selectSource+"WHERE id = $1", id)
+	src, found, err := rowOf(ctx, s, sourceTable.Reader(), selectSources+"WHERE id = $1", id)
 	if err == nil && !found {
 		err = errcode.New(errcode.NotFound, "source %s does not exist", id)
 	}
@@ -108,5 +98,5 @@ func (s *Store) Source(ctx context.Context, id string) (gitcache.Source, error) 
 
 // Sources returns the sources of a repository, sorted by ID.
 func (s *Store) Sources(ctx context.Context, repositoryID string) ([]gitcache.Source, error) {
-	return rowsOf(ctx, s, scanSource, selectSource+"WHERE repository_id = $1 ORDER BY id", repositoryID)
+	return rowsOf(ctx, s, sourceTable.Reader(), selectSources+"WHERE repository_id = $1 ORDER BY id", repositoryID)
 }

@@ -4,43 +4,56 @@ import (
 	"context"
 
 	"github.com/axle-cd/axle/hub/gitcache"
-	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
 var _ gitcache.WebhookStore = (*Store)(nil)
 
-const (
-	webhookColumns = "id, name, provider, repository_id, created_at, delivered_at, outcome"
-	selectWebhook  = "SELECT " + webhookColumns + " FROM webhooks "
+var (
+	webhookTable   = rows.Of("webhooks", webhookColumns)
+	selectWebhooks = webhookTable.Select()
+
+	secretWebhookTable = rows.Of("webhooks", func(c *rows.Columns, w *secretWebhook) {
+		webhookColumns(c, &w.Webhook)
+		rows.Col(c, "secret", &w.sealed)
+	})
+	selectSecretWebhooks = secretWebhookTable.Select()
+	insertWebhook        = secretWebhookTable.Except("created_at", "delivered_at", "outcome").Set("created_at", "{now}").Insert("ON CONFLICT DO NOTHING")
 )
 
-func scanWebhook(row scan) (w gitcache.Webhook, err error) {
-	var created, delivered int64
-	err = row(&w.ID, &w.Name, &w.Provider, &w.RepositoryID, &created, &delivered, &w.Outcome)
-	w.CreatedAt, w.DeliveredAt = clock.FromMicros(created), clock.FromMicros(delivered)
-	return w, err
+// secretWebhook is a webhook with its sealed secret.
+type secretWebhook struct {
+	gitcache.Webhook
+	sealed string
+}
+
+func webhookColumns(c *rows.Columns, w *gitcache.Webhook) {
+	rows.Col(c, "id", &w.ID)
+	rows.Col(c, "name", &w.Name)
+	rows.Col(c, "provider", &w.Provider)
+	rows.Col(c, "repository_id", &w.RepositoryID)
+	rows.Micros(c, "created_at", &w.CreatedAt)
+	rows.Micros(c, "delivered_at", &w.DeliveredAt)
+	rows.Col(c, "outcome", &w.Outcome)
 }
 
 // Webhooks returns all webhooks, sorted by name.
 func (s *Store) Webhooks(ctx context.Context) ([]gitcache.Webhook, error) {
-	return rowsOf(ctx, s, scanWebhook, selectWebhook+"ORDER BY name")
+	return rowsOf(ctx, s, webhookTable.Reader(), selectWebhooks+"ORDER BY name")
 }
 
 // WebhookSecret returns a webhook by ID, with its secret. errcode.NotFound.
 func (s *Store) WebhookSecret(ctx context.Context, id string) (w gitcache.Webhook, secret string, err error) {
-	sealed := ""
-	w, found, err := rowOf(ctx, s, func(row scan) (gitcache.Webhook, error) {
-		return scanWebhook(func(into ...any) error { return row(append(into, &sealed)...) })
-	}, "SELECT "+webhookColumns+", secret FROM webhooks WHERE id = $1", id)
+	kept, found, err := rowOf(ctx, s, secretWebhookTable.Reader(), selectSecretWebhooks+"WHERE id = $1", id)
 	if err != nil {
 		return w, "", err
 	}
 	if !found {
 		return w, "", errcode.New(errcode.NotFound, "there is no such webhook")
 	}
-	plain, err := s.sealer.Open(sealed, secretOfWebhook(id))
-	return w, string(plain), err
+	plain, err := s.sealer.Open(kept.sealed, secretOfWebhook(id))
+	return kept.Webhook, string(plain), err
 }
 
 // secretOfWebhook names the place of a sealed secret.
@@ -56,15 +69,14 @@ func (s *Store) CreateWebhook(ctx context.Context, w gitcache.Webhook, secret st
 				return err
 			}
 		}
-		created, err := s.execOne(ctx, `INSERT INTO webhooks (id, name, provider, repository_id, secret, created_at)
-			VALUES ($1, $2, $3, $4, $5, {now}) ON CONFLICT DO NOTHING`, w.ID, w.Name, w.Provider, w.RepositoryID, sealed)
+		created, err := wrote(ctx, s, insertWebhook, &secretWebhook{w, sealed})
 		if err != nil {
 			return err
 		}
 		if !created {
 			return errcode.New(errcode.Conflict, "a webhook named %q exists already; choose another name", w.Name)
 		}
-		made, _, err = rowOf(ctx, s, scanWebhook, selectWebhook+"WHERE id = $1", w.ID)
+		made, _, err = rowOf(ctx, s, webhookTable.Reader(), selectWebhooks+"WHERE id = $1", w.ID)
 		return err
 	})
 	return made, err

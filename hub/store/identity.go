@@ -2,10 +2,10 @@ package store
 
 import (
 	"context"
-	"encoding/hex"
 	"strings"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -13,20 +13,24 @@ var _ identity.Store = (*Store)(nil)
 
 // InsertUser is identity.Store.
 func (s *Store) InsertUser(ctx context.Context, u identity.User) error {
-	inserted, err := s.execOne(ctx, `INSERT INTO users (id, kind, name, admin, created_at)
-		VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`, u.ID, u.Kind, u.Name, u.Admin, u.CreatedAt)
+	inserted, err := wrote(ctx, s, insertUser, &u)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "%s %s exists", strings.ReplaceAll(string(u.Kind), "_", " "), u.Name)
 	}
 	return err
 }
 
-const userColumns = "SELECT id, kind, name, admin, created_at FROM users "
-
-func scanUser(row scan) (u identity.User, err error) {
-	err = row(&u.ID, &u.Kind, &u.Name, &u.Admin, &u.CreatedAt)
-	return u, err
-}
+var (
+	userTable = rows.Of("users", func(c *rows.Columns, u *identity.User) {
+		rows.Col(c, "id", &u.ID)
+		rows.Col(c, "kind", &u.Kind)
+		rows.Col(c, "name", &u.Name)
+		rows.Col(c, "admin", &u.Admin)
+		rows.Col(c, "created_at", &u.CreatedAt)
+	})
+	selectUsers = userTable.Select()
+	insertUser  = userTable.All().Insert("ON CONFLICT DO NOTHING")
+)
 
 // UserByName is identity.Store.
 func (s *Store) UserByName(ctx context.Context, name string) (identity.User, error) {
@@ -39,7 +43,7 @@ func (s *Store) User(ctx context.Context, id string) (identity.User, error) {
 }
 
 func (s *Store) user(ctx context.Context, where, key string) (identity.User, error) {
-	u, found, err := rowOf(ctx, s, scanUser, userColumns+where, key)
+	u, found, err := rowOf(ctx, s, userTable.Reader(), selectUsers+where, key)
 	if err == nil && !found {
 		return u, errcode.New(errcode.NotFound, "user %s does not exist", key)
 	}
@@ -54,32 +58,33 @@ func (s *Store) CountUsers(ctx context.Context) (int, error) {
 
 // SigningKeys is identity.Store.
 func (s *Store) SigningKeys(ctx context.Context) ([]identity.StoredSigningKey, error) {
-	return rowsOf(ctx, s, signingKey, `SELECT id, public_key, sealed, created_at, signs_from, retired_at FROM signing_keys
-		WHERE retired_at = 0 ORDER BY signs_from, id`)
+	return rowsOf(ctx, s, signingKeyTable.Reader(), selectSigningKeys+"WHERE retired_at = 0 ORDER BY signs_from, id")
 }
 
 // RetiredSigningKeys is identity.Store.
 func (s *Store) RetiredSigningKeys(ctx context.Context, since int64) ([]identity.StoredSigningKey, error) {
-	return rowsOf(ctx, s, signingKey, `SELECT id, public_key, sealed, created_at, signs_from, retired_at FROM signing_keys
-		WHERE retired_at > $1 AND retired_at > 0 ORDER BY signs_from, id`, since)
+	return rowsOf(ctx, s, signingKeyTable.Reader(), selectSigningKeys+"WHERE retired_at > $1 AND retired_at > 0 ORDER BY signs_from, id", since)
 }
 
-func signingKey(row scan) (k identity.StoredSigningKey, err error) {
-	var public string
-	if err := row(&k.ID, &public, &k.Sealed, &k.CreatedAt, &k.SignsFrom, &k.RetiredAt); err != nil {
-		return k, err
-	}
-	k.PublicKey, err = hex.DecodeString(public)
-	return k, err
-}
+var (
+	signingKeyTable = rows.Of("signing_keys", func(c *rows.Columns, k *identity.StoredSigningKey) {
+		rows.Col(c, "id", &k.ID)
+		rows.Hex(c, "public_key", &k.PublicKey)
+		rows.Col(c, "sealed", &k.Sealed)
+		rows.Col(c, "created_at", &k.CreatedAt)
+		rows.Col(c, "signs_from", &k.SignsFrom)
+		rows.Col(c, "retired_at", &k.RetiredAt)
+	})
+	selectSigningKeys = signingKeyTable.Select()
+	insertSigningKey  = signingKeyTable.All().Insert("")
+)
 
 // settingLatestKey names the signing key that was made last.
 const settingLatestKey = "latest_signing_key"
 
 // InsertSigningKey is identity.Store.
 func (s *Store) InsertSigningKey(ctx context.Context, k identity.StoredSigningKey) error {
-	_, err := s.exec(ctx, `INSERT INTO signing_keys (id, public_key, sealed, created_at, signs_from, retired_at)
-		VALUES ($1, $2, $3, $4, $5, $6)`, k.ID, hex.EncodeToString(k.PublicKey), k.Sealed, k.CreatedAt, k.SignsFrom, k.RetiredAt)
+	_, err := wrote(ctx, s, insertSigningKey, &k)
 	if err != nil {
 		return err
 	}

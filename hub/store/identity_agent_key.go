@@ -5,23 +5,25 @@ import (
 	"encoding/hex"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-const agentKeyColumns = `SELECT cluster_id, cluster_name, public_key, cluster_uid, token_id, boot_id, past_boots,
-	registered_at, conflict_at FROM agent_keys `
-
-func scanAgentKey(row scan) (k identity.AgentKey, err error) {
-	var public, boots string
-	err = row(&k.ClusterID, &k.ClusterName, &public, &k.ClusterUID, &k.TokenID, &k.BootID, &boots, &k.RegisteredAt, &k.ConflictAt)
-	if err != nil {
-		return k, err
-	}
-	if k.PublicKey, err = hex.DecodeString(public); err != nil {
-		return k, err
-	}
-	return k, fromJSON(boots, &k.PastBoots)
-}
+var (
+	agentKeyTable = rows.Of("agent_keys", func(c *rows.Columns, k *identity.AgentKey) {
+		rows.Col(c, "cluster_id", &k.ClusterID)
+		rows.Col(c, "cluster_name", &k.ClusterName)
+		rows.Hex(c, "public_key", &k.PublicKey)
+		rows.Col(c, "cluster_uid", &k.ClusterUID)
+		rows.Col(c, "token_id", &k.TokenID)
+		rows.Col(c, "boot_id", &k.BootID)
+		rows.JSON(c, "past_boots", &k.PastBoots)
+		rows.Col(c, "registered_at", &k.RegisteredAt)
+		rows.Col(c, "conflict_at", &k.ConflictAt)
+	})
+	selectAgentKeys = agentKeyTable.Select()
+	putAgentKey     = agentKeyTable.All().Upsert("cluster_id")
+)
 
 // AgentKey is identity.Store.
 func (s *Store) AgentKey(ctx context.Context, clusterID string) (identity.AgentKey, error) {
@@ -34,7 +36,7 @@ func (s *Store) AgentKeyByPublicKey(ctx context.Context, publicKey []byte) (iden
 }
 
 func (s *Store) agentKey(ctx context.Context, where, key string) (identity.AgentKey, error) {
-	k, found, err := rowOf(ctx, s, scanAgentKey, agentKeyColumns+where, key)
+	k, found, err := rowOf(ctx, s, agentKeyTable.Reader(), selectAgentKeys+where, key)
 	if err == nil && !found {
 		return k, errcode.New(errcode.NotFound, "no agent is registered under %.80s", key)
 	}
@@ -43,16 +45,7 @@ func (s *Store) agentKey(ctx context.Context, where, key string) (identity.Agent
 
 // PutAgentKey is identity.Store.
 func (s *Store) PutAgentKey(ctx context.Context, k identity.AgentKey) error {
-	boots, err := jsonText(k.PastBoots)
-	if err != nil {
-		return err
-	}
-	_, err = s.exec(ctx, `INSERT INTO agent_keys (cluster_id, cluster_name, public_key, cluster_uid, token_id, boot_id,
-		past_boots, registered_at, conflict_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-		ON CONFLICT (cluster_id) DO UPDATE SET cluster_name = excluded.cluster_name, public_key = excluded.public_key,
-		cluster_uid = excluded.cluster_uid, token_id = excluded.token_id, boot_id = excluded.boot_id,
-		past_boots = excluded.past_boots, registered_at = excluded.registered_at, conflict_at = excluded.conflict_at`,
-		k.ClusterID, k.ClusterName, hex.EncodeToString(k.PublicKey), k.ClusterUID, k.TokenID, k.BootID, boots, k.RegisteredAt, k.ConflictAt)
+	_, err := wrote(ctx, s, putAgentKey, &k)
 	if duplicate(err) {
 		return errcode.New(errcode.Conflict, "another cluster is registered with this agent's key")
 	}

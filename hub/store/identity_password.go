@@ -4,15 +4,37 @@ import (
 	"context"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
+)
+
+var (
+	passwordTable = rows.Of("login_passwords", func(c *rows.Columns, p *identity.StoredPassword) {
+		rows.Col(c, "user_id", &p.UserID)
+		rows.Col(c, "hash", &p.Hash)
+		rows.Col(c, "changed_at", &p.ChangedAt)
+		rows.Col(c, "sealed_totp", &p.SealedTOTP)
+		rows.Col(c, "totp_step", &p.TOTPStep)
+	})
+	selectPasswords = passwordTable.Select()
+	putPassword     = passwordTable.All().Upsert("user_id")
+
+	passkeyTable = rows.Of("login_passkeys", func(c *rows.Columns, k *identity.Passkey) {
+		rows.Col(c, "id", &k.ID)
+		rows.Col(c, "user_id", &k.UserID)
+		rows.Col(c, "name", &k.Name)
+		rows.Col(c, "credential", &k.Credential)
+		rows.Col(c, "created_at", &k.CreatedAt)
+		rows.Col(c, "last_used_at", &k.LastUsedAt)
+	})
+	selectPasskeys = passkeyTable.Select()
+	insertPasskey  = passkeyTable.All().Insert("ON CONFLICT DO NOTHING")
+	updatePasskey  = passkeyTable.Only("id", "credential", "last_used_at").Update("id")
 )
 
 // Password is identity.PasswordStore.
 func (s *Store) Password(ctx context.Context, userID string) (identity.StoredPassword, error) {
-	p, found, err := rowOf(ctx, s, func(row scan) (p identity.StoredPassword, err error) {
-		err = row(&p.UserID, &p.Hash, &p.ChangedAt, &p.SealedTOTP, &p.TOTPStep)
-		return p, err
-	}, "SELECT user_id, hash, changed_at, sealed_totp, totp_step FROM login_passwords WHERE user_id = $1", userID)
+	p, found, err := rowOf(ctx, s, passwordTable.Reader(), selectPasswords+"WHERE user_id = $1", userID)
 	if err == nil && !found {
 		return p, errcode.New(errcode.NotFound, "the user has no password here")
 	}
@@ -21,10 +43,7 @@ func (s *Store) Password(ctx context.Context, userID string) (identity.StoredPas
 
 // PutPassword is identity.PasswordStore.
 func (s *Store) PutPassword(ctx context.Context, p identity.StoredPassword) error {
-	_, err := s.exec(ctx, `INSERT INTO login_passwords (user_id, hash, changed_at, sealed_totp, totp_step) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash, changed_at = excluded.changed_at,
-			sealed_totp = excluded.sealed_totp, totp_step = excluded.totp_step`,
-		p.UserID, p.Hash, p.ChangedAt, p.SealedTOTP, p.TOTPStep)
+	_, err := wrote(ctx, s, putPassword, &p)
 	return err
 }
 
@@ -35,16 +54,12 @@ func (s *Store) UseTOTPStep(ctx context.Context, userID string, step int64) (boo
 
 // Passkeys is identity.PasswordStore.
 func (s *Store) Passkeys(ctx context.Context, userID string) ([]identity.Passkey, error) {
-	return rowsOf(ctx, s, func(row scan) (k identity.Passkey, err error) {
-		err = row(&k.ID, &k.UserID, &k.Name, &k.Credential, &k.CreatedAt, &k.LastUsedAt)
-		return k, err
-	}, "SELECT id, user_id, name, credential, created_at, last_used_at FROM login_passkeys WHERE user_id = $1 ORDER BY created_at, id", userID)
+	return rowsOf(ctx, s, passkeyTable.Reader(), selectPasskeys+"WHERE user_id = $1 ORDER BY created_at, id", userID)
 }
 
 // InsertPasskey is identity.PasswordStore.
 func (s *Store) InsertPasskey(ctx context.Context, k identity.Passkey) error {
-	inserted, err := s.execOne(ctx, `INSERT INTO login_passkeys (id, user_id, name, credential, created_at, last_used_at)
-		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`, k.ID, k.UserID, k.Name, k.Credential, k.CreatedAt, k.LastUsedAt)
+	inserted, err := wrote(ctx, s, insertPasskey, &k)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "this passkey is known already")
 	}
@@ -53,7 +68,7 @@ func (s *Store) InsertPasskey(ctx context.Context, k identity.Passkey) error {
 
 // UpdatePasskey is identity.PasswordStore.
 func (s *Store) UpdatePasskey(ctx context.Context, k identity.Passkey) error {
-	_, err := s.exec(ctx, "UPDATE login_passkeys SET credential = $1, last_used_at = $2 WHERE id = $3", k.Credential, k.LastUsedAt, k.ID)
+	_, err := wrote(ctx, s, updatePasskey, &k)
 	return err
 }
 

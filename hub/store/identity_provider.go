@@ -4,50 +4,44 @@ import (
 	"context"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-const providerColumns = `SELECT id, name, title, issuer, client_id, sealed, scopes, groups_claim, groups, email_domains,
-	allow_unverified, ca_pem, created_at FROM login_providers `
+var (
+	providerTable = rows.Of("login_providers", func(c *rows.Columns, p *identity.StoredProvider) {
+		rows.Col(c, "id", &p.ID)
+		rows.Col(c, "name", &p.Name)
+		rows.Col(c, "title", &p.Title)
+		rows.Col(c, "issuer", &p.Issuer)
+		rows.Col(c, "client_id", &p.ClientID)
+		rows.Col(c, "sealed", &p.Sealed)
+		rows.JSON(c, "scopes", &p.Scopes)
+		rows.Col(c, "groups_claim", &p.GroupsClaim)
+		rows.JSON(c, "groups", &p.Groups)
+		rows.JSON(c, "email_domains", &p.EmailDomains)
+		rows.Col(c, "allow_unverified", &p.AllowUnverified)
+		rows.Col(c, "ca_pem", &p.CAPEM)
+		rows.Col(c, "created_at", &p.CreatedAt)
+	})
+	selectProviders = providerTable.Select()
+	insertProvider  = providerTable.All().Insert("ON CONFLICT DO NOTHING")
+	updateProvider  = providerTable.Except("name", "created_at").Update("id")
 
-func scanProvider(row scan) (p identity.StoredProvider, err error) {
-	var scopes, groups, domains string
-	err = row(&p.ID, &p.Name, &p.Title, &p.Issuer, &p.ClientID, &p.Sealed, &scopes, &p.GroupsClaim, &groups, &domains,
-		&p.AllowUnverified, &p.CAPEM, &p.CreatedAt)
-	if err != nil {
-		return p, err
-	}
-	if err := fromJSON(scopes, &p.Scopes); err != nil {
-		return p, err
-	}
-	if err := fromJSON(groups, &p.Groups); err != nil {
-		return p, err
-	}
-	return p, fromJSON(domains, &p.EmailDomains)
-}
-
-// providerTexts are a provider's lists as columns.
-func providerTexts(p identity.StoredProvider) (scopes, groups, domains string, err error) {
-	if scopes, err = jsonText(p.Scopes); err != nil {
-		return "", "", "", err
-	}
-	if groups, err = jsonText(p.Groups); err != nil {
-		return "", "", "", err
-	}
-	domains, err = jsonText(p.EmailDomains)
-	return scopes, groups, domains, err
-}
+	subjectTable = rows.Of("login_subjects", func(c *rows.Columns, x *identity.Subject) {
+		rows.Col(c, "provider_id", &x.ProviderID)
+		rows.Col(c, "subject", &x.Subject)
+		rows.Col(c, "user_id", &x.UserID)
+		rows.Col(c, "email", &x.Email)
+		rows.Col(c, "last_login_at", &x.LastLoginAt)
+	})
+	selectSubjects = subjectTable.Select()
+	putSubject     = subjectTable.All().Upsert("provider_id", "subject")
+)
 
 // InsertProvider is identity.ProviderStore.
 func (s *Store) InsertProvider(ctx context.Context, p identity.StoredProvider) error {
-	scopes, groups, domains, err := providerTexts(p)
-	if err != nil {
-		return err
-	}
-	inserted, err := s.execOne(ctx, `INSERT INTO login_providers (id, name, title, issuer, client_id, sealed, scopes, groups_claim,
-		groups, email_domains, allow_unverified, ca_pem, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT DO NOTHING`,
-		p.ID, p.Name, p.Title, p.Issuer, p.ClientID, p.Sealed, scopes, p.GroupsClaim, groups, domains, p.AllowUnverified, p.CAPEM, p.CreatedAt)
+	inserted, err := wrote(ctx, s, insertProvider, &p)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "login provider %s exists", p.Name)
 	}
@@ -56,13 +50,7 @@ func (s *Store) InsertProvider(ctx context.Context, p identity.StoredProvider) e
 
 // UpdateProvider is identity.ProviderStore.
 func (s *Store) UpdateProvider(ctx context.Context, p identity.StoredProvider) error {
-	scopes, groups, domains, err := providerTexts(p)
-	if err != nil {
-		return err
-	}
-	changed, err := s.execOne(ctx, `UPDATE login_providers SET title = $1, issuer = $2, client_id = $3, sealed = $4, scopes = $5,
-		groups_claim = $6, groups = $7, email_domains = $8, allow_unverified = $9, ca_pem = $10 WHERE id = $11`,
-		p.Title, p.Issuer, p.ClientID, p.Sealed, scopes, p.GroupsClaim, groups, domains, p.AllowUnverified, p.CAPEM, p.ID)
+	changed, err := wrote(ctx, s, updateProvider, &p)
 	if err == nil && !changed {
 		return noProvider(p.Name)
 	}
@@ -90,7 +78,7 @@ func (s *Store) DeleteProvider(ctx context.Context, p identity.Provider) error {
 
 // ProviderByName is identity.ProviderStore.
 func (s *Store) ProviderByName(ctx context.Context, name string) (identity.StoredProvider, error) {
-	p, found, err := rowOf(ctx, s, scanProvider, providerColumns+"WHERE name = $1", name)
+	p, found, err := rowOf(ctx, s, providerTable.Reader(), selectProviders+"WHERE name = $1", name)
 	if err == nil && !found {
 		return p, noProvider(name)
 	}
@@ -99,19 +87,12 @@ func (s *Store) ProviderByName(ctx context.Context, name string) (identity.Store
 
 // Providers is identity.ProviderStore.
 func (s *Store) Providers(ctx context.Context) ([]identity.StoredProvider, error) {
-	return rowsOf(ctx, s, scanProvider, providerColumns+"ORDER BY name")
-}
-
-const subjectColumns = "SELECT provider_id, subject, user_id, email, last_login_at FROM login_subjects "
-
-func scanSubject(row scan) (x identity.Subject, err error) {
-	err = row(&x.ProviderID, &x.Subject, &x.UserID, &x.Email, &x.LastLoginAt)
-	return x, err
+	return rowsOf(ctx, s, providerTable.Reader(), selectProviders+"ORDER BY name")
 }
 
 // Subject is identity.ProviderStore.
 func (s *Store) Subject(ctx context.Context, providerID, subject string) (identity.Subject, error) {
-	x, found, err := rowOf(ctx, s, scanSubject, subjectColumns+"WHERE provider_id = $1 AND subject = $2", providerID, subject)
+	x, found, err := rowOf(ctx, s, subjectTable.Reader(), selectSubjects+"WHERE provider_id = $1 AND subject = $2", providerID, subject)
 	if err == nil && !found {
 		return x, errcode.New(errcode.NotFound, "nobody came with this subject yet")
 	}
@@ -120,7 +101,7 @@ func (s *Store) Subject(ctx context.Context, providerID, subject string) (identi
 
 // SubjectsOf is identity.ProviderStore.
 func (s *Store) SubjectsOf(ctx context.Context, userID string) ([]identity.Subject, error) {
-	return rowsOf(ctx, s, scanSubject, subjectColumns+"WHERE user_id = $1 ORDER BY provider_id, subject", userID)
+	return rowsOf(ctx, s, subjectTable.Reader(), selectSubjects+"WHERE user_id = $1 ORDER BY provider_id, subject", userID)
 }
 
 // UsersOf is identity.ProviderStore.
@@ -130,9 +111,7 @@ func (s *Store) UsersOf(ctx context.Context, providerID string) ([]string, error
 
 // PutSubject is identity.ProviderStore.
 func (s *Store) PutSubject(ctx context.Context, x identity.Subject) error {
-	_, err := s.exec(ctx, `INSERT INTO login_subjects (provider_id, subject, user_id, email, last_login_at) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (provider_id, subject) DO UPDATE SET user_id = excluded.user_id, email = excluded.email, last_login_at = excluded.last_login_at`,
-		x.ProviderID, x.Subject, x.UserID, x.Email, x.LastLoginAt)
+	_, err := wrote(ctx, s, putSubject, &x)
 	return err
 }
 

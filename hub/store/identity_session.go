@@ -5,27 +5,53 @@ import (
 	"encoding/hex"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-const sessionColumns = "SELECT token_id, user_id, method, provider_id, source, agent, sealed, proved_at FROM login_sessions "
+var (
+	sessionTable = rows.Of("login_sessions", func(c *rows.Columns, x *identity.StoredSession) {
+		rows.Col(c, "token_id", &x.TokenID)
+		rows.Col(c, "user_id", &x.UserID)
+		rows.Col(c, "method", &x.Method)
+		rows.Col(c, "provider_id", &x.ProviderID)
+		rows.Col(c, "source", &x.Source)
+		rows.Col(c, "agent", &x.Agent)
+		rows.Col(c, "sealed", &x.Sealed)
+		rows.Col(c, "proved_at", &x.ProvedAt)
+	})
+	selectSessions = sessionTable.Select()
+	putSession     = sessionTable.All().Insert("ON CONFLICT (token_id) DO UPDATE SET proved_at = excluded.proved_at")
 
-func scanSession(row scan) (x identity.StoredSession, err error) {
-	err = row(&x.TokenID, &x.UserID, &x.Method, &x.ProviderID, &x.Source, &x.Agent, &x.Sealed, &x.ProvedAt)
-	return x, err
-}
+	deviceTable = rows.Of("login_devices", func(c *rows.Columns, d *identity.Device) {
+		rows.Hex(c, "hash", &d.Hash)
+		rows.Col(c, "user_code", &d.UserCode)
+		rows.Col(c, "client", &d.Client)
+		rows.Col(c, "source", &d.Source)
+		rows.JSON(c, "scopes", &d.Scopes)
+		rows.Col(c, "lifetime", &d.Lifetime)
+		rows.Col(c, "user_id", &d.UserID)
+		rows.Col(c, "user_token", &d.UserToken)
+		rows.Col(c, "denied", &d.Denied)
+		rows.Col(c, "polled_at", &d.PolledAt)
+		rows.Col(c, "pause", &d.Interval)
+		rows.Col(c, "created_at", &d.CreatedAt)
+		rows.Col(c, "expires_at", &d.ExpiresAt)
+	})
+	selectDevices = deviceTable.Select()
+	insertDevice  = deviceTable.All().Insert("ON CONFLICT DO NOTHING")
+	updateDevice  = deviceTable.Only("hash", "user_id", "user_token", "denied", "polled_at", "pause").Update("hash")
+)
 
 // PutSession is identity.SessionStore.
 func (s *Store) PutSession(ctx context.Context, x identity.StoredSession) error {
-	_, err := s.exec(ctx, `INSERT INTO login_sessions (token_id, user_id, method, provider_id, source, agent, sealed, proved_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (token_id) DO UPDATE SET proved_at = excluded.proved_at`,
-		x.TokenID, x.UserID, x.Method, x.ProviderID, x.Source, x.Agent, x.Sealed, x.ProvedAt)
+	_, err := wrote(ctx, s, putSession, &x)
 	return err
 }
 
 // Session is identity.SessionStore.
 func (s *Store) Session(ctx context.Context, tokenID string) (identity.StoredSession, error) {
-	x, found, err := rowOf(ctx, s, scanSession, sessionColumns+"WHERE token_id = $1", tokenID)
+	x, found, err := rowOf(ctx, s, sessionTable.Reader(), selectSessions+"WHERE token_id = $1", tokenID)
 	if err == nil && !found {
 		return x, errcode.New(errcode.NotFound, "session %s does not exist", tokenID)
 	}
@@ -35,14 +61,14 @@ func (s *Store) Session(ctx context.Context, tokenID string) (identity.StoredSes
 // SessionsOf is identity.SessionStore.
 func (s *Store) SessionsOf(ctx context.Context, userID, providerID string) ([]identity.StoredSession, error) {
 	if userID != "" {
-		return rowsOf(ctx, s, scanSession, sessionColumns+"WHERE user_id = $1 ORDER BY token_id", userID)
+		return rowsOf(ctx, s, sessionTable.Reader(), selectSessions+"WHERE user_id = $1 ORDER BY token_id", userID)
 	}
-	return rowsOf(ctx, s, scanSession, sessionColumns+"WHERE provider_id = $1 AND provider_id <> '' ORDER BY token_id", providerID)
+	return rowsOf(ctx, s, sessionTable.Reader(), selectSessions+"WHERE provider_id = $1 AND provider_id <> '' ORDER BY token_id", providerID)
 }
 
 // LoginTokens is identity.SessionStore.
 func (s *Store) LoginTokens(ctx context.Context, userID string) ([]identity.Token, error) {
-	return rowsOf(ctx, s, scanToken, tokenColumns+"WHERE t.owner_id = $1 AND t.kind IN ('session', 'cli') ORDER BY t.created_at DESC, t.id", userID)
+	return rowsOf(ctx, s, tokenTable.Reader(), selectTokens+"WHERE t.owner_id = $1 AND t.kind IN ('session', 'cli') ORDER BY t.created_at DESC, t.id", userID)
 }
 
 // orphans remove what belongs to tokens that are gone. They look at logins and
@@ -75,32 +101,9 @@ func (s *Store) UseOnce(ctx context.Context, name string, expires int64) error {
 	return err
 }
 
-const deviceColumns = `SELECT hash, user_code, client, source, scopes, lifetime, user_id, user_token, denied, polled_at, pause,
-	created_at, expires_at FROM login_devices `
-
-func scanDevice(row scan) (d identity.Device, err error) {
-	var hash, scopes string
-	err = row(&hash, &d.UserCode, &d.Client, &d.Source, &scopes, &d.Lifetime, &d.UserID, &d.UserToken, &d.Denied, &d.PolledAt, &d.Interval,
-		&d.CreatedAt, &d.ExpiresAt)
-	if err != nil {
-		return d, err
-	}
-	if d.Hash, err = hex.DecodeString(hash); err != nil {
-		return d, err
-	}
-	return d, fromJSON(scopes, &d.Scopes)
-}
-
 // InsertDevice is identity.DeviceStore.
 func (s *Store) InsertDevice(ctx context.Context, d identity.Device) error {
-	scopes, err := jsonText(d.Scopes)
-	if err != nil {
-		return err
-	}
-	inserted, err := s.execOne(ctx, `INSERT INTO login_devices (hash, user_code, client, source, scopes, lifetime, user_id, user_token, denied,
-		polled_at, pause, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT DO NOTHING`,
-		hex.EncodeToString(d.Hash), d.UserCode, d.Client, d.Source, scopes, d.Lifetime, d.UserID, d.UserToken, d.Denied,
-		d.PolledAt, d.Interval, d.CreatedAt, d.ExpiresAt)
+	inserted, err := wrote(ctx, s, insertDevice, &d)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "another login has this code; start again")
 	}
@@ -118,7 +121,7 @@ func (s *Store) DeviceByUserCode(ctx context.Context, code string) (identity.Dev
 }
 
 func (s *Store) device(ctx context.Context, where, key string) (identity.Device, error) {
-	d, found, err := rowOf(ctx, s, scanDevice, deviceColumns+where, key)
+	d, found, err := rowOf(ctx, s, deviceTable.Reader(), selectDevices+where, key)
 	if err == nil && !found {
 		return d, errcode.New(errcode.NotFound, "no login waits for this code")
 	}
@@ -127,8 +130,7 @@ func (s *Store) device(ctx context.Context, where, key string) (identity.Device,
 
 // UpdateDevice is identity.DeviceStore.
 func (s *Store) UpdateDevice(ctx context.Context, d identity.Device) error {
-	_, err := s.exec(ctx, "UPDATE login_devices SET user_id = $1, user_token = $2, denied = $3, polled_at = $4, pause = $5 WHERE hash = $6",
-		d.UserID, d.UserToken, d.Denied, d.PolledAt, d.Interval, hex.EncodeToString(d.Hash))
+	_, err := wrote(ctx, s, updateDevice, &d)
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
@@ -20,19 +21,22 @@ import (
 // backup or of a disk, and a person must confirm. Agents draw the same line.
 const lossTolerated = 10 * time.Minute
 
-const selectIncarnation = `SELECT id, started_at, parent_id, parent_kept_sequence, parent_kept_at, confirmed
-	FROM incarnations ORDER BY id DESC LIMIT 1`
-
-func scanIncarnation(row scan) (i event.Incarnation, err error) {
-	var started, kept int64
-	err = row(&i.ID, &started, &i.ParentID, &i.ParentKeptSequence, &kept, &i.Confirmed)
-	i.StartedAt, i.ParentKeptAt = clock.FromMicros(started), clock.FromMicros(kept)
-	return i, err
-}
+var (
+	incarnationTable = rows.Of("incarnations", func(c *rows.Columns, i *event.Incarnation) {
+		rows.Col(c, "id", &i.ID)
+		rows.Micros(c, "started_at", &i.StartedAt)
+		rows.Col(c, "parent_id", &i.ParentID)
+		rows.Col(c, "parent_kept_sequence", &i.ParentKeptSequence)
+		rows.Micros(c, "parent_kept_at", &i.ParentKeptAt)
+		rows.Col(c, "confirmed", &i.Confirmed)
+	})
+	selectIncarnation = incarnationTable.Select() + "ORDER BY id DESC LIMIT 1"
+	insertIncarnation = incarnationTable.All().Insert("")
+)
 
 // Incarnation returns the present life of the database.
 func (s *Store) Incarnation(ctx context.Context) (event.Incarnation, error) {
-	i, found, err := rowOf(ctx, s, scanIncarnation, selectIncarnation)
+	i, found, err := rowOf(ctx, s, incarnationTable.Reader(), selectIncarnation)
 	if err == nil && !found {
 		err = errcode.New(errcode.Internal, "the database has no incarnation")
 	}
@@ -58,8 +62,7 @@ func (s *Store) firstIncarnation(ctx context.Context) error {
 }
 
 func (s *Store) insertIncarnation(ctx context.Context, i event.Incarnation) error {
-	_, err := s.exec(ctx, `INSERT INTO incarnations (id, started_at, parent_id, parent_kept_sequence, parent_kept_at, confirmed)
-		VALUES ($1, $2, $3, $4, $5, $6)`, i.ID, clock.Micros(i.StartedAt), i.ParentID, i.ParentKeptSequence, clock.Micros(i.ParentKeptAt), i.Confirmed)
+	_, err := wrote(ctx, s, insertIncarnation, &i)
 	if err != nil {
 		return fmt.Errorf("write the incarnation: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/store/query"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -126,6 +127,24 @@ func rowOf[T any](ctx context.Context, s *Store, take func(scan) (T, error), sta
 	return query.One(ctx, database{s}, take, statement, args...)
 }
 
+// eachOf calls fn with each value that take reads. It must not use the store.
+func eachOf[T any](ctx context.Context, s *Store, take func(scan) (T, error), fn func(T) error, statement string, args ...any) error {
+	return s.each(ctx, statement, args, func(row scan) error {
+		one, err := take(row)
+		if err != nil {
+			return err
+		}
+		return fn(one)
+	})
+}
+
+// wrote runs a statement for a value, which must change one row, and reports
+// whether it did.
+func wrote[T any](ctx context.Context, s *Store, statement rows.Statement[T], v *T, further ...any) (bool, error) {
+	n, err := statement.Exec(ctx, database{s}, v, further...)
+	return n == 1, err
+}
+
 // value scans a row of one column.
 func value[T any](row scan) (T, error) { return query.Value[T](row) }
 
@@ -133,8 +152,6 @@ func value[T any](row scan) (T, error) { return query.Value[T](row) }
 var (
 	placeholders = query.Placeholders
 	chunks       = query.Chunks[string]
-	jsonText     = query.JSON
-	fromJSON     = query.FromJSON
 )
 
 // Read gives fn a context in which all reads see one moment of the database,
@@ -160,14 +177,12 @@ func storable(args []any) ([]any, error) {
 		switch arg := arg.(type) {
 		case time.Time, *time.Time, time.Duration, []byte:
 			return nil, errcode.New(errcode.Internal, "argument %d of a statement is a %T; store microseconds or text", i+1, arg)
-		case asJSON:
-			text, err := query.JSON(arg.v)
+		case query.Encoder:
+			text, err := arg.Encode()
 			if err != nil {
 				return nil, err
 			}
-			if clean[i] = text; text == "null" {
-				clean[i] = ""
-			}
+			clean[i] = text
 			continue
 		}
 		v := reflect.ValueOf(arg)
@@ -188,16 +203,6 @@ func storable(args []any) ([]any, error) {
 		}
 	}
 	return clean, nil
-}
-
-// asJSON is a value in a column of JSON text: an argument, or with a pointer
-// what a row is read into.
-type asJSON struct{ v any }
-
-// Scan implements sql.Scanner.
-func (j asJSON) Scan(column any) error {
-	text, _ := column.(string)
-	return query.FromJSON(text, j.v)
 }
 
 // cleanText drops what one of the databases refuses: NUL and bytes that are

@@ -18,8 +18,8 @@ func TestOneServiceIsFoundAmongItsNamesakes(t *testing.T) {
 		s := open(t)
 		page, args, order := servicesAfter("edge-7", fleet.Ref{Cluster: "edge-7", Name: "a"})
 		for name, statement := range map[string]string{
-			"one":  serviceColumns + ofRef,
-			"page": serviceColumns + "WHERE " + strings.Join(page, " AND ") + " ORDER BY " + order + " LIMIT 100",
+			"one":  selectServices + ofRef,
+			"page": selectServices + "WHERE " + strings.Join(page, " AND ") + " ORDER BY " + order + " LIMIT 100",
 		} {
 			plan := planOf(t, s, statement, args)
 			if !narrow.MatchString(plan) {

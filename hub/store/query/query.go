@@ -33,6 +33,9 @@ type DB interface {
 	Each(ctx context.Context, statement string, args []any, take func(Scan) error) error
 }
 
+// Encoder is an argument that becomes text when its statement runs.
+type Encoder interface{ Encode() (string, error) }
+
 // All reads all rows fully, so that the caller may write afterwards.
 func All[T any](ctx context.Context, db DB, take func(Scan) (T, error), statement string, args ...any) ([]T, error) {
 	var all []T
@@ -120,10 +123,4 @@ func List[T any](list []T) (string, error) {
 		return "", nil
 	}
 	return JSON(list)
-}
-
-// FromList decodes a column of List.
-func FromList[T any](text string, into *[]T) error {
-	*into = nil
-	return FromJSON(text, into)
 }

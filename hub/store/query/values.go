@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// expression stands in a list as it is.
-type expression string
+// Expression stands in a list of Values as it is, and not as an argument.
+type Expression string
 
 // Now is the database's clock in microseconds, as a column of Values.
-const Now = expression("{now}")
+const Now = Expression("{now}")
 
 // Values are the rows of a VALUES list, each of as many columns.
 type Values struct{ rows [][]any }
@@ -42,7 +42,7 @@ func values(rows [][]any) (string, []any) {
 		for _, column := range row {
 			list.WriteString(between)
 			between = ", "
-			if as, ok := column.(expression); ok {
+			if as, ok := column.(Expression); ok {
 				list.WriteString(string(as))
 				continue
 			}
