@@ -55,7 +55,7 @@ func (s *Store) AppendAudit(ctx context.Context, extend func(end hashchain.End) 
 	}
 	var end hashchain.End
 	err := s.Write(ctx, func(ctx context.Context) error {
-		if s.dialect.name == "sqlite" {
+		if !s.db.Postgres() {
 			// For each statement of a context that may end the driver starts a
 			// goroutine, which costs more than the statement.
 			ctx = context.WithoutCancel(ctx)
@@ -116,7 +116,7 @@ func (s *Store) moveAudit(ctx context.Context, from hashchain.End, extend func(e
 // waits for it then sees what the one before wrote. A row's lock would make
 // him begin again.
 func (s *Store) lockAudit(ctx context.Context) error {
-	if s.dialect.name != "postgres" {
+	if !s.db.Postgres() {
 		return nil
 	}
 	_, err := s.exec(ctx, "LOCK TABLE audit_head IN EXCLUSIVE MODE")
@@ -128,15 +128,15 @@ func (s *Store) insertAudit(ctx context.Context, records []audit.Row) error {
 	for i := range records {
 		args = auditRow.Append(args, &records[i])
 	}
-	_, err := s.exec(ctx, auditRow.Text()+s.dialect.auditValues(len(records)), args...)
+	_, err := s.exec(ctx, auditRow.Text()+s.auditValues(len(records)), args...)
 	return err
 }
 
 // auditValues are the places of the values of some rows. Those of SQLite have
 // no numbers: a number is a name there, and each is looked for from the first
 // on whenever a row is bound.
-func (d dialect) auditValues(rows int) string {
-	if d.name == "sqlite" {
+func (s *Store) auditValues(rows int) string {
+	if !s.db.Postgres() {
 		return strings.Repeat(", (?"+strings.Repeat(", ?", auditColumns-1)+")", rows)[len(", "):]
 	}
 	values := make([]string, rows)

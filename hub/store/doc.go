@@ -4,7 +4,8 @@
 // domain parts ask for; each part's rows are in the files named for it.
 //
 // It decides nothing: what may be written, and by whom, is the caller's. Only
-// hub imports it; domain parts see interfaces of their own.
+// hub imports it; domain parts see interfaces of their own. Connections,
+// transactions and migrations are sqldb's, the columns of tables rows'.
 //
 //	Write(ctx, fn): begin -> fn, with the transaction in its context
 //	                      -> events, then one feed row under the feed's lock

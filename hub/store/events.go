@@ -33,7 +33,7 @@ func (s *Store) insertEvents(ctx context.Context, entries []event.Entry, last, n
 		}
 		numbered[i] = e
 	}
-	_, err := insertEvents.Exec(ctx, database{s}, numbered)
+	_, err := insertEvents.Exec(ctx, s.db, numbered)
 	return err
 }
 

@@ -4,39 +4,34 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"log/slog"
 	"time"
 
+	"github.com/axle-cd/axle/hub/store/sqldb"
 	"github.com/axle-cd/axle/internal/clock"
 )
 
 // MakeSchema makes a database that has its tables and nothing else, neither a
 // key nor a life.
 func MakeSchema(ctx context.Context, c Config) error {
-	s := &Store{clock: clock.Real{}, log: slog.New(slog.DiscardHandler), url: c.DatabaseURL, announce: make(chan struct{}, 1), release: func() error { return nil }}
-	s.furnish()
-	open := s.openSQLite
-	if c.DatabaseURL != "" {
-		open = s.openPostgres
+	s, err := open(ctx, c, sqldb.Hub)
+	if err != nil {
+		return err
 	}
-	err := open(ctx, c)
-	if err == nil {
-		err = s.migrate(ctx)
-	}
+	err = s.db.Migrate(ctx, schema())
 	return errors.Join(err, s.Close())
 }
 
 // Disconnect ends the connections that are not in use; the next statements
 // make new ones.
 func (s *Store) Disconnect() {
-	for _, pool := range []*sql.DB{s.write, s.read, s.head} {
+	for _, pool := range []*sql.DB{s.db.Pools.Write, s.db.Pools.Read, s.db.Pools.Head} {
 		pool.SetMaxIdleConns(0)
-		pool.SetMaxIdleConns(poolReaders)
+		pool.SetMaxIdleConns(12)
 	}
 }
 
 // Trace tells of each statement that runs from now on; nil ends it.
-func (s *Store) Trace(fn func(statement string, args []any)) { s.trace = fn }
+func (s *Store) Trace(fn func(statement string, args []any)) { s.db.Trace = fn }
 
 // HeldBy returns how many repositories a replica has held since it first took
 // them, and until when it holds the one that ends first.

@@ -102,7 +102,7 @@ func (s *Store) PutRolloutTargets(ctx context.Context, targets []fanout.Target) 
 			last = append(last, t)
 		}
 	}
-	_, err := putTargets.Exec(ctx, database{s}, last)
+	_, err := putTargets.Exec(ctx, s.db, last)
 	return err
 }
 

@@ -144,7 +144,7 @@ func (s *Store) putHeads(ctx context.Context, repositoryID string, epoch int64, 
 	for i := range heads {
 		heads[i].RepositoryID, heads[i].Epoch = repositoryID, epoch
 	}
-	written, err := upsertHeads.Exec(ctx, database{s}, heads)
+	written, err := upsertHeads.Exec(ctx, s.db, heads)
 	if err != nil {
 		return err
 	}

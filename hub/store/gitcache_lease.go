@@ -55,7 +55,7 @@ func (s *Store) repositoryLease(ctx context.Context, repositoryID string) (repos
 
 // Renew extends all leases of h that have not run out, and returns them.
 func (s *Store) Renew(ctx context.Context, h gitcache.Holder, ttl time.Duration) (held []gitcache.Held, err error) {
-	err = s.writeOne(ctx, func(ctx context.Context) (err error) {
+	err = s.db.WriteOne(ctx, func(ctx context.Context) (err error) {
 		held, err = rowsOf(ctx, s, func(row scan) (one gitcache.Held, err error) {
 			var kicked int64
 			err = row(&one.RepositoryID, &one.Epoch, &kicked)
@@ -131,7 +131,7 @@ func (s *Store) RequestKick(ctx context.Context, repositoryID string) error {
 // whoever writes heads, and would fail if they had changed the row meanwhile.
 // While a thousand heads are written it would never succeed.
 func (s *Store) holdEpoch(ctx context.Context, repositoryID string, epoch int64) (bool, error) {
-	if s.dialect.name != "postgres" {
+	if !s.db.Postgres() {
 		return s.execOne(ctx, "UPDATE repository_leases SET epoch = epoch WHERE repository_id = $1 AND epoch <= $2", repositoryID, epoch)
 	}
 	_, current, err := rowOf(ctx, s, value[int64], "SELECT epoch FROM repository_leases WHERE repository_id = $1 AND epoch <= $2 FOR SHARE", repositoryID, epoch)

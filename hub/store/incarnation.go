@@ -47,7 +47,7 @@ func (s *Store) Incarnation(ctx context.Context) (event.Incarnation, error) {
 // database together make one.
 func (s *Store) firstIncarnation(ctx context.Context) error {
 	return s.Write(ctx, func(ctx context.Context) error {
-		if s.dialect.name == "postgres" {
+		if s.db.Postgres() {
 			if _, err := s.exec(ctx, "LOCK TABLE incarnations IN SHARE ROW EXCLUSIVE MODE"); err != nil {
 				return err
 			}
@@ -155,7 +155,7 @@ func (s *Store) ConfirmIncarnation(ctx context.Context) (present event.Incarnati
 // witness is the cluster that showed the proof of seen, empty when this replica
 // was there itself.
 func (s *Store) Mend(ctx context.Context, seen event.Position, witness string) error {
-	h, err := s.readHead(ctx, s.read)
+	h, err := s.readHead(ctx, s.db.Pools.Read)
 	if err != nil || !(event.Position{Incarnation: h.incarnation, Sequence: h.sequence}).Before(seen) {
 		return err
 	}

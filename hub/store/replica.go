@@ -52,7 +52,7 @@ func heartbeatUntil(draining string) rows.Statement[member] {
 // Heartbeat writes a replica's row. A replica that began anew is not leaving
 // any more: whoever starts it wants it to take part.
 func (s *Store) Heartbeat(ctx context.Context, r peer.Replica, drain time.Duration) error {
-	return s.writeOne(ctx, func(ctx context.Context) error {
+	return s.db.WriteOne(ctx, func(ctx context.Context) error {
 		statement, args := heartbeat, []any(nil)
 		if drain > 0 {
 			statement, args = lastHeartbeat, []any{drain.Microseconds()}

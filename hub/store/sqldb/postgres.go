@@ -1,4 +1,4 @@
-package store
+package sqldb
 
 import (
 	"context"
@@ -15,10 +15,11 @@ import (
 // Advisory locks of the hub's database. They are keyed per database, so two
 // hubs on one server do not meet.
 const (
-	feedLock    = 4_207_001
+	// FeedLock is held by a transaction that writes the feed.
+	FeedLock    = 4_207_001
 	migrateLock = 4_207_002
-	// aliveLock is shared by running hubs and taken whole by a restore.
-	aliveLock = 4_207_003
+	// AliveLock is shared by running hubs and taken whole by a restore.
+	AliveLock = 4_207_003
 )
 
 // writers and poolReaders bound the connections of one replica. With those for
@@ -29,20 +30,20 @@ const (
 	poolReaders = 12
 )
 
-func (s *Store) openPostgres(ctx context.Context, _ Config) error {
-	if err := s.connectPostgres(); err != nil {
+func (db *DB) openPostgres(ctx context.Context) error {
+	if err := db.connectPostgres(); err != nil || db.config.Use == Reads {
 		return err
 	}
-	if err := s.write.PingContext(ctx); err != nil {
+	if err := db.Pools.Write.PingContext(ctx); err != nil {
 		return fmt.Errorf("connect to Postgres: %w", err)
 	}
-	return s.holdAlive(ctx)
+	return db.holdAlive(ctx)
 }
 
 // connectPostgres makes the pools; connections are made when they are needed.
-func (s *Store) connectPostgres() error {
-	s.dialect = postgresDialect
-	config, err := pgx.ParseConfig(s.url)
+func (db *DB) connectPostgres() error {
+	db.dialect = postgresDialect
+	config, err := pgx.ParseConfig(db.config.URL)
 	if err != nil {
 		// The parser's error may quote the URL, and with it the password.
 		return errcode.New(errcode.Invalid, "--database-url is not a Postgres URL; write postgres://USER:PASSWORD@HOST:PORT/DATABASE")
@@ -55,9 +56,9 @@ func (s *Store) connectPostgres() error {
 	}
 	// A replica that stands still within a transaction holds locks that others
 	// wait for, the feed's among them; the server ends it before a lease ends.
-	s.write = openPool(config, writers, map[string]string{"idle_in_transaction_session_timeout": "10000"})
-	s.read = openPool(config, poolReaders, map[string]string{"default_transaction_read_only": "on"})
-	s.head = openPool(config, 1, map[string]string{"default_transaction_read_only": "on", "statement_timeout": "10000"})
+	db.Pools.Write = openPool(config, writers, map[string]string{"idle_in_transaction_session_timeout": "10000"})
+	db.Pools.Read = openPool(config, poolReaders, map[string]string{"default_transaction_read_only": "on"})
+	db.Pools.Head = openPool(config, 1, map[string]string{"default_transaction_read_only": "on", "statement_timeout": "10000"})
 	return nil
 }
 
@@ -71,32 +72,32 @@ func openPool(base *pgx.ConnConfig, size int, params map[string]string) *sql.DB 
 	for name, value := range params {
 		config.RuntimeParams[name] = value
 	}
-	db := stdlib.OpenDB(*config)
-	db.SetMaxOpenConns(size)
-	db.SetMaxIdleConns(size)
-	db.SetConnMaxLifetime(time.Hour)
-	db.SetConnMaxIdleTime(5 * time.Minute)
-	return db
+	pool := stdlib.OpenDB(*config)
+	pool.SetMaxOpenConns(size)
+	pool.SetMaxIdleConns(size)
+	pool.SetConnMaxLifetime(time.Hour)
+	pool.SetConnMaxIdleTime(5 * time.Minute)
+	return pool
 }
 
 // holdAlive holds the lock of running hubs, which they share and a restore has
 // alone, on a connection of its own for as long as the store is open.
-func (s *Store) holdAlive(ctx context.Context) error {
-	conn, err := pgx.Connect(ctx, s.url)
+func (db *DB) holdAlive(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, db.config.URL)
 	if err != nil {
 		return fmt.Errorf("connect to Postgres: %w", err)
 	}
-	s.release = func() error {
+	db.release = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		return conn.Close(ctx)
 	}
 	lock, busy := "SELECT pg_try_advisory_lock_shared($1)", "a backup is being restored into this database; start the hub when it has ended"
-	if s.alone {
+	if db.config.Use == Alone {
 		lock, busy = "SELECT pg_try_advisory_lock($1)", "a hub runs on this database; stop all its replicas first"
 	}
 	var got bool
-	if err := conn.QueryRow(ctx, lock, aliveLock).Scan(&got); err != nil {
+	if err := conn.QueryRow(ctx, lock, AliveLock).Scan(&got); err != nil {
 		return fmt.Errorf("take the lock of a running hub: %w", err)
 	}
 	if !got {

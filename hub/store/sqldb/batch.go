@@ -1,7 +1,8 @@
-package store
+package sqldb
 
 import (
 	"context"
+	"log/slog"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -22,7 +23,7 @@ const (
 
 // batcher gathers small writes into few transactions with one feed row each.
 type batcher struct {
-	store *Store
+	db *DB
 
 	mu      sync.Mutex
 	pending []*batched
@@ -43,12 +44,12 @@ type batched struct {
 // WriteBatched is Write for the many small writes of agents: it waits up to
 // 100 ms and shares one commit and one feed row with up to 499 others. An
 // error of fn undoes fn's part alone. It returns after the commit.
-func (s *Store) WriteBatched(ctx context.Context, fn func(ctx context.Context) error) error {
-	if transaction(ctx) != nil {
+func (db *DB) WriteBatched(ctx context.Context, fn func(ctx context.Context) error) error {
+	if Transaction(ctx) != nil {
 		return fn(ctx)
 	}
 	b := &batched{ctx: ctx, fn: fn, result: make(chan error, 1)}
-	if err := s.batch.add(b); err != nil {
+	if err := db.batch.add(b); err != nil {
 		return err
 	}
 	select {
@@ -90,7 +91,7 @@ func (b *batcher) flush() {
 	b.mu.Unlock()
 	for len(pending) > 0 {
 		n := min(batchSize, len(pending))
-		b.store.writeBatch(pending[:n])
+		b.db.writeBatch(pending[:n])
 		pending = pending[n:]
 	}
 }
@@ -103,10 +104,10 @@ func (b *batcher) close() {
 	b.flushes.Wait()
 }
 
-func (s *Store) writeBatch(batch []*batched) {
-	position, err := s.writeAgain(context.Background(), func(ctx context.Context) error {
+func (db *DB) writeBatch(batch []*batched) {
+	position, err := db.writeAgain(context.Background(), func(ctx context.Context) error {
 		for _, b := range batch {
-			if b.err = s.writePart(ctx, b); retryable(b.err) {
+			if b.err = db.writePart(ctx, b); Retryable(b.err) {
 				return b.err
 			}
 		}
@@ -115,7 +116,7 @@ func (s *Store) writeBatch(batch []*batched) {
 	for _, b := range batch {
 		if err == nil && takenKey(b.err) != "" {
 			// Its view was too old; alone it gets a new one.
-			b.result <- s.Write(b.ctx, b.fn)
+			b.result <- db.Write(b.ctx, b.fn)
 			continue
 		}
 		if err == nil && b.err == nil && position != (event.Position{}) {
@@ -129,21 +130,21 @@ func (s *Store) writeBatch(batch []*batched) {
 }
 
 // writePart runs one caller's function behind a savepoint.
-func (s *Store) writePart(ctx context.Context, b *batched) error {
+func (db *DB) writePart(ctx context.Context, b *batched) error {
 	if err := b.ctx.Err(); err != nil {
 		return err
 	}
-	if _, err := s.exec(ctx, "SAVEPOINT part"); err != nil {
+	if _, err := db.Exec(ctx, "SAVEPOINT part"); err != nil {
 		return err
 	}
 	part, collected := event.WithCollector(partContext{ctx, b.ctx})
-	if err := s.guarded(part, b.fn); err != nil {
-		if _, rerr := s.exec(ctx, "ROLLBACK TO SAVEPOINT part"); rerr != nil {
+	if err := guarded(part, db.config.Log, b.fn); err != nil {
+		if _, rerr := db.Exec(ctx, "ROLLBACK TO SAVEPOINT part"); rerr != nil {
 			return rerr
 		}
 		return err
 	}
-	if _, err := s.exec(ctx, "RELEASE SAVEPOINT part"); err != nil {
+	if _, err := db.Exec(ctx, "RELEASE SAVEPOINT part"); err != nil {
 		return err
 	}
 	for _, e := range collected.Entries() {
@@ -159,10 +160,10 @@ func (s *Store) writePart(ctx context.Context, b *batched) error {
 
 // guarded turns a panic of fn into an error: it runs for one agent among many,
 // and not on that agent's request.
-func (s *Store) guarded(ctx context.Context, fn func(ctx context.Context) error) (err error) {
+func guarded(ctx context.Context, log *slog.Logger, fn func(ctx context.Context) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("a part of a batch panicked", logkey.Reason, p, "stack", string(debug.Stack()))
+			log.Error("a part of a batch panicked", logkey.Reason, p, "stack", string(debug.Stack()))
 			err = errcode.New(errcode.Internal, "a write panicked: %v", p)
 		}
 	}()

@@ -1,4 +1,4 @@
-package store
+package sqldb
 
 import (
 	"context"
@@ -23,11 +23,11 @@ const (
 // the events and changes that fn appended. Inside another Write it joins that
 // one. When the database asks for it, fn runs again, so it must not change
 // anything but rows until it returns nil for good.
-func (s *Store) Write(ctx context.Context, fn func(ctx context.Context) error) error {
-	if transaction(ctx) != nil {
+func (db *DB) Write(ctx context.Context, fn func(ctx context.Context) error) error {
+	if Transaction(ctx) != nil {
 		return fn(ctx)
 	}
-	position, err := s.writeAgain(ctx, fn)
+	position, err := db.writeAgain(ctx, fn)
 	if err != nil {
 		return err
 	}
@@ -37,40 +37,40 @@ func (s *Store) Write(ctx context.Context, fn func(ctx context.Context) error) e
 	return nil
 }
 
-// writeOne is Write for a function of one statement that nobody is told of:
+// WriteOne is Write for a function of one statement that nobody is told of:
 // renewals, heartbeats. Postgres makes it a transaction by itself, with one
 // question in place of three, which a replica without work asks all day.
-func (s *Store) writeOne(ctx context.Context, fn func(ctx context.Context) error) error {
-	if s.dialect.name != "postgres" || transaction(ctx) != nil {
-		return s.Write(ctx, fn)
+func (db *DB) WriteOne(ctx context.Context, fn func(ctx context.Context) error) error {
+	if !db.Postgres() || Transaction(ctx) != nil {
+		return db.Write(ctx, fn)
 	}
 	lone, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
-	err := fn(context.WithValue(lone, loneKey{}, runner(s.write)))
-	if retryable(err) {
-		return s.Write(ctx, fn)
+	err := fn(context.WithValue(lone, loneKey{}, Runner(db.Pools.Write)))
+	if Retryable(err) {
+		return db.Write(ctx, fn)
 	}
-	return s.coded(err)
+	return db.Coded(err)
 }
 
 // writeAgain runs transactions until one commits or fails for good, and
 // returns the position of its feed row, zero when it had none.
-func (s *Store) writeAgain(ctx context.Context, fn func(ctx context.Context) error) (event.Position, error) {
+func (db *DB) writeAgain(ctx context.Context, fn func(ctx context.Context) error) (event.Position, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
 	backoff := jitter.Backoff{Min: 5 * time.Millisecond, Max: 500 * time.Millisecond}
 	taken := ""
 	for try := 1; ; try++ {
-		position, err := s.writeOnce(ctx, fn)
+		position, err := db.writeOnce(ctx, fn)
 		if err == nil {
 			if position != (event.Position{}) {
-				s.committed()
+				db.config.Committed()
 			}
 			return position, nil
 		}
 		key := takenKey(err)
-		if !retryable(err) && (key == "" || key == taken) {
-			return event.Position{}, s.coded(err)
+		if !Retryable(err) && (key == "" || key == taken) {
+			return event.Position{}, db.Coded(err)
 		}
 		taken = key
 		if try == writeTries {
@@ -82,33 +82,36 @@ func (s *Store) writeAgain(ctx context.Context, fn func(ctx context.Context) err
 	}
 }
 
-func (s *Store) writeOnce(ctx context.Context, fn func(ctx context.Context) error) (event.Position, error) {
-	tx, err := s.write.BeginTx(ctx, &sql.TxOptions{Isolation: s.dialect.isolation})
-	if err != nil {
-		return event.Position{}, fmt.Errorf("begin: %w", err)
-	}
-	// After a commit this does nothing; after an error or a panic of fn it gives
-	// the connection back, which is the only one on SQLite.
-	defer func() { _ = tx.Rollback() }()
-	inner, collected := event.WithCollector(context.WithValue(ctx, transactionKey{}, tx))
-	if err := fn(inner); err != nil {
-		return event.Position{}, err
-	}
-	position, err := s.appendFeed(inner, collected)
+func (db *DB) writeOnce(ctx context.Context, fn func(ctx context.Context) error) (event.Position, error) {
+	var position event.Position
+	err := db.Once(ctx, func(ctx context.Context) error {
+		inner, collected := event.WithCollector(ctx)
+		err := fn(inner)
+		if err == nil {
+			position, err = db.config.Finish(inner, collected)
+		}
+		return err
+	})
 	if err != nil {
 		return event.Position{}, err
-	}
-	if err := tx.Commit(); err != nil {
-		return event.Position{}, fmt.Errorf("commit: %w", err)
 	}
 	return position, nil
 }
 
-// committed tells this replica and, on Postgres, the others.
-func (s *Store) committed() {
-	s.wake()
-	select {
-	case s.announce <- struct{}{}:
-	default:
+// Once runs fn in one transaction, which is not run again and has no feed row.
+func (db *DB) Once(ctx context.Context, fn func(ctx context.Context) error) error {
+	tx, err := db.Pools.Write.BeginTx(ctx, &sql.TxOptions{Isolation: db.dialect.isolation})
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
 	}
+	// After a commit this does nothing; after an error or a panic of fn it gives
+	// the connection back, which is the only one on SQLite.
+	defer func() { _ = tx.Rollback() }()
+	if err := fn(context.WithValue(ctx, transactionKey{}, tx)); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
 }

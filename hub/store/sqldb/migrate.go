@@ -1,10 +1,9 @@
-package store
+package sqldb
 
 import (
 	"bytes"
 	"context"
 	"database/sql"
-	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -18,14 +17,16 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// SchemaMinor is the minor version of the product that the newest migration
-// belongs to. A migration only adds in the release that brings it; what it
-// replaces goes two releases later, so a hub can work with the schema of the
-// next minor version, and no further.
-const SchemaMinor = 1
+// Schema is the tables that a version of the product works with.
+type Schema struct {
+	// Migrations are goose's files, written for SQLite.
+	Migrations fs.FS
+	// Minor is the minor version of the product that the newest belongs to.
+	Minor int
+}
 
-//go:embed migrations/*.sql
-var migrationFiles embed.FS
+// settingMinor is the schema's version.
+const settingMinor = "schema_minor"
 
 var textColumn = regexp.MustCompile(`\bTEXT\b`)
 
@@ -57,71 +58,63 @@ type schemaFile struct {
 // Read reads the changed text.
 func (f schemaFile) Read(p []byte) (int, error) { return f.Reader.Read(p) }
 
-func (d dialect) migrations() (fs.FS, error) {
-	files, err := fs.Sub(migrationFiles, "migrations")
-	if err != nil {
-		return nil, err
-	}
-	return schemaFiles{files, d.text}, nil
-}
-
-// migrate brings the schema up to this version, one replica at a time.
-func (s *Store) migrate(ctx context.Context) (err error) {
-	unlock, err := s.lockMigrations(ctx)
+// Migrate brings the schema up to this version, one replica at a time. A hub can
+// work with the schema of the next minor version; one that is newer than that is
+// a Conflict.
+func (db *DB) Migrate(ctx context.Context, to Schema) (err error) {
+	unlock, err := db.lockMigrations(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	minor, err := s.databaseMinor(ctx)
+	minor, err := db.databaseMinor(ctx)
 	if err != nil {
 		return fmt.Errorf("read the schema's version: %w", err)
 	}
-	if minor > SchemaMinor+1 {
-		return errcode.New(errcode.Conflict, "the database has the schema of version 0.%d and this hub is version 0.%d; it can use at most that of 0.%d, so start a newer hub", minor, SchemaMinor, SchemaMinor+1)
+	if minor > to.Minor+1 {
+		return errcode.New(errcode.Conflict, "the database has the schema of version 0.%d and this hub is version 0.%d; it can use at most that of 0.%d, so start a newer hub", minor, to.Minor, to.Minor+1)
 	}
-	if minor > SchemaMinor {
-		s.log.Warn("the database was already upgraded by the next version; this hub works with it")
+	if minor > to.Minor {
+		db.config.Log.Warn("the database was already upgraded by the next version; this hub works with it")
 		return nil
 	}
-	provider, err := s.migrations()
+	provider, err := db.migrations(to)
 	if err != nil {
 		return err
 	}
 	if _, err := provider.Up(ctx); err != nil {
 		return fmt.Errorf("upgrade the schema: %w", err)
 	}
-	return s.Write(ctx, func(ctx context.Context) error {
-		return s.SetSetting(ctx, settingMinor, strconv.Itoa(SchemaMinor))
+	return db.Write(ctx, func(ctx context.Context) error {
+		_, err := db.Exec(ctx, `INSERT INTO settings (name, value) VALUES ($1, $2)
+			ON CONFLICT (name) DO UPDATE SET value = excluded.value`, settingMinor, strconv.Itoa(to.Minor))
+		return err
 	})
 }
 
-func (s *Store) migrations() (*goose.Provider, error) {
-	files, err := s.dialect.migrations()
-	if err != nil {
-		return nil, fmt.Errorf("read the migrations: %w", err)
-	}
+func (db *DB) migrations(to Schema) (*goose.Provider, error) {
 	kind := goose.DialectSQLite3
-	if s.dialect.name == "postgres" {
+	if db.Postgres() {
 		kind = goose.DialectPostgres
 	}
-	provider, err := goose.NewProvider(kind, s.write, files, goose.WithDisableGlobalRegistry(true))
+	provider, err := goose.NewProvider(kind, db.Pools.Write, schemaFiles{to.Migrations, db.dialect.text}, goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return nil, fmt.Errorf("prepare the migrations: %w", err)
 	}
 	return provider, nil
 }
 
-// schemaIsOurs returns Conflict unless the schema is that of this version.
-func (s *Store) schemaIsOurs(ctx context.Context) error {
-	minor, err := s.databaseMinor(ctx)
+// CheckSchema returns Conflict unless the schema is that of this version.
+func (db *DB) CheckSchema(ctx context.Context, of Schema) error {
+	minor, err := db.databaseMinor(ctx)
 	if err != nil {
 		return fmt.Errorf("read the schema's version: %w", err)
 	}
 	other := errcode.New(errcode.Conflict, "the database has the schema of another version; use the axle-hub that serves it")
-	if minor != SchemaMinor {
+	if minor != of.Minor {
 		return other
 	}
-	provider, err := s.migrations()
+	provider, err := db.migrations(of)
 	if err != nil {
 		return err
 	}
@@ -136,17 +129,17 @@ func (s *Store) schemaIsOurs(ctx context.Context) error {
 }
 
 // databaseMinor returns which version last upgraded the schema, 0 for none.
-func (s *Store) databaseMinor(ctx context.Context) (int, error) {
+func (db *DB) databaseMinor(ctx context.Context) (int, error) {
 	find := "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'settings'"
-	if s.dialect.name == "postgres" {
+	if db.Postgres() {
 		find = "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'settings'"
 	}
 	var tables int
-	if err := s.write.QueryRowContext(ctx, find).Scan(&tables); err != nil || tables == 0 {
+	if err := db.Pools.Write.QueryRowContext(ctx, find).Scan(&tables); err != nil || tables == 0 {
 		return 0, err
 	}
 	var text string
-	err := s.write.QueryRowContext(ctx, "SELECT value FROM settings WHERE name = $1", settingMinor).Scan(&text)
+	err := db.Pools.Write.QueryRowContext(ctx, "SELECT value FROM settings WHERE name = $1", settingMinor).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}
@@ -158,11 +151,11 @@ func (s *Store) databaseMinor(ctx context.Context) (int, error) {
 
 // lockMigrations keeps two replicas that start together from upgrading
 // together; SQLite has its lock file.
-func (s *Store) lockMigrations(ctx context.Context) (unlock func() error, err error) {
-	if s.dialect.name != "postgres" {
+func (db *DB) lockMigrations(ctx context.Context) (unlock func() error, err error) {
+	if !db.Postgres() {
 		return func() error { return nil }, nil
 	}
-	conn, err := s.write.Conn(ctx)
+	conn, err := db.Pools.Write.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}

@@ -1,4 +1,4 @@
-package store
+package sqldb
 
 import (
 	"context"
@@ -28,32 +28,37 @@ const readers = 8
 // write lock when they begin (one that reads first and writes later fails at
 // once when another wrote between, whatever the time-out), and readers that
 // cannot write.
-func (s *Store) openSQLite(ctx context.Context, c Config) error {
+func (db *DB) openSQLite(ctx context.Context) error {
+	c := db.config
 	if c.DataDir == "" {
 		return errcode.New(errcode.Invalid, "the hub needs a data folder (--data-dir) or a database URL (--database-url)")
 	}
-	s.dialect = sqliteDialect
+	db.dialect = sqliteDialect
 	file := filepath.Join(c.DataDir, databaseFile)
-	if err := s.takeFolder(c.DataDir, file); err != nil {
+	err := db.takeFolder(c.DataDir, file)
+	if err != nil {
 		return err
 	}
-	var err error
+	if c.Use == Reads {
+		db.Pools.Read, err = openSQLiteReaders(file)
+		return err
+	}
 	pragmas := []string{"busy_timeout(5000)", "foreign_keys(1)", "journal_mode(WAL)", "synchronous(FULL)"}
-	if s.write, err = sqlitestmt.Open(sqliteURL(file, "immediate", pragmas)); err != nil {
+	if db.Pools.Write, err = sqlitestmt.Open(SQLiteURL(file, "immediate", pragmas)); err != nil {
 		return fmt.Errorf("open %s: %w", file, err)
 	}
-	s.write.SetMaxOpenConns(1)
-	if err := s.write.PingContext(ctx); err != nil {
+	db.Pools.Write.SetMaxOpenConns(1)
+	if err := db.Pools.Write.PingContext(ctx); err != nil {
 		return fmt.Errorf("open %s: %w", file, err)
 	}
-	s.read, err = openSQLiteReaders(file)
+	db.Pools.Read, err = openSQLiteReaders(file)
 	return err
 }
 
 // takeFolder makes the folder and the database when they are missing, and keeps
 // other hubs out; a command beside the hub wants to find both.
-func (s *Store) takeFolder(dir, file string) (err error) {
-	if s.beside {
+func (db *DB) takeFolder(dir, file string) (err error) {
+	if db.config.Use == Beside || db.config.Use == Reads {
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 			return errcode.New(errcode.NotFound, "there is no hub database at %s; give the hub's --data-dir or --database-url", file)
 		}
@@ -62,8 +67,8 @@ func (s *Store) takeFolder(dir, file string) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make the data folder: %w", err)
 	}
-	if s.release, err = lockFile(filepath.Join(dir, "hub.lock")); err != nil {
-		s.release = func() error { return nil }
+	if db.release, err = lockFile(filepath.Join(dir, "hub.lock")); err != nil {
+		db.release = func() error { return nil }
 		return err
 	}
 	return keepPrivate(file)
@@ -89,16 +94,17 @@ func keepPrivate(file string) error {
 }
 
 func openSQLiteReaders(file string) (*sql.DB, error) {
-	db, err := sqlitestmt.Open(sqliteURL(file, "deferred", []string{"busy_timeout(5000)", "query_only(1)"}))
+	pool, err := sqlitestmt.Open(SQLiteURL(file, "deferred", []string{"busy_timeout(5000)", "query_only(1)"}))
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", file, err)
 	}
-	db.SetMaxOpenConns(readers)
-	db.SetMaxIdleConns(readers)
-	return db, nil
+	pool.SetMaxOpenConns(readers)
+	pool.SetMaxIdleConns(readers)
+	return pool, nil
 }
 
-func sqliteURL(file, lock string, pragmas []string) string {
+// SQLiteURL is what the driver opens a file by.
+func SQLiteURL(file, lock string, pragmas []string) string {
 	query := url.Values{"_txlock": {lock}, "_pragma": pragmas}
 	return "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(file) + "?" + query.Encode()
 }

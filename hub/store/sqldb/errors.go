@@ -1,4 +1,4 @@
-package store
+package sqldb
 
 import (
 	"database/sql/driver"
@@ -22,14 +22,18 @@ const (
 	sqliteUnique     = 2067
 )
 
+// ErrOvertaken makes Write run a transaction again: somebody changed what it was
+// made from.
+var ErrOvertaken = errors.New("somebody changed what the transaction was made from")
+
 // awayLogged is the least time between two log lines about a database that
 // does not answer, since every request meets it.
 const awayLogged = 10 * time.Second
 
-// coded gives an error of the database the code that its callers act on: a
+// Coded gives an error of the database the code that its callers act on: a
 // database that is away means "try again", and a full disk says so. The
 // database's own words go to the log and not to a user.
-func (s *Store) coded(err error) error {
+func (db *DB) Coded(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -38,28 +42,28 @@ func (s *Store) coded(err error) error {
 		return err
 	}
 	switch {
-	case s.closed.Load():
+	case db.closed.Load():
 		return errcode.Hide(errcode.Unavailable, err, "the hub is stopping; try again").After(time.Second)
 	case diskFull(err):
-		s.logAway(err)
+		db.logAway(err)
 		return errcode.Hide(errcode.Exhausted, err, "the disk of the hub's database is full; make room on it, nothing needs to be started anew").After(30 * time.Second)
 	case away(err):
-		s.logAway(err)
+		db.logAway(err)
 		return errcode.Hide(errcode.Unavailable, err, "the hub's database does not answer; the hub keeps trying").After(2 * time.Second)
 	}
 	return err
 }
 
-func (s *Store) logAway(err error) {
-	now := s.clock.Now()
-	s.mu.Lock()
-	quiet := now.Sub(s.awayAt) < awayLogged
+func (db *DB) logAway(err error) {
+	now := db.config.Clock.Now()
+	db.mu.Lock()
+	quiet := now.Sub(db.awayAt) < awayLogged
 	if !quiet {
-		s.awayAt = now
+		db.awayAt = now
 	}
-	s.mu.Unlock()
+	db.mu.Unlock()
 	if !quiet {
-		s.log.Error("the database cannot be used", logkey.Error, err)
+		db.config.Log.Error("the database cannot be used", logkey.Error, err)
 	}
 }
 
@@ -94,10 +98,10 @@ func away(err error) bool {
 	return false
 }
 
-// retryable reports whether the database asks to run the transaction again, or
+// Retryable reports whether the database asks to run the transaction again, or
 // the feed does.
-func retryable(err error) bool {
-	if errors.Is(err, errOvertaken) {
+func Retryable(err error) bool {
+	if errors.Is(err, ErrOvertaken) {
 		return true
 	}
 	var pg *pgconn.PgError
@@ -124,8 +128,8 @@ func takenKey(err error) string {
 	return ""
 }
 
-// duplicate reports whether a row with the same unique key exists.
-func duplicate(err error) bool {
+// Duplicate reports whether a row with the same unique key exists.
+func Duplicate(err error) bool {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
 		return pg.Code == "23505"

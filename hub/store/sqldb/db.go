@@ -1,0 +1,116 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/store/query"
+	"github.com/axle-cd/axle/internal/clock"
+)
+
+// Use is who opens a database.
+type Use int
+
+const (
+	// Hub makes the database when it is missing and shares a Postgres with other
+	// replicas.
+	Hub Use = iota
+	// Alone refuses to share the database with a running hub.
+	Alone
+	// Beside is for a command that shares it, and wants to find it.
+	Beside
+	// Reads is for a command that only reads, whether a hub runs or not.
+	Reads
+)
+
+// Config says where the rows are, and what a commit is told to.
+type Config struct {
+	// URL is postgres://…; empty means SQLite in DataDir.
+	URL string
+	// DataDir is the hub's folder; SQLite keeps hub.db in it.
+	DataDir string
+	Use     Use
+	// Clock and Log must be set.
+	Clock clock.Clock
+	Log   *slog.Logger
+	// Finish runs as the last of each transaction of Write, with what its function
+	// collected, and returns the place of its feed row, zero for none.
+	Finish func(ctx context.Context, collected *event.Collector) (event.Position, error)
+	// Committed is called after a commit with a feed row. It must not block.
+	Committed func()
+}
+
+// DB is the hub's database. Its methods may be called by many goroutines.
+type DB struct {
+	dialect dialect
+	config  Config
+	// Pools are nil where a database has none of them.
+	Pools struct {
+		// Write is one connection on SQLite, a pool on Postgres.
+		Write *sql.DB
+		// Read cannot write.
+		Read *sql.DB
+		// Head is one more connection, of Postgres alone, which reads what a
+		// transaction's own view is too old for.
+		Head *sql.DB
+	}
+	// Trace is told of each statement; tests alone set it.
+	Trace func(statement string, args []any)
+
+	release func() error
+	closed  atomic.Bool
+	batch   batcher
+
+	mu sync.Mutex
+	// awayAt is when the log last told of a database that cannot be used.
+	awayAt time.Time
+}
+
+var _ query.DB = (*DB)(nil)
+
+// Open opens the database and leaves its schema as it is. A second hub on one
+// SQLite file is a Conflict, a database that is not there NotFound where it is
+// not made.
+func Open(ctx context.Context, c Config) (*DB, error) {
+	db := &DB{config: c, release: func() error { return nil }}
+	db.batch.db = db
+	open := db.openSQLite
+	if c.URL != "" {
+		open = db.openPostgres
+	}
+	if err := open(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// Close ends what is under way and closes the database; calls after it are
+// Unavailable.
+func (db *DB) Close() error {
+	db.batch.close()
+	db.closed.Store(true)
+	var errs []error
+	for _, pool := range []*sql.DB{db.Pools.Read, db.Pools.Head, db.Pools.Write} {
+		if pool != nil {
+			errs = append(errs, pool.Close())
+		}
+	}
+	errs = append(errs, db.release())
+	db.release = func() error { return nil }
+	return errors.Join(errs...)
+}
+
+// Kind names the kind of database: "sqlite" or "postgres".
+func (db *DB) Kind() string { return db.dialect.name }
+
+// Postgres reports whether it is one.
+func (db *DB) Postgres() bool { return db.dialect.name == "postgres" }
+
+// Ping returns an error when the database does not answer.
+func (db *DB) Ping(ctx context.Context) error { return db.Coded(db.Pools.Read.PingContext(ctx)) }
