@@ -37,7 +37,7 @@ var definitions = map[definition]string{
 	auditTable: selectAudit, checkpointTable: selectCheckpoints, eventTable: selectEvents, incarnationTable: selectIncarnation,
 	replicaTable: selectReplicas, statuses.Statuses: statuses.Statuses.Select(), statuses.Sums: statuses.Sums.Select(),
 	artifacts.Artifacts: artifacts.Artifacts.Select(), previews.Previews: previews.Previews.Select(), previews.Diffs: previews.Diffs.Select(),
-	revisions.Contents: revisions.Contents.Select(),
+	revisions.Advanced: revisions.Advanced.Select() + "LEFT JOIN clusters c ON c.id = s.cluster_id", revisions.Contents: revisions.Contents.Select(),
 	revisions.Revisions: revisions.Revisions.Select() +
 		"JOIN contents o ON o.id = r.content_id LEFT JOIN specs d ON d.owner_id = r.service_id AND d.version = r.spec_version ",
 }
@@ -155,6 +155,7 @@ var elsewhere = map[string]string{
 	"fleet.StoredService COALESCE(o.message, '')":         "Desired.Message",
 	"fleet.StoredService COALESCE(o.author, '')":          "Desired.Author",
 	"fleet.StoredService COALESCE(o.committed_at, 0)":     "Desired.CommittedAt",
+	"fleet.Service COALESCE(c.name, '')":                  "Cluster",
 	"fleet.Row COALESCE(o.size, 0)":                       "TarballBytes",
 	"fleet.Row pinned_revision":                           "Pinned",
 	"fleet.TestRun run_key":                               "Key",
