@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -10,36 +11,36 @@ import (
 	"testing"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store/accounts"
 	"github.com/axle-cd/axle/hub/store/artifacts"
+	"github.com/axle-cd/axle/hub/store/auditlog"
+	"github.com/axle-cd/axle/hub/store/configuration"
 	"github.com/axle-cd/axle/hub/store/previews"
 	"github.com/axle-cd/axle/hub/store/revisions"
+	"github.com/axle-cd/axle/hub/store/rollouts"
 	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/hub/store/statuses"
 )
 
-// definition is a table of whatever values.
-type definition interface {
-	Name() string
-	Names() string
-	Describe() (v any, columns []rows.Column)
-}
-
 // definitions are all of them, with the queries that read them. Contents are
 // read with the revisions that name them.
-var definitions = map[definition]string{
-	userTable: selectUsers, signingKeyTable: selectSigningKeys, agentKeyTable: selectAgentKeys, passwordTable: selectPasswords,
-	passkeyTable: selectPasskeys, providerTable: selectProviders, subjectTable: selectSubjects, sessionTable: selectSessions,
-	deviceTable: selectDevices, tokenTable: selectTokens, trustTable: selectTrusts, groupTable: selectGroups, memberTable: selectMembers,
-	bindingTable: selectBindings, projectTable: selectProjects, countedProjectTable: selectCountedProjects, clusterTable: selectClusters,
-	serviceTable: selectServices, rowTable: selectRows, testRunTable: selectTestRuns, documentTable: selectDocuments, bagTable: selectBags,
-	rolloutTable: selectRollouts, targetTable: selectTargets, headTable: selectHeads, placementTable: selectPlacements,
+var definitions = map[rows.Definition]string{
+	projectTable: selectProjects, countedProjectTable: selectCountedProjects, clusterTable: selectClusters,
+	serviceTable: selectServices, rowTable: selectRows, testRunTable: selectTestRuns,
+	headTable: selectHeads, placementTable: selectPlacements,
 	repositoryTable: selectRepositories, sourceTable: selectSources, webhookTable: selectWebhooks, secretWebhookTable: selectSecretWebhooks,
-	auditTable: selectAudit, checkpointTable: selectCheckpoints, eventTable: selectEvents, incarnationTable: selectIncarnation,
+	eventTable: selectEvents, incarnationTable: selectIncarnation,
 	replicaTable: selectReplicas, statuses.Statuses: statuses.Statuses.Select(), statuses.Sums: statuses.Sums.Select(),
 	artifacts.Artifacts: artifacts.Artifacts.Select(), previews.Previews: previews.Previews.Select(), previews.Diffs: previews.Diffs.Select(),
 	revisions.Advanced: revisions.Advanced.Select() + "LEFT JOIN clusters c ON c.id = s.cluster_id", revisions.Contents: revisions.Contents.Select(),
 	revisions.Revisions: revisions.Revisions.Select() +
 		"JOIN contents o ON o.id = r.content_id LEFT JOIN specs d ON d.owner_id = r.service_id AND d.version = r.spec_version ",
+}
+
+func init() {
+	for _, room := range []map[rows.Definition]string{accounts.Queries, auditlog.Queries, configuration.Queries, rollouts.Queries} {
+		maps.Copy(definitions, room)
+	}
 }
 
 func TestEveryDefinitionIsChecked(t *testing.T) {
@@ -214,7 +215,7 @@ var expression = regexp.MustCompile(`\w\.(\w+)`)
 
 // misplaced says which columns of a definition are not beside the field that has
 // their name.
-func misplaced(d definition) (wrong []string) {
+func misplaced(d rows.Definition) (wrong []string) {
 	v, columns := d.Describe()
 	fields := map[place]string{}
 	fieldsOf(reflect.ValueOf(v).Elem(), "", fields)

@@ -38,8 +38,7 @@ func (s *Store) exec(ctx context.Context, statement string, args ...any) (int64,
 // execOne is exec for a statement that must change one row, and reports
 // whether it did.
 func (s *Store) execOne(ctx context.Context, statement string, args ...any) (bool, error) {
-	n, err := s.db.Exec(ctx, statement, args...)
-	return n == 1, err
+	return query.ExecOne(ctx, s.db, statement, args...)
 }
 
 // scan is the part of a row that a scanning function needs.
@@ -63,20 +62,13 @@ func rowOf[T any](ctx context.Context, s *Store, take func(scan) (T, error), sta
 
 // eachOf calls fn with each value that take reads. It must not use the store.
 func eachOf[T any](ctx context.Context, s *Store, take func(scan) (T, error), fn func(T) error, statement string, args ...any) error {
-	return s.each(ctx, statement, args, func(row scan) error {
-		one, err := take(row)
-		if err != nil {
-			return err
-		}
-		return fn(one)
-	})
+	return query.Stream(ctx, s.db, take, fn, statement, args...)
 }
 
 // wrote runs a statement for a value, which must change one row, and reports
 // whether it did.
 func wrote[T any](ctx context.Context, s *Store, statement rows.Statement[T], v *T, further ...any) (bool, error) {
-	n, err := statement.Exec(ctx, s.db, v, further...)
-	return n == 1, err
+	return statement.ExecOne(ctx, s.db, v, further...)
 }
 
 // value scans a row of one column.

@@ -7,13 +7,17 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store/accounts"
 	"github.com/axle-cd/axle/hub/store/artifacts"
+	"github.com/axle-cd/axle/hub/store/auditlog"
+	"github.com/axle-cd/axle/hub/store/configuration"
 	"github.com/axle-cd/axle/hub/store/previews"
 	"github.com/axle-cd/axle/hub/store/revisions"
+	"github.com/axle-cd/axle/hub/store/rollouts"
 	"github.com/axle-cd/axle/hub/store/sqldb"
 	"github.com/axle-cd/axle/hub/store/statuses"
 	"github.com/axle-cd/axle/internal/clock"
-	"github.com/axle-cd/axle/internal/hashchain"
 	"github.com/axle-cd/axle/internal/lifecycle"
 	"github.com/axle-cd/axle/internal/seal"
 )
@@ -39,6 +43,10 @@ type Config struct {
 // Store is the hub's database. Its methods may be called by many goroutines;
 // those of the tables that it embeds are its own.
 type Store struct {
+	*accountTable
+	*auditTable
+	*configTable
+	*rolloutTable
 	*history
 	*recipes
 	*statusTable
@@ -56,8 +64,6 @@ type Store struct {
 	// pruned is how far retention came in what it looks at in pages.
 	pruned   struct{ artifact, content, source string }
 	announce chan struct{}
-	// auditEnd is where the audit log ended when this process last wrote to it.
-	auditEnd atomic.Pointer[hashchain.End]
 }
 
 // Open opens the database, brings its schema up to date and makes the first
@@ -100,7 +106,8 @@ func open(ctx context.Context, c Config, use sqldb.Use) (s *Store, err error) {
 		return nil, err
 	}
 	s.history, s.recipes, s.statusTable = revisions.New(s.db, s.clock), artifacts.New(s.db, s.clock), statuses.New(s.db)
-	s.compared = previews.New(s.db)
+	s.compared, s.accountTable, s.auditTable = previews.New(s.db), accounts.New(s.db, s.SetSetting), auditlog.New(s.db)
+	s.configTable, s.rolloutTable = configuration.New(s.db), rollouts.New(s.db)
 	return s, nil
 }
 
@@ -122,12 +129,18 @@ func OpenBeside(ctx context.Context, c Config) (*Store, error) {
 	return s, nil
 }
 
+var _ identity.Store = (*Store)(nil)
+
 // What the packages below keep.
 type (
-	history     = revisions.Table
-	recipes     = artifacts.Table
-	statusTable = statuses.Table
-	compared    = previews.Table
+	accountTable = accounts.Table
+	auditTable   = auditlog.Table
+	configTable  = configuration.Table
+	rolloutTable = rollouts.Table
+	history      = revisions.Table
+	recipes      = artifacts.Table
+	statusTable  = statuses.Table
+	compared     = previews.Table
 )
 
 // Close ends what is under way and closes the database; calls after it are

@@ -63,6 +63,23 @@ func One[T any](ctx context.Context, db DB, take func(Scan) (T, error), statemen
 	return one, found && err == nil, err
 }
 
+// Stream calls fn with each value that take reads. It must not use the database.
+func Stream[T any](ctx context.Context, db DB, take func(Scan) (T, error), fn func(T) error, statement string, args ...any) error {
+	return db.Each(ctx, statement, args, func(row Scan) error {
+		one, err := take(row)
+		if err != nil {
+			return err
+		}
+		return fn(one)
+	})
+}
+
+// ExecOne runs a statement that must change one row, and reports whether it did.
+func ExecOne(ctx context.Context, db DB, statement string, args ...any) (bool, error) {
+	n, err := db.Exec(ctx, statement, args...)
+	return n == 1, err
+}
+
 // Value scans a row of one column.
 func Value[T any](row Scan) (one T, err error) {
 	err = row(&one)

@@ -17,6 +17,12 @@ type Table[T any] struct {
 	read        []bool
 }
 
+// Definition is a Table of whatever values.
+type Definition interface {
+	Name() string
+	Describe() (v any, columns []Column)
+}
+
 // Of defines a table by its name, with an alias after a space where queries join
 // others. define names the columns of *v to c; it keeps neither.
 func Of[T any](table string, define func(c *Columns, v *T)) *Table[T] {

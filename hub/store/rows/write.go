@@ -186,6 +186,13 @@ func (s Statement[T]) Exec(ctx context.Context, db query.DB, v *T, further ...an
 	return db.Exec(ctx, s.text, append(s.Append(args, v), further...)...)
 }
 
+// ExecOne is Exec of a statement that must change one row, and reports whether it
+// did.
+func (s Statement[T]) ExecOne(ctx context.Context, db query.DB, v *T, further ...any) (bool, error) {
+	n, err := s.Exec(ctx, db, v, further...)
+	return n == 1, err
+}
+
 // Many writes values of T, 500 with each statement.
 type Many[T any] struct {
 	head, tail string

@@ -1,9 +1,10 @@
-package store
+package accounts
 
 import (
 	"context"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -40,8 +41,8 @@ var (
 )
 
 // InsertProvider is identity.ProviderStore.
-func (s *Store) InsertProvider(ctx context.Context, p identity.StoredProvider) error {
-	inserted, err := wrote(ctx, s, insertProvider, &p)
+func (s *providerRows) InsertProvider(ctx context.Context, p identity.StoredProvider) error {
+	inserted, err := insertProvider.ExecOne(ctx, s.db, &p)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "login provider %s exists", p.Name)
 	}
@@ -49,8 +50,8 @@ func (s *Store) InsertProvider(ctx context.Context, p identity.StoredProvider) e
 }
 
 // UpdateProvider is identity.ProviderStore.
-func (s *Store) UpdateProvider(ctx context.Context, p identity.StoredProvider) error {
-	changed, err := wrote(ctx, s, updateProvider, &p)
+func (s *providerRows) UpdateProvider(ctx context.Context, p identity.StoredProvider) error {
+	changed, err := updateProvider.ExecOne(ctx, s.db, &p)
 	if err == nil && !changed {
 		return noProvider(p.Name)
 	}
@@ -62,14 +63,14 @@ func noProvider(name string) error {
 }
 
 // DeleteProvider is identity.ProviderStore.
-func (s *Store) DeleteProvider(ctx context.Context, p identity.Provider) error {
+func (s *providerRows) DeleteProvider(ctx context.Context, p identity.Provider) error {
 	for _, drop := range []struct{ query, key string }{
 		{"DELETE FROM login_subjects WHERE provider_id = $1", p.ID},
 		{"DELETE FROM login_sessions WHERE provider_id = $1", p.ID},
 		{"DELETE FROM group_members WHERE source = $1 AND source <> ''", p.Name},
 		{"DELETE FROM login_providers WHERE id = $1", p.ID},
 	} {
-		if _, err := s.exec(ctx, drop.query, drop.key); err != nil {
+		if _, err := s.db.Exec(ctx, drop.query, drop.key); err != nil {
 			return err
 		}
 	}
@@ -77,8 +78,8 @@ func (s *Store) DeleteProvider(ctx context.Context, p identity.Provider) error {
 }
 
 // ProviderByName is identity.ProviderStore.
-func (s *Store) ProviderByName(ctx context.Context, name string) (identity.StoredProvider, error) {
-	p, found, err := rowOf(ctx, s, providerTable.Reader(), selectProviders+"WHERE name = $1", name)
+func (s *providerRows) ProviderByName(ctx context.Context, name string) (identity.StoredProvider, error) {
+	p, found, err := query.One(ctx, s.db, providerTable.Reader(), selectProviders+"WHERE name = $1", name)
 	if err == nil && !found {
 		return p, noProvider(name)
 	}
@@ -86,13 +87,13 @@ func (s *Store) ProviderByName(ctx context.Context, name string) (identity.Store
 }
 
 // Providers is identity.ProviderStore.
-func (s *Store) Providers(ctx context.Context) ([]identity.StoredProvider, error) {
-	return rowsOf(ctx, s, providerTable.Reader(), selectProviders+"ORDER BY name")
+func (s *providerRows) Providers(ctx context.Context) ([]identity.StoredProvider, error) {
+	return query.All(ctx, s.db, providerTable.Reader(), selectProviders+"ORDER BY name")
 }
 
 // Subject is identity.ProviderStore.
-func (s *Store) Subject(ctx context.Context, providerID, subject string) (identity.Subject, error) {
-	x, found, err := rowOf(ctx, s, subjectTable.Reader(), selectSubjects+"WHERE provider_id = $1 AND subject = $2", providerID, subject)
+func (s *providerRows) Subject(ctx context.Context, providerID, subject string) (identity.Subject, error) {
+	x, found, err := query.One(ctx, s.db, subjectTable.Reader(), selectSubjects+"WHERE provider_id = $1 AND subject = $2", providerID, subject)
 	if err == nil && !found {
 		return x, errcode.New(errcode.NotFound, "nobody came with this subject yet")
 	}
@@ -100,23 +101,23 @@ func (s *Store) Subject(ctx context.Context, providerID, subject string) (identi
 }
 
 // SubjectsOf is identity.ProviderStore.
-func (s *Store) SubjectsOf(ctx context.Context, userID string) ([]identity.Subject, error) {
-	return rowsOf(ctx, s, subjectTable.Reader(), selectSubjects+"WHERE user_id = $1 ORDER BY provider_id, subject", userID)
+func (s *providerRows) SubjectsOf(ctx context.Context, userID string) ([]identity.Subject, error) {
+	return query.All(ctx, s.db, subjectTable.Reader(), selectSubjects+"WHERE user_id = $1 ORDER BY provider_id, subject", userID)
 }
 
 // UsersOf is identity.ProviderStore.
-func (s *Store) UsersOf(ctx context.Context, providerID string) ([]string, error) {
-	return rowsOf(ctx, s, value[string], "SELECT DISTINCT user_id FROM login_subjects WHERE provider_id = $1 ORDER BY user_id", providerID)
+func (s *providerRows) UsersOf(ctx context.Context, providerID string) ([]string, error) {
+	return query.All(ctx, s.db, query.Value[string], "SELECT DISTINCT user_id FROM login_subjects WHERE provider_id = $1 ORDER BY user_id", providerID)
 }
 
 // PutSubject is identity.ProviderStore.
-func (s *Store) PutSubject(ctx context.Context, x identity.Subject) error {
-	_, err := wrote(ctx, s, putSubject, &x)
+func (s *providerRows) PutSubject(ctx context.Context, x identity.Subject) error {
+	_, err := putSubject.ExecOne(ctx, s.db, &x)
 	return err
 }
 
 // DeleteSubjects is identity.ProviderStore.
-func (s *Store) DeleteSubjects(ctx context.Context, userID string) error {
-	_, err := s.exec(ctx, "DELETE FROM login_subjects WHERE user_id = $1", userID)
+func (s *providerRows) DeleteSubjects(ctx context.Context, userID string) error {
+	_, err := s.db.Exec(ctx, "DELETE FROM login_subjects WHERE user_id = $1", userID)
 	return err
 }

@@ -1,10 +1,11 @@
-package store
+package accounts
 
 import (
 	"context"
 	"encoding/hex"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -44,14 +45,14 @@ var (
 )
 
 // PutSession is identity.SessionStore.
-func (s *Store) PutSession(ctx context.Context, x identity.StoredSession) error {
-	_, err := wrote(ctx, s, putSession, &x)
+func (s *sessionRows) PutSession(ctx context.Context, x identity.StoredSession) error {
+	_, err := putSession.ExecOne(ctx, s.db, &x)
 	return err
 }
 
 // Session is identity.SessionStore.
-func (s *Store) Session(ctx context.Context, tokenID string) (identity.StoredSession, error) {
-	x, found, err := rowOf(ctx, s, sessionTable.Reader(), selectSessions+"WHERE token_id = $1", tokenID)
+func (s *sessionRows) Session(ctx context.Context, tokenID string) (identity.StoredSession, error) {
+	x, found, err := query.One(ctx, s.db, sessionTable.Reader(), selectSessions+"WHERE token_id = $1", tokenID)
 	if err == nil && !found {
 		return x, errcode.New(errcode.NotFound, "session %s does not exist", tokenID)
 	}
@@ -59,42 +60,42 @@ func (s *Store) Session(ctx context.Context, tokenID string) (identity.StoredSes
 }
 
 // SessionsOf is identity.SessionStore.
-func (s *Store) SessionsOf(ctx context.Context, userID, providerID string) ([]identity.StoredSession, error) {
+func (s *sessionRows) SessionsOf(ctx context.Context, userID, providerID string) ([]identity.StoredSession, error) {
 	if userID != "" {
-		return rowsOf(ctx, s, sessionTable.Reader(), selectSessions+"WHERE user_id = $1 ORDER BY token_id", userID)
+		return query.All(ctx, s.db, sessionTable.Reader(), selectSessions+"WHERE user_id = $1 ORDER BY token_id", userID)
 	}
-	return rowsOf(ctx, s, sessionTable.Reader(), selectSessions+"WHERE provider_id = $1 AND provider_id <> '' ORDER BY token_id", providerID)
+	return query.All(ctx, s.db, sessionTable.Reader(), selectSessions+"WHERE provider_id = $1 AND provider_id <> '' ORDER BY token_id", providerID)
 }
 
 // LoginTokens is identity.SessionStore.
-func (s *Store) LoginTokens(ctx context.Context, userID string) ([]identity.Token, error) {
-	return rowsOf(ctx, s, tokenTable.Reader(), selectTokens+"WHERE t.owner_id = $1 AND t.kind IN ('session', 'cli') ORDER BY t.created_at DESC, t.id", userID)
+func (s *sessionRows) LoginTokens(ctx context.Context, userID string) ([]identity.Token, error) {
+	return query.All(ctx, s.db, tokenTable.Reader(), selectTokens+"WHERE t.owner_id = $1 AND t.kind IN ('session', 'cli') ORDER BY t.created_at DESC, t.id", userID)
 }
 
-// orphans remove what belongs to tokens that are gone. They look at logins and
+// Orphans remove what belongs to tokens that are gone. They look at logins and
 // bound tokens alone: a fleet has a token for each cluster.
-var orphans = []string{
+var Orphans = []string{
 	"DELETE FROM tokens WHERE ends_with <> '' AND kind <> 'federated' AND NOT EXISTS (SELECT 1 FROM tokens m WHERE m.id = tokens.ends_with)",
 	"DELETE FROM login_sessions WHERE NOT EXISTS (SELECT 1 FROM tokens m WHERE m.id = login_sessions.token_id)",
 }
 
 // DropSessions is identity.SessionStore.
-func (s *Store) DropSessions(ctx context.Context, now int64) error {
-	for _, sweep := range orphans {
-		if _, err := s.exec(ctx, sweep); err != nil {
+func (s *sessionRows) DropSessions(ctx context.Context, now int64) error {
+	for _, sweep := range Orphans {
+		if _, err := s.db.Exec(ctx, sweep); err != nil {
 			return err
 		}
 	}
-	if _, err := s.exec(ctx, "DELETE FROM login_devices WHERE expires_at < $1", now); err != nil {
+	if _, err := s.db.Exec(ctx, "DELETE FROM login_devices WHERE expires_at < $1", now); err != nil {
 		return err
 	}
-	_, err := s.exec(ctx, "DELETE FROM login_used WHERE expires_at < $1", now)
+	_, err := s.db.Exec(ctx, "DELETE FROM login_used WHERE expires_at < $1", now)
 	return err
 }
 
 // UseOnce is identity.SessionStore.
-func (s *Store) UseOnce(ctx context.Context, name string, expires int64) error {
-	noted, err := s.execOne(ctx, "INSERT INTO login_used (name, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING", name, expires)
+func (s *sessionRows) UseOnce(ctx context.Context, name string, expires int64) error {
+	noted, err := query.ExecOne(ctx, s.db, "INSERT INTO login_used (name, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING", name, expires)
 	if err == nil && !noted {
 		return errcode.New(errcode.Conflict, "this was used before")
 	}
@@ -102,8 +103,8 @@ func (s *Store) UseOnce(ctx context.Context, name string, expires int64) error {
 }
 
 // InsertDevice is identity.DeviceStore.
-func (s *Store) InsertDevice(ctx context.Context, d identity.Device) error {
-	inserted, err := wrote(ctx, s, insertDevice, &d)
+func (s *sessionRows) InsertDevice(ctx context.Context, d identity.Device) error {
+	inserted, err := insertDevice.ExecOne(ctx, s.db, &d)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "another login has this code; start again")
 	}
@@ -111,17 +112,17 @@ func (s *Store) InsertDevice(ctx context.Context, d identity.Device) error {
 }
 
 // Device is identity.DeviceStore.
-func (s *Store) Device(ctx context.Context, hash []byte) (identity.Device, error) {
+func (s *sessionRows) Device(ctx context.Context, hash []byte) (identity.Device, error) {
 	return s.device(ctx, "WHERE hash = $1", hex.EncodeToString(hash))
 }
 
 // DeviceByUserCode is identity.DeviceStore.
-func (s *Store) DeviceByUserCode(ctx context.Context, code string) (identity.Device, error) {
+func (s *sessionRows) DeviceByUserCode(ctx context.Context, code string) (identity.Device, error) {
 	return s.device(ctx, "WHERE user_code = $1", code)
 }
 
-func (s *Store) device(ctx context.Context, where, key string) (identity.Device, error) {
-	d, found, err := rowOf(ctx, s, deviceTable.Reader(), selectDevices+where, key)
+func (s *sessionRows) device(ctx context.Context, where, key string) (identity.Device, error) {
+	d, found, err := query.One(ctx, s.db, deviceTable.Reader(), selectDevices+where, key)
 	if err == nil && !found {
 		return d, errcode.New(errcode.NotFound, "no login waits for this code")
 	}
@@ -129,20 +130,20 @@ func (s *Store) device(ctx context.Context, where, key string) (identity.Device,
 }
 
 // UpdateDevice is identity.DeviceStore.
-func (s *Store) UpdateDevice(ctx context.Context, d identity.Device) error {
-	_, err := wrote(ctx, s, updateDevice, &d)
+func (s *sessionRows) UpdateDevice(ctx context.Context, d identity.Device) error {
+	_, err := updateDevice.ExecOne(ctx, s.db, &d)
 	return err
 }
 
 // DeleteDevice is identity.DeviceStore.
-func (s *Store) DeleteDevice(ctx context.Context, hash []byte) error {
-	_, err := s.exec(ctx, "DELETE FROM login_devices WHERE hash = $1", hex.EncodeToString(hash))
+func (s *sessionRows) DeleteDevice(ctx context.Context, hash []byte) error {
+	_, err := s.db.Exec(ctx, "DELETE FROM login_devices WHERE hash = $1", hex.EncodeToString(hash))
 	return err
 }
 
 // CountDevices is identity.DeviceStore.
-func (s *Store) CountDevices(ctx context.Context, source string, now int64) (all, ofSource int, err error) {
-	counts, _, err := rowOf(ctx, s, func(row scan) (c [2]int, err error) {
+func (s *sessionRows) CountDevices(ctx context.Context, source string, now int64) (all, ofSource int, err error) {
+	counts, _, err := query.One(ctx, s.db, func(row query.Scan) (c [2]int, err error) {
 		err = row(&c[0], &c[1])
 		return c, err
 	}, "SELECT count(*), COALESCE(sum(CASE WHEN source = $1 THEN 1 ELSE 0 END), 0) FROM login_devices WHERE expires_at > $2", source, now)
@@ -150,11 +151,11 @@ func (s *Store) CountDevices(ctx context.Context, source string, now int64) (all
 }
 
 // DropBusiestDevice is identity.DeviceStore.
-func (s *Store) DropBusiestDevice(ctx context.Context, now int64) error {
-	if n, err := s.exec(ctx, "DELETE FROM login_devices WHERE expires_at <= $1", now); err != nil || n > 0 {
+func (s *sessionRows) DropBusiestDevice(ctx context.Context, now int64) error {
+	if n, err := s.db.Exec(ctx, "DELETE FROM login_devices WHERE expires_at <= $1", now); err != nil || n > 0 {
 		return err
 	}
-	_, err := s.exec(ctx, `DELETE FROM login_devices WHERE hash = (
+	_, err := s.db.Exec(ctx, `DELETE FROM login_devices WHERE hash = (
 		SELECT hash FROM login_devices WHERE source = (
 			SELECT source FROM login_devices GROUP BY source ORDER BY count(*) DESC, source LIMIT 1)
 		ORDER BY created_at, hash LIMIT 1)`)

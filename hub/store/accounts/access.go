@@ -1,35 +1,39 @@
-package store
+package accounts
 
 import (
 	"context"
 	"slices"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
 // ofIDs runs a query of its own text, " WHERE column IN (…)" and its order: once
 // for nil, which is all, else in parts.
-func ofIDs[T any](ctx context.Context, s *Store, take func(scan) (T, error), query, column, order string, ids []string) (all []T, err error) {
-	if ids == nil {
-		return rowsOf(ctx, s, take, query+order)
+func ofIDs[T any](ctx context.Context, db query.DB, table *rows.Table[T], of ids, chosen []string) (all []T, err error) {
+	if chosen == nil {
+		return query.All(ctx, db, table.Reader(), of.query+of.order)
 	}
-	err = chunks(ids, func(args []any) error {
-		part, err := rowsOf(ctx, s, take, query+"WHERE "+column+" IN ("+placeholders(1, len(args))+")"+order, args...)
+	err = query.Chunks(chosen, func(args []any) error {
+		part, err := query.All(ctx, db, table.Reader(), of.query+"WHERE "+of.column+" IN ("+query.Placeholders(1, len(args))+")"+of.order, args...)
 		all = append(all, part...)
 		return err
 	})
 	return all, err
 }
 
+// ids is a query that may be of some.
+type ids struct{ query, column, order string }
+
 // People is identity.Store.
-func (s *Store) People(ctx context.Context, ids []string) ([]identity.Person, error) {
-	users, err := ofIDs(ctx, s, userTable.Reader(), selectUsers, "id", " ORDER BY name", ids)
+func (s *accessRows) People(ctx context.Context, userIDs []string) ([]identity.Person, error) {
+	users, err := ofIDs(ctx, s.db, userTable, ids{selectUsers, "id", " ORDER BY name"}, userIDs)
 	if err != nil {
 		return nil, err
 	}
-	members, err := ofIDs(ctx, s, memberTable.Reader(), selectMembers, "user_id", " ORDER BY group_id", ids)
+	members, err := ofIDs(ctx, s.db, memberTable, ids{selectMembers, "user_id", " ORDER BY group_id"}, userIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +51,8 @@ func (s *Store) People(ctx context.Context, ids []string) ([]identity.Person, er
 }
 
 // UpdateUser is identity.Store.
-func (s *Store) UpdateUser(ctx context.Context, u identity.User) error {
-	changed, err := s.execOne(ctx, "UPDATE users SET admin = $1 WHERE id = $2", u.Admin, u.ID)
+func (s *accessRows) UpdateUser(ctx context.Context, u identity.User) error {
+	changed, err := query.ExecOne(ctx, s.db, "UPDATE users SET admin = $1 WHERE id = $2", u.Admin, u.ID)
 	if err == nil && !changed {
 		return errcode.New(errcode.NotFound, "user %s does not exist", u.ID)
 	}
@@ -56,7 +60,7 @@ func (s *Store) UpdateUser(ctx context.Context, u identity.User) error {
 }
 
 // DeleteUser is identity.Store.
-func (s *Store) DeleteUser(ctx context.Context, id string) error {
+func (s *accessRows) DeleteUser(ctx context.Context, id string) error {
 	for _, statement := range []string{
 		"DELETE FROM group_members WHERE user_id = $1",
 		"DELETE FROM bindings WHERE subject_id = $1",
@@ -66,7 +70,7 @@ func (s *Store) DeleteUser(ctx context.Context, id string) error {
 		"DELETE FROM login_sessions WHERE user_id = $1",
 		"DELETE FROM users WHERE id = $1",
 	} {
-		if _, err := s.exec(ctx, statement, id); err != nil {
+		if _, err := s.db.Exec(ctx, statement, id); err != nil {
 			return err
 		}
 	}
@@ -74,13 +78,13 @@ func (s *Store) DeleteUser(ctx context.Context, id string) error {
 }
 
 // OwnedTokens is identity.Store.
-func (s *Store) OwnedTokens(ctx context.Context, ownerID string) ([]identity.Token, error) {
-	return rowsOf(ctx, s, tokenTable.Reader(), selectTokens+"WHERE t.owner_id = $1 AND t.owner_id <> ''", ownerID)
+func (s *accessRows) OwnedTokens(ctx context.Context, ownerID string) ([]identity.Token, error) {
+	return query.All(ctx, s.db, tokenTable.Reader(), selectTokens+"WHERE t.owner_id = $1 AND t.owner_id <> ''", ownerID)
 }
 
 // CountAdmins is identity.Store.
-func (s *Store) CountAdmins(ctx context.Context) (int, error) {
-	n, _, err := rowOf(ctx, s, value[int], "SELECT count(*) FROM users WHERE admin <> 0 AND kind = $1", identity.KindUser)
+func (s *accessRows) CountAdmins(ctx context.Context) (int, error) {
+	n, _, err := query.One(ctx, s.db, query.Value[int], "SELECT count(*) FROM users WHERE admin <> 0 AND kind = $1", identity.KindUser)
 	return n, err
 }
 
@@ -124,13 +128,13 @@ var (
 )
 
 // Groups is identity.Store.
-func (s *Store) Groups(ctx context.Context, ids []string) ([]identity.Group, error) {
-	return ofIDs(ctx, s, groupTable.Reader(), selectGroups, "id", " ORDER BY name", ids)
+func (s *accessRows) Groups(ctx context.Context, groupIDs []string) ([]identity.Group, error) {
+	return ofIDs(ctx, s.db, groupTable, ids{selectGroups, "id", " ORDER BY name"}, groupIDs)
 }
 
 // GroupByName is identity.Store.
-func (s *Store) GroupByName(ctx context.Context, name string) (identity.Group, error) {
-	g, found, err := rowOf(ctx, s, groupTable.Reader(), selectGroups+"WHERE name = $1", name)
+func (s *accessRows) GroupByName(ctx context.Context, name string) (identity.Group, error) {
+	g, found, err := query.One(ctx, s.db, groupTable.Reader(), selectGroups+"WHERE name = $1", name)
 	if err == nil && !found {
 		return g, errcode.New(errcode.NotFound, "group %.80q does not exist; axle groups list shows those that do", name)
 	}
@@ -138,8 +142,8 @@ func (s *Store) GroupByName(ctx context.Context, name string) (identity.Group, e
 }
 
 // InsertGroup is identity.Store.
-func (s *Store) InsertGroup(ctx context.Context, g identity.Group) error {
-	inserted, err := wrote(ctx, s, insertGroup, &g)
+func (s *accessRows) InsertGroup(ctx context.Context, g identity.Group) error {
+	inserted, err := insertGroup.ExecOne(ctx, s.db, &g)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "group %q exists already", g.Name)
 	}
@@ -147,13 +151,13 @@ func (s *Store) InsertGroup(ctx context.Context, g identity.Group) error {
 }
 
 // DeleteGroup is identity.Store.
-func (s *Store) DeleteGroup(ctx context.Context, id string) error {
+func (s *accessRows) DeleteGroup(ctx context.Context, id string) error {
 	for _, statement := range []string{
 		"DELETE FROM group_members WHERE group_id = $1",
 		"DELETE FROM bindings WHERE subject_id = $1",
 		"DELETE FROM user_groups WHERE id = $1",
 	} {
-		if _, err := s.exec(ctx, statement, id); err != nil {
+		if _, err := s.db.Exec(ctx, statement, id); err != nil {
 			return err
 		}
 	}
@@ -161,28 +165,28 @@ func (s *Store) DeleteGroup(ctx context.Context, id string) error {
 }
 
 // Members is identity.Store.
-func (s *Store) Members(ctx context.Context, groupID string) ([]identity.Member, error) {
-	return rowsOf(ctx, s, memberTable.Reader(), selectMembers+"WHERE group_id = $1 ORDER BY user_id, source", groupID)
+func (s *accessRows) Members(ctx context.Context, groupID string) ([]identity.Member, error) {
+	return query.All(ctx, s.db, memberTable.Reader(), selectMembers+"WHERE group_id = $1 ORDER BY user_id, source", groupID)
 }
 
 // MembershipsOf is identity.Store.
-func (s *Store) MembershipsOf(ctx context.Context, userID, source string) ([]identity.Member, error) {
-	return rowsOf(ctx, s, memberTable.Reader(), selectMembers+"WHERE user_id = $1 AND source = $2 ORDER BY group_id", userID, source)
+func (s *accessRows) MembershipsOf(ctx context.Context, userID, source string) ([]identity.Member, error) {
+	return query.All(ctx, s.db, memberTable.Reader(), selectMembers+"WHERE user_id = $1 AND source = $2 ORDER BY group_id", userID, source)
 }
 
 // PutMember is identity.Store.
-func (s *Store) PutMember(ctx context.Context, m identity.Member) (bool, error) {
-	return wrote(ctx, s, insertMember, &m)
+func (s *accessRows) PutMember(ctx context.Context, m identity.Member) (bool, error) {
+	return insertMember.ExecOne(ctx, s.db, &m)
 }
 
 // DeleteMember is identity.Store.
-func (s *Store) DeleteMember(ctx context.Context, m identity.Member) (bool, error) {
-	return s.execOne(ctx, "DELETE FROM group_members WHERE group_id = $1 AND user_id = $2 AND source = $3", m.GroupID, m.UserID, m.Source)
+func (s *accessRows) DeleteMember(ctx context.Context, m identity.Member) (bool, error) {
+	return query.ExecOne(ctx, s.db, "DELETE FROM group_members WHERE group_id = $1 AND user_id = $2 AND source = $3", m.GroupID, m.UserID, m.Source)
 }
 
 // Bindings is identity.Store.
-func (s *Store) Bindings(ctx context.Context, subjectIDs []string) ([]identity.Binding, error) {
-	all, err := ofIDs(ctx, s, bindingTable.Reader(), selectBindings, "b.subject_id", " ORDER BY b.created_at, b.id", subjectIDs)
+func (s *accessRows) Bindings(ctx context.Context, subjectIDs []string) ([]identity.Binding, error) {
+	all, err := ofIDs(ctx, s.db, bindingTable, ids{selectBindings, "b.subject_id", " ORDER BY b.created_at, b.id"}, subjectIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -191,19 +195,19 @@ func (s *Store) Bindings(ctx context.Context, subjectIDs []string) ([]identity.B
 }
 
 // InsertBinding is identity.Store.
-func (s *Store) InsertBinding(ctx context.Context, b identity.Binding) (bool, error) {
-	return wrote(ctx, s, insertBinding, &b)
+func (s *accessRows) InsertBinding(ctx context.Context, b identity.Binding) (bool, error) {
+	return insertBinding.ExecOne(ctx, s.db, &b)
 }
 
 // DeleteBinding is identity.Store.
-func (s *Store) DeleteBinding(ctx context.Context, id string) error {
-	_, err := s.exec(ctx, "DELETE FROM bindings WHERE id = $1", id)
+func (s *accessRows) DeleteBinding(ctx context.Context, id string) error {
+	_, err := s.db.Exec(ctx, "DELETE FROM bindings WHERE id = $1", id)
 	return err
 }
 
 // StaleBindings is identity.Store.
-func (s *Store) StaleBindings(ctx context.Context, limit int) ([]identity.Binding, error) {
-	return rowsOf(ctx, s, bindingTable.Reader(), selectBindings+`WHERE COALESCE(u.name, g.name, '') = ''
+func (s *accessRows) StaleBindings(ctx context.Context, limit int) ([]identity.Binding, error) {
+	return query.All(ctx, s.db, bindingTable.Reader(), selectBindings+`WHERE COALESCE(u.name, g.name, '') = ''
 		OR b.level = 'project' AND p.id IS NULL OR b.level = 'cluster' AND c.id IS NULL OR b.level = 'service' AND s.id IS NULL
 		ORDER BY b.id LIMIT $1`, limit)
 }

@@ -1,19 +1,18 @@
-package store
+package accounts
 
 import (
 	"context"
 	"strings"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-var _ identity.Store = (*Store)(nil)
-
 // InsertUser is identity.Store.
-func (s *Store) InsertUser(ctx context.Context, u identity.User) error {
-	inserted, err := wrote(ctx, s, insertUser, &u)
+func (s *userRows) InsertUser(ctx context.Context, u identity.User) error {
+	inserted, err := insertUser.ExecOne(ctx, s.db, &u)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "%s %s exists", strings.ReplaceAll(string(u.Kind), "_", " "), u.Name)
 	}
@@ -33,17 +32,17 @@ var (
 )
 
 // UserByName is identity.Store.
-func (s *Store) UserByName(ctx context.Context, name string) (identity.User, error) {
+func (s *userRows) UserByName(ctx context.Context, name string) (identity.User, error) {
 	return s.user(ctx, "WHERE name = $1", name)
 }
 
 // User is identity.Store.
-func (s *Store) User(ctx context.Context, id string) (identity.User, error) {
+func (s *userRows) User(ctx context.Context, id string) (identity.User, error) {
 	return s.user(ctx, "WHERE id = $1", id)
 }
 
-func (s *Store) user(ctx context.Context, where, key string) (identity.User, error) {
-	u, found, err := rowOf(ctx, s, userTable.Reader(), selectUsers+where, key)
+func (s *userRows) user(ctx context.Context, where, key string) (identity.User, error) {
+	u, found, err := query.One(ctx, s.db, userTable.Reader(), selectUsers+where, key)
 	if err == nil && !found {
 		return u, errcode.New(errcode.NotFound, "user %s does not exist", key)
 	}
@@ -51,19 +50,19 @@ func (s *Store) user(ctx context.Context, where, key string) (identity.User, err
 }
 
 // CountUsers is identity.Store.
-func (s *Store) CountUsers(ctx context.Context) (int, error) {
-	n, _, err := rowOf(ctx, s, value[int], "SELECT count(*) FROM users")
+func (s *userRows) CountUsers(ctx context.Context) (int, error) {
+	n, _, err := query.One(ctx, s.db, query.Value[int], "SELECT count(*) FROM users")
 	return n, err
 }
 
 // SigningKeys is identity.Store.
-func (s *Store) SigningKeys(ctx context.Context) ([]identity.StoredSigningKey, error) {
-	return rowsOf(ctx, s, signingKeyTable.Reader(), selectSigningKeys+"WHERE retired_at = 0 ORDER BY signs_from, id")
+func (s *userRows) SigningKeys(ctx context.Context) ([]identity.StoredSigningKey, error) {
+	return query.All(ctx, s.db, signingKeyTable.Reader(), selectSigningKeys+"WHERE retired_at = 0 ORDER BY signs_from, id")
 }
 
 // RetiredSigningKeys is identity.Store.
-func (s *Store) RetiredSigningKeys(ctx context.Context, since int64) ([]identity.StoredSigningKey, error) {
-	return rowsOf(ctx, s, signingKeyTable.Reader(), selectSigningKeys+"WHERE retired_at > $1 AND retired_at > 0 ORDER BY signs_from, id", since)
+func (s *userRows) RetiredSigningKeys(ctx context.Context, since int64) ([]identity.StoredSigningKey, error) {
+	return query.All(ctx, s.db, signingKeyTable.Reader(), selectSigningKeys+"WHERE retired_at > $1 AND retired_at > 0 ORDER BY signs_from, id", since)
 }
 
 var (
@@ -83,19 +82,19 @@ var (
 const settingLatestKey = "latest_signing_key"
 
 // InsertSigningKey is identity.Store.
-func (s *Store) InsertSigningKey(ctx context.Context, k identity.StoredSigningKey) error {
-	_, err := wrote(ctx, s, insertSigningKey, &k)
+func (s *userRows) InsertSigningKey(ctx context.Context, k identity.StoredSigningKey) error {
+	_, err := insertSigningKey.ExecOne(ctx, s.db, &k)
 	if err != nil {
 		return err
 	}
 	// Of two replicas that each saw no key, one must see the other's: agents
 	// that registered at one would never trust the other. Both write this row,
 	// and the later transaction runs again.
-	return s.SetSetting(ctx, settingLatestKey, k.ID)
+	return s.setSetting(ctx, settingLatestKey, k.ID)
 }
 
 // RetireSigningKey is identity.Store.
-func (s *Store) RetireSigningKey(ctx context.Context, id string, at int64) error {
-	_, err := s.exec(ctx, "UPDATE signing_keys SET retired_at = $1 WHERE id = $2", at, id)
+func (s *userRows) RetireSigningKey(ctx context.Context, id string, at int64) error {
+	_, err := s.db.Exec(ctx, "UPDATE signing_keys SET retired_at = $1 WHERE id = $2", at, id)
 	return err
 }

@@ -1,14 +1,26 @@
-package store
+// Package rollouts keeps rollouts and the clusters that they reach, in the hub's
+// database. hub/store embeds its Table; hub/fanout decides what happens next.
+package rollouts
 
 import (
 	"context"
 
 	"github.com/axle-cd/axle/hub/fanout"
+	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-var _ fanout.Store = (*Store)(nil)
+var _ fanout.Store = (*Table)(nil)
+
+// Table is all rollouts. Its methods may be called by many goroutines.
+type Table struct{ db query.DB }
+
+// New returns the rollouts in a database.
+func New(db query.DB) *Table { return &Table{db} }
+
+// Queries read the tables, by their definitions.
+var Queries = map[rows.Definition]string{rolloutTable: selectRollouts, targetTable: selectTargets}
 
 var (
 	rolloutTable = rows.Of("rollouts", func(c *rows.Columns, r *fanout.Rollout) {
@@ -48,8 +60,8 @@ var (
 )
 
 // InsertRollout is fanout.Store.
-func (s *Store) InsertRollout(ctx context.Context, r fanout.Rollout) error {
-	inserted, err := wrote(ctx, s, insertRollout, &r)
+func (s *Table) InsertRollout(ctx context.Context, r fanout.Rollout) error {
+	inserted, err := insertRollout.ExecOne(ctx, s.db, &r)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "a rollout of %s is under way; wait for its end or abort it", r.Subject)
 	}
@@ -57,8 +69,8 @@ func (s *Store) InsertRollout(ctx context.Context, r fanout.Rollout) error {
 }
 
 // UpdateRollout is fanout.Store.
-func (s *Store) UpdateRollout(ctx context.Context, r fanout.Rollout) error {
-	changed, err := wrote(ctx, s, updateRollout, &r)
+func (s *Table) UpdateRollout(ctx context.Context, r fanout.Rollout) error {
+	changed, err := updateRollout.ExecOne(ctx, s.db, &r)
 	if err == nil && !changed {
 		return errcode.New(errcode.NotFound, "rollout %s does not exist", r.ID)
 	}
@@ -66,8 +78,8 @@ func (s *Store) UpdateRollout(ctx context.Context, r fanout.Rollout) error {
 }
 
 // LatestRollout is fanout.Store.
-func (s *Store) LatestRollout(ctx context.Context, subject string) (fanout.Rollout, error) {
-	r, found, err := rowOf(ctx, s, rolloutTable.Reader(), selectRollouts+"WHERE subject = $1 ORDER BY created_at DESC, id DESC LIMIT 1", subject)
+func (s *Table) LatestRollout(ctx context.Context, subject string) (fanout.Rollout, error) {
+	r, found, err := query.One(ctx, s.db, rolloutTable.Reader(), selectRollouts+"WHERE subject = $1 ORDER BY created_at DESC, id DESC LIMIT 1", subject)
 	if err == nil && !found {
 		return r, errcode.New(errcode.NotFound, "%s was never rolled out", subject)
 	}
@@ -75,9 +87,9 @@ func (s *Store) LatestRollout(ctx context.Context, subject string) (fanout.Rollo
 }
 
 // RolloutTargets is fanout.Store.
-func (s *Store) RolloutTargets(ctx context.Context, rolloutID string, clusterIDs []string) (all []fanout.Target, err error) {
+func (s *Table) RolloutTargets(ctx context.Context, rolloutID string, clusterIDs []string) (all []fanout.Target, err error) {
 	read := func(where string, args ...any) error {
-		return eachOf(ctx, s, targetTable.Reader(), func(t fanout.Target) error {
+		return query.Stream(ctx, s.db, targetTable.Reader(), func(t fanout.Target) error {
 			all = append(all, t)
 			return nil
 		}, selectTargets+"WHERE rollout_id = $1"+where+" ORDER BY wave, cluster_id", append([]any{rolloutID}, args...)...)
@@ -85,13 +97,13 @@ func (s *Store) RolloutTargets(ctx context.Context, rolloutID string, clusterIDs
 	if clusterIDs == nil {
 		return all, read("")
 	}
-	return all, chunks(clusterIDs, func(args []any) error {
-		return read(" AND cluster_id IN ("+placeholders(2, len(args))+")", args...)
+	return all, query.Chunks(clusterIDs, func(args []any) error {
+		return read(" AND cluster_id IN ("+query.Placeholders(2, len(args))+")", args...)
 	})
 }
 
 // PutRolloutTargets is fanout.Store.
-func (s *Store) PutRolloutTargets(ctx context.Context, targets []fanout.Target) error {
+func (s *Table) PutRolloutTargets(ctx context.Context, targets []fanout.Target) error {
 	at := map[string]int{} // of several of one cluster the last counts
 	for i, t := range targets {
 		at[t.ClusterID] = i
@@ -107,9 +119,9 @@ func (s *Store) PutRolloutTargets(ctx context.Context, targets []fanout.Target) 
 }
 
 // DeleteRolloutTargets is fanout.Store.
-func (s *Store) DeleteRolloutTargets(ctx context.Context, rolloutID string, clusterIDs []string) error {
-	return chunks(clusterIDs, func(args []any) error {
-		_, err := s.exec(ctx, "DELETE FROM rollout_targets WHERE rollout_id = $1 AND cluster_id IN ("+placeholders(2, len(args))+")",
+func (s *Table) DeleteRolloutTargets(ctx context.Context, rolloutID string, clusterIDs []string) error {
+	return query.Chunks(clusterIDs, func(args []any) error {
+		_, err := s.db.Exec(ctx, "DELETE FROM rollout_targets WHERE rollout_id = $1 AND cluster_id IN ("+query.Placeholders(2, len(args))+")",
 			append([]any{rolloutID}, args...)...)
 		return err
 	})

@@ -1,17 +1,39 @@
-package store
+// Package auditlog keeps the audit log, its head and its checkpoints, in the hub's
+// database. hub/store embeds its Table; hub/event/audit makes the records and
+// chains them.
+//
+// What holds: one replica at a time adds records, in transactions of nothing else,
+// and the head's hash is that of the last record.
+package auditlog
 
 import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/axle-cd/axle/hub/event/audit"
+	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/rows"
+	"github.com/axle-cd/axle/hub/store/sqldb"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/hashchain"
 )
 
-var _ audit.Store = (*Store)(nil)
+var _ audit.Store = (*Table)(nil)
+
+// Table is the audit log. Its methods may be called by many goroutines.
+type Table struct {
+	db *sqldb.DB
+	// end is where the audit log ended when this process last wrote to it.
+	end atomic.Pointer[hashchain.End]
+}
+
+// New returns the audit log in a database.
+func New(db *sqldb.DB) *Table { return &Table{db: db} }
+
+// Queries read the tables, by their definitions.
+var Queries = map[rows.Definition]string{auditTable: selectAudit, checkpointTable: selectCheckpoints}
 
 // auditInsert is how many rows one statement adds.
 const auditInsert = 50
@@ -49,12 +71,12 @@ var (
 )
 
 // AppendAudit is audit.Store.
-func (s *Store) AppendAudit(ctx context.Context, extend func(end hashchain.End) ([]audit.Row, error)) error {
-	if transaction(ctx) != nil {
+func (s *Table) AppendAudit(ctx context.Context, extend func(end hashchain.End) ([]audit.Row, error)) error {
+	if sqldb.Transaction(ctx) != nil {
 		return errcode.New(errcode.Internal, "audit records were written inside another transaction")
 	}
 	var end hashchain.End
-	err := s.Write(ctx, func(ctx context.Context) error {
+	err := s.db.Write(ctx, func(ctx context.Context) error {
 		if !s.db.Postgres() {
 			// For each statement of a context that may end the driver starts a
 			// goroutine, which costs more than the statement.
@@ -76,7 +98,7 @@ func (s *Store) AppendAudit(ctx context.Context, extend func(end hashchain.End) 
 		return nil
 	})
 	if err == nil && end.Sequence > 0 {
-		s.auditEnd.Store(&end)
+		s.end.Store(&end)
 	}
 	return err
 }
@@ -84,8 +106,8 @@ func (s *Store) AppendAudit(ctx context.Context, extend func(end hashchain.End) 
 // advanceAudit moves the head behind the rows that it returns. Where this
 // replica was the last that wrote, it knows the head; the statement that moves
 // it says whether that is so, or it is asked.
-func (s *Store) advanceAudit(ctx context.Context, extend func(end hashchain.End) ([]audit.Row, error)) ([]audit.Row, error) {
-	if known := s.auditEnd.Load(); known != nil {
+func (s *Table) advanceAudit(ctx context.Context, extend func(end hashchain.End) ([]audit.Row, error)) ([]audit.Row, error) {
+	if known := s.end.Load(); known != nil {
 		if rows, moved, err := s.moveAudit(ctx, *known, extend); err != nil || moved {
 			return rows, err
 		}
@@ -102,12 +124,12 @@ func (s *Store) advanceAudit(ctx context.Context, extend func(end hashchain.End)
 }
 
 // moveAudit moves the head from one end, unless it is elsewhere.
-func (s *Store) moveAudit(ctx context.Context, from hashchain.End, extend func(end hashchain.End) ([]audit.Row, error)) (rows []audit.Row, moved bool, err error) {
+func (s *Table) moveAudit(ctx context.Context, from hashchain.End, extend func(end hashchain.End) ([]audit.Row, error)) (rows []audit.Row, moved bool, err error) {
 	if rows, err = extend(from); err != nil || len(rows) == 0 {
 		return nil, true, err
 	}
 	last := rows[len(rows)-1].End()
-	moved, err = s.execOne(ctx, "UPDATE audit_head SET seq = $1, hash = $2 WHERE id = 1 AND seq = $3 AND hash = $4", last.Sequence, last.Hash, from.Sequence, from.Hash)
+	moved, err = query.ExecOne(ctx, s.db, "UPDATE audit_head SET seq = $1, hash = $2 WHERE id = 1 AND seq = $3 AND hash = $4", last.Sequence, last.Hash, from.Sequence, from.Hash)
 	return rows, moved, err
 }
 
@@ -115,40 +137,40 @@ func (s *Store) moveAudit(ctx context.Context, from hashchain.End, extend func(e
 // transaction at its first query, and a lock of the table is none: whoever
 // waits for it then sees what the one before wrote. A row's lock would make
 // him begin again.
-func (s *Store) lockAudit(ctx context.Context) error {
+func (s *Table) lockAudit(ctx context.Context) error {
 	if !s.db.Postgres() {
 		return nil
 	}
-	_, err := s.exec(ctx, "LOCK TABLE audit_head IN EXCLUSIVE MODE")
+	_, err := s.db.Exec(ctx, "LOCK TABLE audit_head IN EXCLUSIVE MODE")
 	return err
 }
 
-func (s *Store) insertAudit(ctx context.Context, records []audit.Row) error {
+func (s *Table) insertAudit(ctx context.Context, records []audit.Row) error {
 	args := make([]any, 0, auditColumns*len(records))
 	for i := range records {
 		args = auditRow.Append(args, &records[i])
 	}
-	_, err := s.exec(ctx, auditRow.Text()+s.auditValues(len(records)), args...)
+	_, err := s.db.Exec(ctx, auditRow.Text()+s.auditValues(len(records)), args...)
 	return err
 }
 
 // auditValues are the places of the values of some rows. Those of SQLite have
 // no numbers: a number is a name there, and each is looked for from the first
 // on whenever a row is bound.
-func (s *Store) auditValues(rows int) string {
+func (s *Table) auditValues(rows int) string {
 	if !s.db.Postgres() {
 		return strings.Repeat(", (?"+strings.Repeat(", ?", auditColumns-1)+")", rows)[len(", "):]
 	}
 	values := make([]string, rows)
 	for i := range values {
-		values[i] = "(" + placeholders(i*auditColumns+1, auditColumns) + ")"
+		values[i] = "(" + query.Placeholders(i*auditColumns+1, auditColumns) + ")"
 	}
 	return strings.Join(values, ", ")
 }
 
 // AuditEnd is audit.Store.
-func (s *Store) AuditEnd(ctx context.Context) (hashchain.End, error) {
-	end, found, err := rowOf(ctx, s, func(row scan) (e hashchain.End, err error) {
+func (s *Table) AuditEnd(ctx context.Context) (hashchain.End, error) {
+	end, found, err := query.One(ctx, s.db, func(row query.Scan) (e hashchain.End, err error) {
 		err = row(&e.Sequence, &e.Hash)
 		return e, err
 		// The argument makes it a statement that SQLite's connections keep compiled.
@@ -160,7 +182,7 @@ func (s *Store) AuditEnd(ctx context.Context) (hashchain.End, error) {
 }
 
 // AuditRows is audit.Store.
-func (s *Store) AuditRows(ctx context.Context, q audit.Query) ([]audit.Row, error) {
+func (s *Table) AuditRows(ctx context.Context, q audit.Query) ([]audit.Row, error) {
 	if q.Limit <= 0 {
 		q.Limit = 100
 	}
@@ -168,7 +190,7 @@ func (s *Store) AuditRows(ctx context.Context, q audit.Query) ([]audit.Row, erro
 	var where []string
 	add := func(condition string, arg any) {
 		args = append(args, arg)
-		where = append(where, strings.ReplaceAll(condition, "?", placeholders(len(args), 1)))
+		where = append(where, strings.ReplaceAll(condition, "?", query.Placeholders(len(args), 1)))
 	}
 	add("seq > ?", q.After)
 	for condition, n := range map[string]int64{"seq < ?": q.Before, "at >= ?": q.Since, "at < ?": q.Until} {
@@ -188,35 +210,35 @@ func (s *Store) AuditRows(ctx context.Context, q audit.Query) ([]audit.Row, erro
 	if q.Newest {
 		order = "seq DESC"
 	}
-	return rowsOf(ctx, s, auditTable.Reader(), selectAudit+"WHERE "+strings.Join(where, " AND ")+" ORDER BY "+order+" LIMIT $1", args...)
+	return query.All(ctx, s.db, auditTable.Reader(), selectAudit+"WHERE "+strings.Join(where, " AND ")+" ORDER BY "+order+" LIMIT $1", args...)
 }
 
 // AuditCheckpoints is audit.Store.
-func (s *Store) AuditCheckpoints(ctx context.Context) ([]hashchain.Checkpoint, error) {
-	return rowsOf(ctx, s, checkpointTable.Reader(), selectCheckpoints+"ORDER BY seq, kind")
+func (s *Table) AuditCheckpoints(ctx context.Context) ([]hashchain.Checkpoint, error) {
+	return query.All(ctx, s.db, checkpointTable.Reader(), selectCheckpoints+"ORDER BY seq, kind")
 }
 
 // PutAuditCheckpoint is audit.Store.
-func (s *Store) PutAuditCheckpoint(ctx context.Context, c hashchain.Checkpoint) error {
-	return s.Write(ctx, func(ctx context.Context) error { return s.addCheckpoint(ctx, c) })
+func (s *Table) PutAuditCheckpoint(ctx context.Context, c hashchain.Checkpoint) error {
+	return s.db.Write(ctx, func(ctx context.Context) error { return s.addCheckpoint(ctx, c) })
 }
 
-func (s *Store) addCheckpoint(ctx context.Context, c hashchain.Checkpoint) error {
-	_, err := wrote(ctx, s, insertCheckpoint, &c)
+func (s *Table) addCheckpoint(ctx context.Context, c hashchain.Checkpoint) error {
+	_, err := insertCheckpoint.ExecOne(ctx, s.db, &c)
 	return err
 }
 
 // CutAudit is audit.Store.
-func (s *Store) CutAudit(ctx context.Context, c hashchain.Checkpoint) error {
-	return s.Write(ctx, func(ctx context.Context) error {
-		further, found, err := rowOf(ctx, s, value[int64], "SELECT seq FROM audit_checkpoints WHERE kind = $1 AND seq >= $2", hashchain.KindCut, c.Sequence)
+func (s *Table) CutAudit(ctx context.Context, c hashchain.Checkpoint) error {
+	return s.db.Write(ctx, func(ctx context.Context) error {
+		further, found, err := query.One(ctx, s.db, query.Value[int64], "SELECT seq FROM audit_checkpoints WHERE kind = $1 AND seq >= $2", hashchain.KindCut, c.Sequence)
 		if err != nil || found && further >= c.Sequence {
 			return err
 		}
-		if _, err := s.exec(ctx, "DELETE FROM audit WHERE seq <= $1", c.Sequence); err != nil {
+		if _, err := s.db.Exec(ctx, "DELETE FROM audit WHERE seq <= $1", c.Sequence); err != nil {
 			return err
 		}
-		if _, err := s.exec(ctx, "DELETE FROM audit_checkpoints WHERE seq <= $1", c.Sequence); err != nil {
+		if _, err := s.db.Exec(ctx, "DELETE FROM audit_checkpoints WHERE seq <= $1", c.Sequence); err != nil {
 			return err
 		}
 		return s.addCheckpoint(ctx, c)
@@ -224,15 +246,15 @@ func (s *Store) CutAudit(ctx context.Context, c hashchain.Checkpoint) error {
 }
 
 // AuditCursor is audit.Store.
-func (s *Store) AuditCursor(ctx context.Context, sink string) (int64, error) {
-	n, _, err := rowOf(ctx, s, value[int64], "SELECT seq FROM audit_cursors WHERE sink = $1", sink)
+func (s *Table) AuditCursor(ctx context.Context, sink string) (int64, error) {
+	n, _, err := query.One(ctx, s.db, query.Value[int64], "SELECT seq FROM audit_cursors WHERE sink = $1", sink)
 	return n, err
 }
 
 // PutAuditCursor is audit.Store.
-func (s *Store) PutAuditCursor(ctx context.Context, sink string, sequence int64) error {
-	return s.Write(ctx, func(ctx context.Context) error {
-		_, err := s.exec(ctx, `INSERT INTO audit_cursors (sink, seq) VALUES ($1, $2)
+func (s *Table) PutAuditCursor(ctx context.Context, sink string, sequence int64) error {
+	return s.db.Write(ctx, func(ctx context.Context) error {
+		_, err := s.db.Exec(ctx, `INSERT INTO audit_cursors (sink, seq) VALUES ($1, $2)
 			ON CONFLICT (sink) DO UPDATE SET seq = excluded.seq`, sink, sequence)
 		return err
 	})

@@ -1,9 +1,10 @@
-package store
+package accounts
 
 import (
 	"context"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -29,8 +30,8 @@ var (
 )
 
 // InsertTrust is identity.FederationStore.
-func (s *Store) InsertTrust(ctx context.Context, t identity.Trust) error {
-	inserted, err := wrote(ctx, s, insertTrust, &t)
+func (s *trustRows) InsertTrust(ctx context.Context, t identity.Trust) error {
+	inserted, err := insertTrust.ExecOne(ctx, s.db, &t)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "trust %s exists", t.Name)
 	}
@@ -38,19 +39,19 @@ func (s *Store) InsertTrust(ctx context.Context, t identity.Trust) error {
 }
 
 // DeleteTrust is identity.FederationStore.
-func (s *Store) DeleteTrust(ctx context.Context, id string) error {
-	_, err := s.exec(ctx, "DELETE FROM trusts WHERE id = $1", id)
+func (s *trustRows) DeleteTrust(ctx context.Context, id string) error {
+	_, err := s.db.Exec(ctx, "DELETE FROM trusts WHERE id = $1", id)
 	return err
 }
 
 // Trusts is identity.FederationStore.
-func (s *Store) Trusts(ctx context.Context, issuer string) ([]identity.Trust, error) {
-	return rowsOf(ctx, s, trustTable.Reader(), selectTrusts+"WHERE $1 = '' OR t.issuer = $1 ORDER BY t.name", issuer)
+func (s *trustRows) Trusts(ctx context.Context, issuer string) ([]identity.Trust, error) {
+	return query.All(ctx, s.db, trustTable.Reader(), selectTrusts+"WHERE $1 = '' OR t.issuer = $1 ORDER BY t.name", issuer)
 }
 
 // TouchTrust is identity.FederationStore.
-func (s *Store) TouchTrust(ctx context.Context, id string, at int64) error {
-	known, err := s.execOne(ctx, "UPDATE trusts SET last_used_at = $2 WHERE id = $1", id, at)
+func (s *trustRows) TouchTrust(ctx context.Context, id string, at int64) error {
+	known, err := query.ExecOne(ctx, s.db, "UPDATE trusts SET last_used_at = $2 WHERE id = $1", id, at)
 	if err == nil && !known {
 		return errcode.New(errcode.NotFound, "the trust was deleted")
 	}

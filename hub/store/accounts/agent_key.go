@@ -1,11 +1,13 @@
-package store
+package accounts
 
 import (
 	"context"
 	"encoding/hex"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/rows"
+	"github.com/axle-cd/axle/hub/store/sqldb"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -26,17 +28,17 @@ var (
 )
 
 // AgentKey is identity.Store.
-func (s *Store) AgentKey(ctx context.Context, clusterID string) (identity.AgentKey, error) {
+func (s *agentKeyRows) AgentKey(ctx context.Context, clusterID string) (identity.AgentKey, error) {
 	return s.agentKey(ctx, "WHERE cluster_id = $1", clusterID)
 }
 
 // AgentKeyByPublicKey is identity.Store.
-func (s *Store) AgentKeyByPublicKey(ctx context.Context, publicKey []byte) (identity.AgentKey, error) {
+func (s *agentKeyRows) AgentKeyByPublicKey(ctx context.Context, publicKey []byte) (identity.AgentKey, error) {
 	return s.agentKey(ctx, "WHERE public_key = $1", hex.EncodeToString(publicKey))
 }
 
-func (s *Store) agentKey(ctx context.Context, where, key string) (identity.AgentKey, error) {
-	k, found, err := rowOf(ctx, s, agentKeyTable.Reader(), selectAgentKeys+where, key)
+func (s *agentKeyRows) agentKey(ctx context.Context, where, key string) (identity.AgentKey, error) {
+	k, found, err := query.One(ctx, s.db, agentKeyTable.Reader(), selectAgentKeys+where, key)
 	if err == nil && !found {
 		return k, errcode.New(errcode.NotFound, "no agent is registered under %.80s", key)
 	}
@@ -44,26 +46,26 @@ func (s *Store) agentKey(ctx context.Context, where, key string) (identity.Agent
 }
 
 // PutAgentKey is identity.Store.
-func (s *Store) PutAgentKey(ctx context.Context, k identity.AgentKey) error {
-	_, err := wrote(ctx, s, putAgentKey, &k)
-	if duplicate(err) {
+func (s *agentKeyRows) PutAgentKey(ctx context.Context, k identity.AgentKey) error {
+	_, err := putAgentKey.ExecOne(ctx, s.db, &k)
+	if sqldb.Duplicate(err) {
 		return errcode.New(errcode.Conflict, "another cluster is registered with this agent's key")
 	}
 	return err
 }
 
 // DeleteAgentKey is identity.Store.
-func (s *Store) DeleteAgentKey(ctx context.Context, clusterID string) error {
-	_, err := s.exec(ctx, "DELETE FROM agent_keys WHERE cluster_id = $1", clusterID)
+func (s *agentKeyRows) DeleteAgentKey(ctx context.Context, clusterID string) error {
+	_, err := s.db.Exec(ctx, "DELETE FROM agent_keys WHERE cluster_id = $1", clusterID)
 	return err
 }
 
 // UseNonce is identity.Store.
-func (s *Store) UseNonce(ctx context.Context, nonce []byte, at, forget int64) error {
-	if _, err := s.exec(ctx, "DELETE FROM renew_nonces WHERE used_at < $1", forget); err != nil {
+func (s *agentKeyRows) UseNonce(ctx context.Context, nonce []byte, at, forget int64) error {
+	if _, err := s.db.Exec(ctx, "DELETE FROM renew_nonces WHERE used_at < $1", forget); err != nil {
 		return err
 	}
-	fresh, err := s.execOne(ctx, "INSERT INTO renew_nonces (nonce, used_at) VALUES ($1, $2) ON CONFLICT DO NOTHING", hex.EncodeToString(nonce), at)
+	fresh, err := query.ExecOne(ctx, s.db, "INSERT INTO renew_nonces (nonce, used_at) VALUES ($1, $2) ON CONFLICT DO NOTHING", hex.EncodeToString(nonce), at)
 	if err == nil && !fresh {
 		return errcode.New(errcode.Conflict, "the nonce was used before")
 	}

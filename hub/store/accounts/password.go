@@ -1,9 +1,10 @@
-package store
+package accounts
 
 import (
 	"context"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -33,8 +34,8 @@ var (
 )
 
 // Password is identity.PasswordStore.
-func (s *Store) Password(ctx context.Context, userID string) (identity.StoredPassword, error) {
-	p, found, err := rowOf(ctx, s, passwordTable.Reader(), selectPasswords+"WHERE user_id = $1", userID)
+func (s *passwordRows) Password(ctx context.Context, userID string) (identity.StoredPassword, error) {
+	p, found, err := query.One(ctx, s.db, passwordTable.Reader(), selectPasswords+"WHERE user_id = $1", userID)
 	if err == nil && !found {
 		return p, errcode.New(errcode.NotFound, "the user has no password here")
 	}
@@ -42,24 +43,24 @@ func (s *Store) Password(ctx context.Context, userID string) (identity.StoredPas
 }
 
 // PutPassword is identity.PasswordStore.
-func (s *Store) PutPassword(ctx context.Context, p identity.StoredPassword) error {
-	_, err := wrote(ctx, s, putPassword, &p)
+func (s *passwordRows) PutPassword(ctx context.Context, p identity.StoredPassword) error {
+	_, err := putPassword.ExecOne(ctx, s.db, &p)
 	return err
 }
 
 // UseTOTPStep is identity.PasswordStore.
-func (s *Store) UseTOTPStep(ctx context.Context, userID string, step int64) (bool, error) {
-	return s.execOne(ctx, "UPDATE login_passwords SET totp_step = $1 WHERE user_id = $2 AND totp_step < $1", step, userID)
+func (s *passwordRows) UseTOTPStep(ctx context.Context, userID string, step int64) (bool, error) {
+	return query.ExecOne(ctx, s.db, "UPDATE login_passwords SET totp_step = $1 WHERE user_id = $2 AND totp_step < $1", step, userID)
 }
 
 // Passkeys is identity.PasswordStore.
-func (s *Store) Passkeys(ctx context.Context, userID string) ([]identity.Passkey, error) {
-	return rowsOf(ctx, s, passkeyTable.Reader(), selectPasskeys+"WHERE user_id = $1 ORDER BY created_at, id", userID)
+func (s *passwordRows) Passkeys(ctx context.Context, userID string) ([]identity.Passkey, error) {
+	return query.All(ctx, s.db, passkeyTable.Reader(), selectPasskeys+"WHERE user_id = $1 ORDER BY created_at, id", userID)
 }
 
 // InsertPasskey is identity.PasswordStore.
-func (s *Store) InsertPasskey(ctx context.Context, k identity.Passkey) error {
-	inserted, err := wrote(ctx, s, insertPasskey, &k)
+func (s *passwordRows) InsertPasskey(ctx context.Context, k identity.Passkey) error {
+	inserted, err := insertPasskey.ExecOne(ctx, s.db, &k)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "this passkey is known already")
 	}
@@ -67,12 +68,12 @@ func (s *Store) InsertPasskey(ctx context.Context, k identity.Passkey) error {
 }
 
 // UpdatePasskey is identity.PasswordStore.
-func (s *Store) UpdatePasskey(ctx context.Context, k identity.Passkey) error {
-	_, err := wrote(ctx, s, updatePasskey, &k)
+func (s *passwordRows) UpdatePasskey(ctx context.Context, k identity.Passkey) error {
+	_, err := updatePasskey.ExecOne(ctx, s.db, &k)
 	return err
 }
 
 // DeletePasskey is identity.PasswordStore.
-func (s *Store) DeletePasskey(ctx context.Context, userID, id string) (bool, error) {
-	return s.execOne(ctx, "DELETE FROM login_passkeys WHERE user_id = $1 AND id = $2", userID, id)
+func (s *passwordRows) DeletePasskey(ctx context.Context, userID, id string) (bool, error) {
+	return query.ExecOne(ctx, s.db, "DELETE FROM login_passkeys WHERE user_id = $1 AND id = $2", userID, id)
 }
