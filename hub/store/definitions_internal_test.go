@@ -19,6 +19,7 @@ import (
 	"github.com/axle-cd/axle/hub/store/revisions"
 	"github.com/axle-cd/axle/hub/store/rollouts"
 	"github.com/axle-cd/axle/hub/store/rows"
+	"github.com/axle-cd/axle/hub/store/sources"
 	"github.com/axle-cd/axle/hub/store/statuses"
 )
 
@@ -27,8 +28,6 @@ import (
 var definitions = map[rows.Definition]string{
 	projectTable: selectProjects, countedProjectTable: selectCountedProjects, clusterTable: selectClusters,
 	serviceTable: selectServices, rowTable: selectRows, testRunTable: selectTestRuns,
-	headTable: selectHeads, placementTable: selectPlacements,
-	repositoryTable: selectRepositories, sourceTable: selectSources, webhookTable: selectWebhooks, secretWebhookTable: selectSecretWebhooks,
 	eventTable: selectEvents, incarnationTable: selectIncarnation,
 	replicaTable: selectReplicas, statuses.Statuses: statuses.Statuses.Select(), statuses.Sums: statuses.Sums.Select(),
 	artifacts.Artifacts: artifacts.Artifacts.Select(), previews.Previews: previews.Previews.Select(), previews.Diffs: previews.Diffs.Select(),
@@ -38,7 +37,7 @@ var definitions = map[rows.Definition]string{
 }
 
 func init() {
-	for _, room := range []map[rows.Definition]string{accounts.Queries, auditlog.Queries, configuration.Queries, rollouts.Queries} {
+	for _, room := range []map[rows.Definition]string{accounts.Queries, auditlog.Queries, configuration.Queries, rollouts.Queries, sources.Queries} {
 		maps.Copy(definitions, room)
 	}
 }
@@ -166,28 +165,28 @@ var elsewhere = map[string]string{
 	"preview.Preview actor":                               "By",
 	"config.BagRow COALESCE(p.name, '')":                  "Project",
 
-	"record.Head change_key":           "Key",
-	"record.Repository health":         "Health.State",
-	"record.Repository health_message": "Health.Message",
-	"record.Repository checked_at":     "Health.CheckedAt",
-	"record.Repository fetched_at":     "Health.FetchedAt",
-	"record.Repository failed_since":   "Health.FailedSince",
-	"record.Repository next_check_at":  "Health.NextAt",
-	"record.Repository bytes":          "Health.Bytes",
-	"record.Artifact repository_id":    "Recipe.RepositoryID",
-	"record.Artifact commit_id":        "Recipe.Commit",
-	"store.secretWebhook secret":       "sealed",
-	"store.placed replica":             "Owner",
-	"store.placed COALESCE(p.url, '')": "OwnerURL",
-	"store.placed expires_at":          "expires",
-	"store.placed moved_at":            "moved",
-	"store.placed r.created_at":        "created",
-	"store.placed {now}":               "now",
-	"store.member seen_at":             "seen",
-	"store.member draining_until":      "draining",
-	"store.member incarnation":         "Position.Incarnation",
-	"store.member sequence":            "Position.Sequence",
-	"store.member {now}":               "now",
+	"record.Head change_key":             "Key",
+	"record.Repository health":           "Health.State",
+	"record.Repository health_message":   "Health.Message",
+	"record.Repository checked_at":       "Health.CheckedAt",
+	"record.Repository fetched_at":       "Health.FetchedAt",
+	"record.Repository failed_since":     "Health.FailedSince",
+	"record.Repository next_check_at":    "Health.NextAt",
+	"record.Repository bytes":            "Health.Bytes",
+	"record.Artifact repository_id":      "Recipe.RepositoryID",
+	"record.Artifact commit_id":          "Recipe.Commit",
+	"sources.secretWebhook secret":       "sealed",
+	"sources.placed replica":             "Owner",
+	"sources.placed COALESCE(p.url, '')": "OwnerURL",
+	"sources.placed expires_at":          "expires",
+	"sources.placed moved_at":            "moved",
+	"sources.placed r.created_at":        "created",
+	"sources.placed {now}":               "now",
+	"store.member seen_at":               "seen",
+	"store.member draining_until":        "draining",
+	"store.member incarnation":           "Position.Incarnation",
+	"store.member sequence":              "Position.Sequence",
+	"store.member {now}":                 "now",
 
 	"audit.Row seq":            "Sequence",
 	"audit.Row at":             "Columns.At",

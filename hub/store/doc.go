@@ -1,7 +1,7 @@
 // Package store keeps the hub's rows in SQLite (the default, one file and one
 // process) or Postgres (several replicas), with the same statements, the same
 // migrations and the same tests for both. It implements the stores that the
-// domain parts ask for; each part's rows are in the files named for it.
+// domain parts ask for; each part's rows are in the package or the files of its name.
 //
 // It decides nothing: what may be written, and by whom, is the caller's. Only
 // hub imports it; domain parts see interfaces of their own. Connections,

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/axle-cd/axle/hub/config"
+	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/store/accounts"
 	"github.com/axle-cd/axle/hub/store/artifacts"
@@ -15,6 +17,7 @@ import (
 	"github.com/axle-cd/axle/hub/store/previews"
 	"github.com/axle-cd/axle/hub/store/revisions"
 	"github.com/axle-cd/axle/hub/store/rollouts"
+	"github.com/axle-cd/axle/hub/store/sources"
 	"github.com/axle-cd/axle/hub/store/sqldb"
 	"github.com/axle-cd/axle/hub/store/statuses"
 	"github.com/axle-cd/axle/internal/clock"
@@ -47,6 +50,7 @@ type Store struct {
 	*auditTable
 	*configTable
 	*rolloutTable
+	*sourceTable
 	*history
 	*recipes
 	*statusTable
@@ -62,7 +66,7 @@ type Store struct {
 	mu    sync.Mutex
 	wakes []func()
 	// pruned is how far retention came in what it looks at in pages.
-	pruned   struct{ artifact, content, source string }
+	pruned   struct{ artifact, content string }
 	announce chan struct{}
 }
 
@@ -107,6 +111,7 @@ func open(ctx context.Context, c Config, use sqldb.Use) (s *Store, err error) {
 	}
 	s.history, s.recipes, s.statusTable = revisions.New(s.db, s.clock), artifacts.New(s.db, s.clock), statuses.New(s.db)
 	s.compared, s.accountTable, s.auditTable = previews.New(s.db), accounts.New(s.db, s.SetSetting), auditlog.New(s.db)
+	s.sourceTable = sources.New(s.db, s.Sealer, s.recipes.PutArtifacts)
 	s.configTable, s.rolloutTable = configuration.New(s.db), rollouts.New(s.db)
 	return s, nil
 }
@@ -129,7 +134,13 @@ func OpenBeside(ctx context.Context, c Config) (*Store, error) {
 	return s, nil
 }
 
-var _ identity.Store = (*Store)(nil)
+var (
+	_ identity.Store          = (*Store)(nil)
+	_ gitcache.Store          = (*Store)(nil)
+	_ gitcache.PlacementStore = (*Store)(nil)
+	_ gitcache.WebhookStore   = (*Store)(nil)
+	_ config.Store            = (*Store)(nil)
+)
 
 // What the packages below keep.
 type (
@@ -137,6 +148,7 @@ type (
 	auditTable   = auditlog.Table
 	configTable  = configuration.Table
 	rolloutTable = rollouts.Table
+	sourceTable  = sources.Table
 	history      = revisions.Table
 	recipes      = artifacts.Table
 	statusTable  = statuses.Table

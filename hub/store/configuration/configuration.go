@@ -14,8 +14,6 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-var _ config.Store = (*Table)(nil)
-
 // Table is all of it. Its methods may be called by many goroutines.
 type Table struct{ db query.DB }
 

@@ -1,17 +1,15 @@
-package store
+package sources
 
 import (
 	"context"
 	"time"
 
 	"github.com/axle-cd/axle/hub/event"
-	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/gitcache/shard"
+	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/clock"
 )
-
-var _ gitcache.PlacementStore = (*Store)(nil)
 
 // placed is a placement with the times that it is told from.
 type placed struct {
@@ -51,22 +49,22 @@ func (p *placed) tell() {
 }
 
 // readPlacement reads the rows of one query.
-func readPlacement() func(scan) (shard.Placement, error) {
+func readPlacement() func(query.Scan) (shard.Placement, error) {
 	read := placementTable.Reader()
-	return func(row scan) (shard.Placement, error) {
+	return func(row query.Scan) (shard.Placement, error) {
 		p, err := read(row)
 		return p.Placement, err
 	}
 }
 
 // Placements returns who owns each repository and who should, in order of id.
-func (s *Store) Placements(ctx context.Context) ([]shard.Placement, error) {
-	return rowsOf(ctx, s, readPlacement(), selectPlacements+"ORDER BY l.repository_id")
+func (s *leaseRows) Placements(ctx context.Context) ([]shard.Placement, error) {
+	return query.All(ctx, s.db, readPlacement(), selectPlacements+"ORDER BY l.repository_id")
 }
 
 // Placement returns one of them. errcode.NotFound.
-func (s *Store) Placement(ctx context.Context, repositoryID string) (shard.Placement, error) {
-	p, found, err := rowOf(ctx, s, readPlacement(), selectPlacements+"WHERE l.repository_id = $1", repositoryID)
+func (s *leaseRows) Placement(ctx context.Context, repositoryID string) (shard.Placement, error) {
+	p, found, err := query.One(ctx, s.db, readPlacement(), selectPlacements+"WHERE l.repository_id = $1", repositoryID)
 	if err == nil && !found {
 		err = noRepository(repositoryID)
 	}
@@ -75,14 +73,14 @@ func (s *Store) Placement(ctx context.Context, repositoryID string) (shard.Place
 
 // Assign writes who should own and follow repositories, and announces it.
 // Repositories that are gone are left out.
-func (s *Store) Assign(ctx context.Context, all []shard.Assignment) error {
-	return s.Write(ctx, func(ctx context.Context) error {
+func (s *leaseRows) Assign(ctx context.Context, all []shard.Assignment) error {
+	return s.db.Write(ctx, func(ctx context.Context) error {
 		for _, a := range all {
 			moved := "moved_at"
 			if a.Move {
 				moved = "{now}"
 			}
-			found, err := s.execOne(ctx, `UPDATE repository_leases SET preferred = $2, moved_at = `+moved+`,
+			found, err := query.ExecOne(ctx, s.db, `UPDATE repository_leases SET preferred = $2, moved_at = `+moved+`,
 				followed_at = CASE WHEN follower = $3 THEN followed_at ELSE 0 END, follower = $3
 				WHERE repository_id = $1`, a.RepositoryID, a.Preferred, a.Follower)
 			if err != nil {
@@ -100,9 +98,9 @@ func (s *Store) Assign(ctx context.Context, all []shard.Assignment) error {
 }
 
 // Followed notes that a follower has all that the owner has now.
-func (s *Store) Followed(ctx context.Context, repositoryID, replica string) error {
-	return s.Write(ctx, func(ctx context.Context) error {
-		_, err := s.exec(ctx, "UPDATE repository_leases SET followed_at = {now} WHERE repository_id = $1 AND follower = $2", repositoryID, replica)
+func (s *leaseRows) Followed(ctx context.Context, repositoryID, replica string) error {
+	return s.db.Write(ctx, func(ctx context.Context) error {
+		_, err := s.db.Exec(ctx, "UPDATE repository_leases SET followed_at = {now} WHERE repository_id = $1 AND follower = $2", repositoryID, replica)
 		return err
 	})
 }

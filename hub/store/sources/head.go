@@ -1,4 +1,4 @@
-package store
+package sources
 
 import (
 	"context"
@@ -42,8 +42,8 @@ var (
 
 // Head returns the head of one source. errcode.NotFound when it was never
 // evaluated.
-func (s *Store) Head(ctx context.Context, sourceID string) (gitcache.Head, error) {
-	h, found, err := rowOf(ctx, s, headTable.Reader(), selectHeads+"WHERE source_id = $1", sourceID)
+func (s *Table) Head(ctx context.Context, sourceID string) (gitcache.Head, error) {
+	h, found, err := query.One(ctx, s.db, headTable.Reader(), selectHeads+"WHERE source_id = $1", sourceID)
 	if err == nil && !found {
 		err = errcode.New(errcode.NotFound, "source %s has no head yet", sourceID)
 	}
@@ -51,14 +51,14 @@ func (s *Store) Head(ctx context.Context, sourceID string) (gitcache.Head, error
 }
 
 // Heads returns the heads of a repository's sources, sorted by source ID.
-func (s *Store) Heads(ctx context.Context, repositoryID string) ([]gitcache.Head, error) {
-	return rowsOf(ctx, s, headTable.Reader(), selectHeads+"WHERE repository_id = $1 ORDER BY source_id", repositoryID)
+func (s *Table) Heads(ctx context.Context, repositoryID string) ([]gitcache.Head, error) {
+	return query.All(ctx, s.db, headTable.Reader(), selectHeads+"WHERE repository_id = $1 ORDER BY source_id", repositoryID)
 }
 
 // HeadsOf returns the heads that exist of some sources, in any order.
-func (s *Store) HeadsOf(ctx context.Context, sourceIDs []string) (heads []gitcache.Head, err error) {
-	err = chunks(sourceIDs, func(args []any) error {
-		part, err := rowsOf(ctx, s, headTable.Reader(), selectHeads+"WHERE source_id IN ("+placeholders(1, len(args))+")", args...)
+func (s *Table) HeadsOf(ctx context.Context, sourceIDs []string) (heads []gitcache.Head, err error) {
+	err = query.Chunks(sourceIDs, func(args []any) error {
+		part, err := query.All(ctx, s.db, headTable.Reader(), selectHeads+"WHERE source_id IN ("+query.Placeholders(1, len(args))+")", args...)
 		heads = append(heads, part...)
 		return err
 	})
@@ -66,21 +66,21 @@ func (s *Store) HeadsOf(ctx context.Context, sourceIDs []string) (heads []gitcac
 }
 
 // EachHead streams all heads, for indexes that are built anew.
-func (s *Store) EachHead(ctx context.Context, fn func(gitcache.Head) error) error {
-	return eachOf(ctx, s, headTable.Reader(), fn, selectHeads+"ORDER BY source_id")
+func (s *Table) EachHead(ctx context.Context, fn func(gitcache.Head) error) error {
+	return query.Stream(ctx, s.db, headTable.Reader(), fn, selectHeads+"ORDER BY source_id")
 }
 
 // WriteHeads replaces the given heads and adds or replaces the artifacts they
 // point at. errcode.Conflict when a later epoch has the lease or wrote a head.
-func (s *Store) WriteHeads(ctx context.Context, repositoryID string, epoch int64, heads []gitcache.Head, artifacts []gitcache.Artifact) error {
+func (s *Table) WriteHeads(ctx context.Context, repositoryID string, epoch int64, heads []gitcache.Head, artifacts []gitcache.Artifact) error {
 	if len(heads) > headsAtOnce || len(artifacts) > headsAtOnce {
 		return errcode.New(errcode.Internal, "%d heads were written at once; the most is %d", max(len(heads), len(artifacts)), headsAtOnce)
 	}
-	return s.Write(ctx, func(ctx context.Context) error {
+	return s.db.Write(ctx, func(ctx context.Context) error {
 		if err := s.fence(ctx, repositoryID, epoch); err != nil {
 			return err
 		}
-		if err := s.PutArtifacts(ctx, artifacts); err != nil {
+		if err := s.putArtifacts(ctx, artifacts); err != nil {
 			return err
 		}
 		heads, err := s.followed(ctx, repositoryID, heads)
@@ -96,7 +96,7 @@ func (s *Store) WriteHeads(ctx context.Context, repositoryID string, epoch int64
 
 // followed returns those of the heads whose sources the repository still has,
 // of several of one source the last.
-func (s *Store) followed(ctx context.Context, repositoryID string, heads []gitcache.Head) ([]gitcache.Head, error) {
+func (s *Table) followed(ctx context.Context, repositoryID string, heads []gitcache.Head) ([]gitcache.Head, error) {
 	given, ids := map[string]gitcache.Head{}, make([]string, 0, len(heads))
 	for _, h := range heads {
 		if _, twice := given[h.SourceID]; !twice {
@@ -105,8 +105,8 @@ func (s *Store) followed(ctx context.Context, repositoryID string, heads []gitca
 		given[h.SourceID] = h
 	}
 	var kept []gitcache.Head
-	return kept, chunks(ids, func(args []any) error {
-		known, err := rowsOf(ctx, s, value[string], "SELECT id FROM sources WHERE repository_id = $1 AND id IN ("+placeholders(2, len(args))+") ORDER BY id", append([]any{repositoryID}, args...)...)
+	return kept, query.Chunks(ids, func(args []any) error {
+		known, err := query.All(ctx, s.db, query.Value[string], "SELECT id FROM sources WHERE repository_id = $1 AND id IN ("+query.Placeholders(2, len(args))+") ORDER BY id", append([]any{repositoryID}, args...)...)
 		for _, id := range known {
 			kept = append(kept, given[id])
 		}
@@ -117,14 +117,14 @@ func (s *Store) followed(ctx context.Context, repositoryID string, heads []gitca
 // noteMoved remembers what heads point at until now, since agents may still ask
 // for it, and which sources have services to tell: those with other content,
 // and those that began or ceased to fail.
-func (s *Store) noteMoved(ctx context.Context, heads []gitcache.Head) error {
+func (s *Table) noteMoved(ctx context.Context, heads []gitcache.Head) error {
 	var moved query.Values
 	for i := range heads {
 		moved.Add(movedHeads.Append(nil, &heads[i])...)
 	}
 	list, args := moved.List()
 	with := "WITH v(" + movedHeads.Text() + ") AS (VALUES " + list + ") "
-	_, err := s.exec(ctx, with+`INSERT INTO superseded (digest, at)
+	_, err := s.db.Exec(ctx, with+`INSERT INTO superseded (digest, at)
 		SELECT digest, {now} FROM (SELECT DISTINCT h.digest FROM v JOIN heads h ON h.source_id = v.source_id
 			WHERE h.digest <> v.digest AND h.digest <> '') d WHERE true
 		ON CONFLICT (digest) DO UPDATE SET at = excluded.at`, args...)
@@ -133,14 +133,14 @@ func (s *Store) noteMoved(ctx context.Context, heads []gitcache.Head) error {
 	}
 	// A row that is there is written all the same: who takes it out meanwhile
 	// looked at older heads, and looks again.
-	_, err = s.exec(ctx, with+`INSERT INTO moved_sources (source_id, at)
+	_, err = s.db.Exec(ctx, with+`INSERT INTO moved_sources (source_id, at)
 		SELECT v.source_id, {now} FROM v WHERE NOT EXISTS (SELECT 1 FROM heads h WHERE h.source_id = v.source_id
 			AND h.digest = v.digest AND h.entry = v.entry AND (h.error = '' AND v.error = '' OR h.error <> '' AND v.error <> ''))
 		ON CONFLICT (source_id) DO UPDATE SET at = moved_sources.at`, args...)
 	return err
 }
 
-func (s *Store) putHeads(ctx context.Context, repositoryID string, epoch int64, heads []gitcache.Head) error {
+func (s *Table) putHeads(ctx context.Context, repositoryID string, epoch int64, heads []gitcache.Head) error {
 	for i := range heads {
 		heads[i].RepositoryID, heads[i].Epoch = repositoryID, epoch
 	}

@@ -1,4 +1,4 @@
-package store
+package sources
 
 import (
 	"context"
@@ -11,11 +11,11 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/rows"
+	"github.com/axle-cd/axle/hub/store/sqldb"
 	"github.com/axle-cd/axle/internal/errcode"
 )
-
-var _ gitcache.Store = (*Store)(nil)
 
 var (
 	repositoryTable = rows.Of("repositories", func(c *rows.Columns, r *gitcache.Repository) {
@@ -48,14 +48,14 @@ var (
 )
 
 // Repositories returns all repositories, sorted by name.
-func (s *Store) Repositories(ctx context.Context) ([]gitcache.Repository, error) {
-	return rowsOf(ctx, s, repositoryTable.Reader(), selectRepositories+"ORDER BY name")
+func (s *Table) Repositories(ctx context.Context) ([]gitcache.Repository, error) {
+	return query.All(ctx, s.db, repositoryTable.Reader(), selectRepositories+"ORDER BY name")
 }
 
 // RepositoriesByID returns those of the ids that exist.
-func (s *Store) RepositoriesByID(ctx context.Context, ids []string) (all []gitcache.Repository, err error) {
-	err = chunks(ids, func(args []any) error {
-		part, err := rowsOf(ctx, s, repositoryTable.Reader(), selectRepositories+"WHERE id IN ("+placeholders(1, len(args))+")", args...)
+func (s *Table) RepositoriesByID(ctx context.Context, ids []string) (all []gitcache.Repository, err error) {
+	err = query.Chunks(ids, func(args []any) error {
+		part, err := query.All(ctx, s.db, repositoryTable.Reader(), selectRepositories+"WHERE id IN ("+query.Placeholders(1, len(args))+")", args...)
 		all = append(all, part...)
 		return err
 	})
@@ -64,14 +64,14 @@ func (s *Store) RepositoriesByID(ctx context.Context, ids []string) (all []gitca
 
 // RepositoriesNamed returns those that have one of the names, or one of the
 // URLs without regard to case and to slashes at the end, in order of name.
-func (s *Store) RepositoriesNamed(ctx context.Context, names, urls []string) ([]gitcache.Repository, error) {
+func (s *Table) RepositoriesNamed(ctx context.Context, names, urls []string) ([]gitcache.Repository, error) {
 	var all []gitcache.Repository
 	for i, url := range urls {
 		urls[i] = strings.ToLower(strings.TrimRight(strings.TrimSpace(url), "/"))
 	}
 	for column, values := range map[string][]string{"name": names, "lower(rtrim(trim(url), '/'))": urls} {
-		err := chunks(values, func(args []any) error {
-			part, err := rowsOf(ctx, s, repositoryTable.Reader(), selectRepositories+"WHERE "+column+" IN ("+placeholders(1, len(args))+")", args...)
+		err := query.Chunks(values, func(args []any) error {
+			part, err := query.All(ctx, s.db, repositoryTable.Reader(), selectRepositories+"WHERE "+column+" IN ("+query.Placeholders(1, len(args))+")", args...)
 			all = append(all, part...)
 			return err
 		})
@@ -85,12 +85,12 @@ func (s *Store) RepositoriesNamed(ctx context.Context, names, urls []string) ([]
 
 // FindRepository returns a repository by name or, when the name is empty, the
 // first by name of those that have the URL. errcode.NotFound.
-func (s *Store) FindRepository(ctx context.Context, name, url string) (gitcache.Repository, error) {
+func (s *Table) FindRepository(ctx context.Context, name, url string) (gitcache.Repository, error) {
 	where, key := "WHERE name = $1", name
 	if name == "" {
 		where, key = "WHERE url = $1 ORDER BY name LIMIT 1", url
 	}
-	r, found, err := rowOf(ctx, s, repositoryTable.Reader(), selectRepositories+where, key)
+	r, found, err := query.One(ctx, s.db, repositoryTable.Reader(), selectRepositories+where, key)
 	if err == nil && !found {
 		err = noRepository(key)
 	}
@@ -98,8 +98,8 @@ func (s *Store) FindRepository(ctx context.Context, name, url string) (gitcache.
 }
 
 // Repository returns one repository. errcode.NotFound.
-func (s *Store) Repository(ctx context.Context, id string) (gitcache.Repository, error) {
-	r, found, err := rowOf(ctx, s, repositoryTable.Reader(), selectRepositories+"WHERE id = $1", id)
+func (s *Table) Repository(ctx context.Context, id string) (gitcache.Repository, error) {
+	r, found, err := query.One(ctx, s.db, repositoryTable.Reader(), selectRepositories+"WHERE id = $1", id)
 	if err == nil && !found {
 		err = noRepository(id)
 	}
@@ -115,15 +115,15 @@ func nameTaken(name string) error {
 }
 
 // Credentials returns a repository's secrets, opened. errcode.NotFound.
-func (s *Store) Credentials(ctx context.Context, repositoryID string) (c gitcache.Credentials, err error) {
-	sealed, found, err := rowOf(ctx, s, value[string], "SELECT credentials FROM repositories WHERE id = $1", repositoryID)
+func (s *Table) Credentials(ctx context.Context, repositoryID string) (c gitcache.Credentials, err error) {
+	sealed, found, err := query.One(ctx, s.db, query.Value[string], "SELECT credentials FROM repositories WHERE id = $1", repositoryID)
 	if err != nil {
 		return c, err
 	}
 	if !found {
 		return c, noRepository(repositoryID)
 	}
-	text, err := s.sealer.Open(sealed, credentialsOf(repositoryID))
+	text, err := s.sealer().Open(sealed, credentialsOf(repositoryID))
 	if err != nil || len(text) == 0 {
 		return c, err
 	}
@@ -133,7 +133,7 @@ func (s *Store) Credentials(ctx context.Context, repositoryID string) (c gitcach
 // credentialsOf names the place of sealed credentials.
 func credentialsOf(repositoryID string) string { return "repository " + repositoryID }
 
-func (s *Store) sealCredentials(repositoryID string, c gitcache.Credentials) (string, error) {
+func (s *Table) sealCredentials(repositoryID string, c gitcache.Credentials) (string, error) {
 	if c == (gitcache.Credentials{}) {
 		return "", nil
 	}
@@ -141,26 +141,26 @@ func (s *Store) sealCredentials(repositoryID string, c gitcache.Credentials) (st
 	if err != nil {
 		return "", fmt.Errorf("encode credentials: %w", err)
 	}
-	return s.sealer.Seal(text, credentialsOf(repositoryID)), nil
+	return s.sealer().Seal(text, credentialsOf(repositoryID)), nil
 }
 
 // CreateRepository stores a new repository. errcode.Conflict when the ID or
 // the name is taken.
-func (s *Store) CreateRepository(ctx context.Context, r gitcache.Repository, c gitcache.Credentials) (gitcache.Repository, error) {
+func (s *Table) CreateRepository(ctx context.Context, r gitcache.Repository, c gitcache.Credentials) (gitcache.Repository, error) {
 	sealed, err := s.sealCredentials(r.ID, c)
 	if err != nil {
 		return r, err
 	}
-	err = s.Write(ctx, func(ctx context.Context) error {
+	err = s.db.Write(ctx, func(ctx context.Context) error {
 		r.Health.State = record.Unknown
-		created, err := wrote(ctx, s, insertRepository, &r, sealed)
+		created, err := insertRepository.ExecOne(ctx, s.db, &r, sealed)
 		if err != nil {
 			return err
 		}
 		if !created {
 			return nameTaken(r.Name)
 		}
-		if _, err := s.exec(ctx, "INSERT INTO repository_leases (repository_id) VALUES ($1)", r.ID); err != nil {
+		if _, err := s.db.Exec(ctx, "INSERT INTO repository_leases (repository_id) VALUES ($1)", r.ID); err != nil {
 			return err
 		}
 		if r, err = s.Repository(ctx, r.ID); err != nil {
@@ -175,13 +175,13 @@ func (s *Store) CreateRepository(ctx context.Context, r gitcache.Repository, c g
 // unless c is nil. With another URL the repository begins anew. errcode.NotFound,
 // errcode.Conflict when the name is taken, errcode.Invalid when credentials that
 // are kept would go elsewhere.
-func (s *Store) UpdateRepository(ctx context.Context, r gitcache.Repository, c *gitcache.Credentials) (updated gitcache.Repository, err error) {
-	err = s.Write(ctx, func(ctx context.Context) error {
+func (s *Table) UpdateRepository(ctx context.Context, r gitcache.Repository, c *gitcache.Credentials) (updated gitcache.Repository, err error) {
+	err = s.db.Write(ctx, func(ctx context.Context) error {
 		old, err := s.Repository(ctx, r.ID)
 		if err != nil {
 			return err
 		}
-		if _, taken, err := rowOf(ctx, s, value[string], "SELECT id FROM repositories WHERE name = $1 AND id <> $2", r.Name, r.ID); err != nil || taken {
+		if _, taken, err := query.One(ctx, s.db, query.Value[string], "SELECT id FROM repositories WHERE name = $1 AND id <> $2", r.Name, r.ID); err != nil || taken {
 			if taken {
 				err = nameTaken(r.Name)
 			}
@@ -202,13 +202,13 @@ func (s *Store) UpdateRepository(ctx context.Context, r gitcache.Repository, c *
 			if err != nil {
 				return err
 			}
-			if _, err := s.exec(ctx, "UPDATE repositories SET credentials = $2 WHERE id = $1", r.ID, sealed); err != nil {
+			if _, err := s.db.Exec(ctx, "UPDATE repositories SET credentials = $2 WHERE id = $1", r.ID, sealed); err != nil {
 				return err
 			}
 		}
 		news := c != nil || old.URL != r.URL || old.Auth != r.Auth || !reflect.DeepEqual(old.Options, r.Options)
-		_, err = wrote(ctx, s, updateRepository, &r, news)
-		if duplicate(err) {
+		_, err = updateRepository.ExecOne(ctx, s.db, &r, news)
+		if sqldb.Duplicate(err) {
 			return nameTaken(r.Name)
 		}
 		if err != nil {
@@ -231,7 +231,7 @@ func (s *Store) UpdateRepository(ctx context.Context, r gitcache.Repository, c *
 // that another upstream said is given as what this one says. The next epoch
 // begins with it, so that a pass which asked the old one writes nothing more.
 // Services keep their revisions, whose tarballs stay as superseded ones do.
-func forgetUpstream(ctx context.Context, s *Store, id string) error {
+func forgetUpstream(ctx context.Context, s *Table, id string) error {
 	heads, err := s.Heads(ctx, id)
 	if err != nil {
 		return err
@@ -249,7 +249,7 @@ func forgetUpstream(ctx context.Context, s *Store, id string) error {
 		`UPDATE repositories SET health = '` + string(record.Unknown) + `', health_message = '', checked_at = 0, fetched_at = 0, failed_since = 0, next_check_at = 0, bytes = 0
 			WHERE id = $1`,
 	} {
-		if _, err := s.exec(ctx, statement, id); err != nil {
+		if _, err := s.db.Exec(ctx, statement, id); err != nil {
 			return err
 		}
 	}
@@ -258,13 +258,13 @@ func forgetUpstream(ctx context.Context, s *Store, id string) error {
 
 // DeleteRepository removes a repository that nothing uses. errcode.NotFound;
 // errcode.Conflict when a service still follows it.
-func (s *Store) DeleteRepository(ctx context.Context, id string) error {
-	return s.Write(ctx, func(ctx context.Context) error {
+func (s *Table) DeleteRepository(ctx context.Context, id string) error {
+	return s.db.Write(ctx, func(ctx context.Context) error {
 		r, err := s.Repository(ctx, id)
 		if err != nil {
 			return err
 		}
-		used, _, err := rowOf(ctx, s, value[int64], `SELECT count(*) FROM (
+		used, _, err := query.One(ctx, s.db, query.Value[int64], `SELECT count(*) FROM (
 			SELECT id FROM services WHERE repository_id = $1
 			UNION SELECT v.id FROM sources o JOIN services v ON v.source_id = o.id WHERE o.repository_id = $1
 			UNION SELECT service_id FROM service_sources WHERE repository_id = $1
@@ -281,7 +281,7 @@ func (s *Store) DeleteRepository(ctx context.Context, id string) error {
 			"DELETE FROM artifacts WHERE repository_id = $1",
 			"DELETE FROM repositories WHERE id = $1", // and, by reference, lease, sources and heads
 		} {
-			if _, err := s.exec(ctx, statement, id); err != nil {
+			if _, err := s.db.Exec(ctx, statement, id); err != nil {
 				return err
 			}
 		}
@@ -292,8 +292,8 @@ func (s *Store) DeleteRepository(ctx context.Context, id string) error {
 // WriteHealth records what an agent learnt of its upstream; the feed hears of
 // it when state or message changed. errcode.Conflict when a later epoch took
 // the lease.
-func (s *Store) WriteHealth(ctx context.Context, repositoryID string, epoch int64, h gitcache.Health) error {
-	return s.Write(ctx, func(ctx context.Context) error {
+func (s *Table) WriteHealth(ctx context.Context, repositoryID string, epoch int64, h gitcache.Health) error {
+	return s.db.Write(ctx, func(ctx context.Context) error {
 		if err := s.fence(ctx, repositoryID, epoch); err != nil {
 			return err
 		}
@@ -301,8 +301,8 @@ func (s *Store) WriteHealth(ctx context.Context, repositoryID string, epoch int6
 		if err != nil {
 			return err
 		}
-		_, err = wrote(ctx, s, updateHealth, &gitcache.Repository{ID: repositoryID, Health: h})
-		if err != nil || (old.Health.State == h.State && old.Health.Message == cleanText(h.Message)) {
+		_, err = updateHealth.ExecOne(ctx, s.db, &gitcache.Repository{ID: repositoryID, Health: h})
+		if err != nil || (old.Health.State == h.State && old.Health.Message == sqldb.CleanText(h.Message)) {
 			return err
 		}
 		return event.Append(ctx, event.Change{Kind: event.KindRepository, Key: repositoryID})

@@ -1,4 +1,4 @@
-package store
+package sources
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -27,16 +28,16 @@ var (
 
 // PutSource makes sure that a source is among those in use.
 // errcode.NotFound when its repository does not exist.
-func (s *Store) PutSource(ctx context.Context, src gitcache.Source) error {
-	return s.Write(ctx, func(ctx context.Context) error {
+func (s *Table) PutSource(ctx context.Context, src gitcache.Source) error {
+	return s.db.Write(ctx, func(ctx context.Context) error {
 		if _, err := s.Repository(ctx, src.RepositoryID); err != nil {
 			return err
 		}
-		known, err := s.execOne(ctx, "UPDATE sources SET put_at = {now} WHERE id = $1", src.ID)
+		known, err := query.ExecOne(ctx, s.db, "UPDATE sources SET put_at = {now} WHERE id = $1", src.ID)
 		if err != nil || known {
 			return err
 		}
-		created, err := wrote(ctx, s, insertSource, &src)
+		created, err := insertSource.ExecOne(ctx, s.db, &src)
 		if err != nil || !created {
 			return err
 		}
@@ -50,14 +51,14 @@ const sourcesAtOnce = 2000
 // DropSources deletes, with their heads, sources that no service refers to and
 // that were last put before the given time. Each call looks at a number of them
 // and the next goes on from there, so that it costs the same in any fleet.
-func (s *Store) DropSources(ctx context.Context, putBefore time.Time) (n int, err error) {
+func (s *Table) DropSources(ctx context.Context, putBefore time.Time) (n int, err error) {
 	s.mu.Lock()
-	after := s.pruned.source
+	after := s.pruned
 	s.mu.Unlock()
 	last := ""
-	err = s.Write(ctx, func(ctx context.Context) error {
+	err = s.db.Write(ctx, func(ctx context.Context) error {
 		n, last = 0, ""
-		page, err := rowsOf(ctx, s, value[string], "SELECT id FROM sources WHERE id > $1 ORDER BY id LIMIT $2", after, sourcesAtOnce)
+		page, err := query.All(ctx, s.db, query.Value[string], "SELECT id FROM sources WHERE id > $1 ORDER BY id LIMIT $2", after, sourcesAtOnce)
 		if err != nil || len(page) == 0 {
 			return err
 		}
@@ -65,7 +66,7 @@ func (s *Store) DropSources(ctx context.Context, putBefore time.Time) (n int, er
 		if len(page) == sourcesAtOnce {
 			last = end
 		}
-		of, err := rowsOf(ctx, s, value[string], `DELETE FROM sources
+		of, err := query.All(ctx, s.db, query.Value[string], `DELETE FROM sources
 			WHERE id > $2 AND id <= $3 AND put_at < $1 AND NOT EXISTS (SELECT 1 FROM services v WHERE v.source_id = sources.id)
 				AND NOT EXISTS (SELECT 1 FROM service_sources v WHERE v.source_id = sources.id)
 			RETURNING repository_id`, clock.Micros(putBefore), after, end)
@@ -83,13 +84,13 @@ func (s *Store) DropSources(ctx context.Context, putBefore time.Time) (n int, er
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pruned.source = last
+	s.pruned = last
 	return n, err
 }
 
 // Source returns one source. errcode.NotFound.
-func (s *Store) Source(ctx context.Context, id string) (gitcache.Source, error) {
-	src, found, err := rowOf(ctx, s, sourceTable.Reader(), selectSources+"WHERE id = $1", id)
+func (s *Table) Source(ctx context.Context, id string) (gitcache.Source, error) {
+	src, found, err := query.One(ctx, s.db, sourceTable.Reader(), selectSources+"WHERE id = $1", id)
 	if err == nil && !found {
 		err = errcode.New(errcode.NotFound, "source %s does not exist", id)
 	}
@@ -97,6 +98,6 @@ func (s *Store) Source(ctx context.Context, id string) (gitcache.Source, error) 
 }
 
 // Sources returns the sources of a repository, sorted by ID.
-func (s *Store) Sources(ctx context.Context, repositoryID string) ([]gitcache.Source, error) {
-	return rowsOf(ctx, s, sourceTable.Reader(), selectSources+"WHERE repository_id = $1 ORDER BY id", repositoryID)
+func (s *Table) Sources(ctx context.Context, repositoryID string) ([]gitcache.Source, error) {
+	return query.All(ctx, s.db, sourceTable.Reader(), selectSources+"WHERE repository_id = $1 ORDER BY id", repositoryID)
 }

@@ -1,4 +1,4 @@
-package store
+package sources
 
 import (
 	"context"
@@ -8,26 +8,27 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
 // Acquire makes h the holder of those whose lease is free, ran out more than
 // grace ago or is of an earlier life of h, and returns their new epochs.
-func (s *Store) Acquire(ctx context.Context, repositoryIDs []string, h gitcache.Holder, ttl, grace time.Duration) (map[string]int64, error) {
+func (s *leaseRows) Acquire(ctx context.Context, repositoryIDs []string, h gitcache.Holder, ttl, grace time.Duration) (map[string]int64, error) {
 	var epochs map[string]int64
-	err := s.Write(ctx, func(ctx context.Context) error {
+	err := s.db.Write(ctx, func(ctx context.Context) error {
 		epochs = make(map[string]int64, len(repositoryIDs))
-		return chunks(repositoryIDs, func(ids []any) error {
+		return query.Chunks(repositoryIDs, func(ids []any) error {
 			args := append([]any{h.Replica, h.Boot, ttl.Microseconds(), grace.Microseconds()}, ids...)
-			_, err := rowsOf(ctx, s, func(row scan) (id string, err error) {
+			_, err := query.All(ctx, s.db, func(row query.Scan) (id string, err error) {
 				var epoch int64
 				err = row(&id, &epoch)
 				epochs[id] = epoch
 				return id, err
 			}, `UPDATE repository_leases
 				SET replica = $1, boot = $2, epoch = epoch + 1, expires_at = {now} + $3, acquired_at = {now}
-				WHERE repository_id IN (`+placeholders(5, len(ids))+`)
+				WHERE repository_id IN (`+query.Placeholders(5, len(ids))+`)
 				  AND (replica = '' OR (replica = $1 AND boot <> $2) OR expires_at + $4 < {now})
 				RETURNING repository_id, epoch`, args...)
 			return err
@@ -42,8 +43,8 @@ type repositoryLease struct {
 	expires, start, now int64
 }
 
-func (s *Store) repositoryLease(ctx context.Context, repositoryID string) (repositoryLease, error) {
-	l, found, err := rowOf(ctx, s, func(row scan) (l repositoryLease, err error) {
+func (s *leaseRows) repositoryLease(ctx context.Context, repositoryID string) (repositoryLease, error) {
+	l, found, err := query.One(ctx, s.db, func(row query.Scan) (l repositoryLease, err error) {
 		err = row(&l.epoch, &l.expires, &l.start, &l.now)
 		return l, err
 	}, "SELECT epoch, expires_at, fetch_started_at, {now} FROM repository_leases WHERE repository_id = $1", repositoryID)
@@ -54,9 +55,9 @@ func (s *Store) repositoryLease(ctx context.Context, repositoryID string) (repos
 }
 
 // Renew extends all leases of h that have not run out, and returns them.
-func (s *Store) Renew(ctx context.Context, h gitcache.Holder, ttl time.Duration) (held []gitcache.Held, err error) {
+func (s *leaseRows) Renew(ctx context.Context, h gitcache.Holder, ttl time.Duration) (held []gitcache.Held, err error) {
 	err = s.db.WriteOne(ctx, func(ctx context.Context) (err error) {
-		held, err = rowsOf(ctx, s, func(row scan) (one gitcache.Held, err error) {
+		held, err = query.All(ctx, s.db, func(row query.Scan) (one gitcache.Held, err error) {
 			var kicked int64
 			err = row(&one.RepositoryID, &one.Epoch, &kicked)
 			one.KickRequestedAt = clock.FromMicros(kicked)
@@ -71,17 +72,17 @@ func (s *Store) Renew(ctx context.Context, h gitcache.Holder, ttl time.Duration)
 }
 
 // Release gives back, for anyone to have at once, those that h holds under their epoch.
-func (s *Store) Release(ctx context.Context, epochs map[string]int64, h gitcache.Holder) error {
+func (s *leaseRows) Release(ctx context.Context, epochs map[string]int64, h gitcache.Holder) error {
 	// Most are of the same few epochs.
 	byEpoch := map[int64][]string{}
 	for _, id := range slices.Sorted(maps.Keys(epochs)) {
 		byEpoch[epochs[id]] = append(byEpoch[epochs[id]], id)
 	}
-	return s.Write(ctx, func(ctx context.Context) error {
+	return s.db.Write(ctx, func(ctx context.Context) error {
 		for _, epoch := range slices.Sorted(maps.Keys(byEpoch)) {
-			err := chunks(byEpoch[epoch], func(ids []any) error {
-				_, err := s.exec(ctx, `UPDATE repository_leases SET replica = '', boot = '', expires_at = {now}
-					WHERE replica = $1 AND boot = $2 AND epoch = $3 AND repository_id IN (`+placeholders(4, len(ids))+")", append([]any{h.Replica, h.Boot, epoch}, ids...)...)
+			err := query.Chunks(byEpoch[epoch], func(ids []any) error {
+				_, err := s.db.Exec(ctx, `UPDATE repository_leases SET replica = '', boot = '', expires_at = {now}
+					WHERE replica = $1 AND boot = $2 AND epoch = $3 AND repository_id IN (`+query.Placeholders(4, len(ids))+")", append([]any{h.Replica, h.Boot, epoch}, ids...)...)
 				return err
 			})
 			if err != nil {
@@ -95,9 +96,9 @@ func (s *Store) Release(ctx context.Context, epochs map[string]int64, h gitcache
 // StartFetch records that a fetch starts now. errcode.Conflict when the epoch
 // is not current or the lease ran out; errcode.Exhausted with RetryAfter when
 // the last start is not gap ago.
-func (s *Store) StartFetch(ctx context.Context, repositoryID string, epoch int64, gap time.Duration) error {
-	return s.Write(ctx, func(ctx context.Context) error {
-		started, err := s.execOne(ctx, `UPDATE repository_leases SET fetch_started_at = {now}, kick_requested_at = 0
+func (s *leaseRows) StartFetch(ctx context.Context, repositoryID string, epoch int64, gap time.Duration) error {
+	return s.db.Write(ctx, func(ctx context.Context) error {
+		started, err := query.ExecOne(ctx, s.db, `UPDATE repository_leases SET fetch_started_at = {now}, kick_requested_at = 0
 			WHERE repository_id = $1 AND epoch = $2 AND expires_at > {now} AND fetch_started_at + $3 <= {now}`,
 			repositoryID, epoch, gap.Microseconds())
 		if err != nil || started {
@@ -116,9 +117,9 @@ func (s *Store) StartFetch(ctx context.Context, repositoryID string, epoch int64
 }
 
 // RequestKick leaves a wish for a fetch for whoever is, or becomes, the holder.
-func (s *Store) RequestKick(ctx context.Context, repositoryID string) error {
-	return s.Write(ctx, func(ctx context.Context) error {
-		found, err := s.execOne(ctx, "UPDATE repository_leases SET kick_requested_at = {now} WHERE repository_id = $1", repositoryID)
+func (s *leaseRows) RequestKick(ctx context.Context, repositoryID string) error {
+	return s.db.Write(ctx, func(ctx context.Context) error {
+		found, err := query.ExecOne(ctx, s.db, "UPDATE repository_leases SET kick_requested_at = {now} WHERE repository_id = $1", repositoryID)
 		if err == nil && !found {
 			err = noRepository(repositoryID)
 		}
@@ -130,17 +131,17 @@ func (s *Store) RequestKick(ctx context.Context, repositoryID string) error {
 // Postgres the row is only shared: renewing all leases of a replica waits for
 // whoever writes heads, and would fail if they had changed the row meanwhile.
 // While a thousand heads are written it would never succeed.
-func (s *Store) holdEpoch(ctx context.Context, repositoryID string, epoch int64) (bool, error) {
+func (s *leaseRows) holdEpoch(ctx context.Context, repositoryID string, epoch int64) (bool, error) {
 	if !s.db.Postgres() {
-		return s.execOne(ctx, "UPDATE repository_leases SET epoch = epoch WHERE repository_id = $1 AND epoch <= $2", repositoryID, epoch)
+		return query.ExecOne(ctx, s.db, "UPDATE repository_leases SET epoch = epoch WHERE repository_id = $1 AND epoch <= $2", repositoryID, epoch)
 	}
-	_, current, err := rowOf(ctx, s, value[int64], "SELECT epoch FROM repository_leases WHERE repository_id = $1 AND epoch <= $2 FOR SHARE", repositoryID, epoch)
+	_, current, err := query.One(ctx, s.db, query.Value[int64], "SELECT epoch FROM repository_leases WHERE repository_id = $1 AND epoch <= $2 FOR SHARE", repositoryID, epoch)
 	return current, err
 }
 
 // fence refuses writers of an epoch that is over, and keeps the lease from
 // changing hands until this transaction ends.
-func (s *Store) fence(ctx context.Context, repositoryID string, epoch int64) error {
+func (s *leaseRows) fence(ctx context.Context, repositoryID string, epoch int64) error {
 	current, err := s.holdEpoch(ctx, repositoryID, epoch)
 	if err != nil || current {
 		return err
